@@ -78,6 +78,7 @@ class Corrupt(FerryError):
 
 
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)
-"""The errors of reading a value that others have written in another form: a field missing, of another kind, infinite,
-or too deep.
+"""The errors of reading a value that others have written in another form.
+
+A field is missing, of another kind, infinite, or too deep.
 """

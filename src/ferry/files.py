@@ -40,8 +40,9 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = Fal
 
 
 def new_draft(path: Path, what: str) -> Path:
-    """Make an empty file next to `path`, with a name that cannot be predicted, readable by its owner alone. Raises
-    OSError.
+    """Make an empty file next to `path`, with a name that cannot be predicted, readable by its owner alone.
+
+    Raises OSError.
     """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".{what}", dir=path.absolute().parent)
     os.close(descriptor)

@@ -102,8 +102,9 @@ def row(of: type[Any], least: int | None = 0) -> Kind:
 
 
 def fields(of: type[Any], **says: str) -> Kind:
-    """Return the kind of a dataclass of plain fields, written as an object; `says` describes some of them in the
-    schema.
+    """Return the kind of a dataclass of plain fields, written as an object.
+
+    `says` describes some of them in the schema.
     """
     names = tuple(of.__dataclass_fields__)
 

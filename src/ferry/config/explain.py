@@ -120,8 +120,9 @@ def _is_at(prefix: str, place: str) -> bool:
 
 
 def _nearest(parts: list[str]) -> str | None:
-    """Return the nearest key, after the same alias, flow or client. Of all ends of the given key, the most similar
-    counts.
+    """Return the nearest key, after the same alias, flow or client.
+
+    Of all ends of the given key, the most similar counts.
     """
     known = {one.name for one in every_key()}
     found: list[tuple[float, int, str]] = []

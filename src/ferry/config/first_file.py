@@ -9,8 +9,9 @@ from ferry.config.text.properties import written
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstCluster:
-    """One side of the flow. `ca` is a PEM file of the authorities; with `tls` and no file, the system's authorities
-    count.
+    """One side of the flow.
+
+    `ca` is a PEM file of the authorities; with `tls` and no file, the system's authorities count.
     """
 
     alias: str

@@ -83,8 +83,9 @@ def _listed(key: str, include: PatternList, exclude: PatternList, settings: dict
 
 
 def _item(patterns: PatternList, name: str) -> str | None:
-    """Return the first item that matches by itself; None when only the joined list does (a group that holds a
-    comma).
+    """Return the first item that matches by itself.
+
+    None when only the joined list does (a group that holds a comma).
     """
     for item in patterns.items:
         try:

@@ -97,10 +97,9 @@ def load(path: Path, lookup: Lookup = nobody, *, deployment: str | None = None) 
 
 
 def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
-    """Return the settings of the file's `text`, which is called `file` in messages; `lookup` has the Airflow
-    connections.
+    """Return the settings of the file's `text`, which is called `file` in messages.
 
-    Raises BadInput when the text holds an error, and what `lookup` raises.
+    `lookup` has the Airflow connections. Raises BadInput when the text holds an error, and what `lookup` raises.
     """
     return _settings(examine(text, file, lookup), Path(file), None)
 

@@ -28,8 +28,9 @@ class Behind:
 
 
 async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> Behind:
-    """Check target partitions, from `begins` on, whose own transactions have all ended: an open one is another
-    producer's.
+    """Check target partitions, from `begins` on, whose own transactions have all ended.
+
+    An open transaction is therefore another producer's.
     """
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)

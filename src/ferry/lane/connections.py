@@ -88,8 +88,9 @@ class TargetConnection:
         return await self.ledger.exists()
 
     async def view(self) -> LedgerView:
-        """Return the ledger's view, old receipts in short. Raises BadInput when there is no ledger, because the flow
-        never ran.
+        """Return the ledger's view, old receipts in short.
+
+        Raises BadInput when there is no ledger, because the flow never ran.
         """
         await self.ledger.find()
         return await self.known.view()

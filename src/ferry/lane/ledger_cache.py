@@ -170,8 +170,9 @@ class LedgerCache:
 
 
 def _says(record: LedgerRecord, names: Collection[bytes]) -> bool:
-    """Return whether one of the names is in a record, or the record is a tombstone, which may be for one that
-    had it.
+    """Return whether one of the names is in a record, or the record is a tombstone.
+
+    A tombstone may be for a record that contained the name.
     """
     return record.value is None or any(name in record.key or name in record.value for name in names)
 

@@ -1,5 +1,6 @@
-"""Prune receipts whose records neither side has any more, and write their tombstones, a limited number at a time
-(ADR 26).
+"""Prune receipts whose records neither side has any more, and write their tombstones (ADR 26).
+
+A run writes a limited number of tombstones.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int, write: W
 async def unswept_tombstones(
     log: LedgerLog, view: LedgerView, lane: str, topics: Collection[str] | None = None
 ) -> list[Record]:
-    """Return tombstones for all that the lane has pruned (of some target topics) and that is about to be
-    deleted whole.
+    """Return tombstones for all that the lane has pruned (of some target topics).
+
+    The receipts are about to be deleted as a whole.
     """
     found: list[Record] = []
     for one in unswept(view, lane):
@@ -104,8 +106,9 @@ def _blocks(view: LedgerView, one: Pruned) -> Iterator[tuple[Chain, Block]]:
 
 
 def _unblocked(view: LedgerView, one: Pruned) -> Iterator[bytes]:
-    """Yield the keys of receipts that are in no block of this view: it was read without the summary with
-    their blocks.
+    """Yield the keys of receipts that are in no block of this view.
+
+    The view was read without the summary that has them in blocks.
     """
     for of, links in view.rolled.chains.items():
         if Copy.of(of) == one.copy:

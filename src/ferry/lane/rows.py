@@ -55,8 +55,9 @@ async def block_keys(log: LedgerLog, view: LedgerView, match: Match) -> list[byt
 async def read_blocks(
     log: LedgerLog, chains: Mapping[Chain, Links], asked: Collection[tuple[Chain, int]]
 ) -> dict[tuple[Chain, int], list[MapEntry]]:
-    """Return the rows of some blocks, named by chain and index. Raises BadInput when one is not where the
-    summary says.
+    """Return the rows of some blocks, named by chain and index.
+
+    Raises BadInput when one is not where the summary says.
     """
     found = {}
     places: dict[int, tuple[Chain, int]] = {}

@@ -56,8 +56,9 @@ class LedgerLog(Protocol):
         """Write records durably, in batches of about this size; return the offset of each."""
 
     async def tombstones_kept_ms(self) -> int:
-        """Return how long compaction keeps a tombstone at least (delete.retention.ms); 0 when that cannot be
-        learned.
+        """Return how long compaction keeps a tombstone at least (delete.retention.ms).
+
+        0 when that cannot be learned.
         """
 
 

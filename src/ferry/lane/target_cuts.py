@@ -11,12 +11,11 @@ from ferry.model import Receipt, TopicPartition
 
 
 async def target_cuts(target: Cluster, lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
-    """Return by target partition of these last receipts where its log was cut: it has other records from there on, or
-    none.
+    """Return where target logs were cut, by target partition of these last receipts.
 
-    `target` must have the metadata of its topics. Left out are those about which leader epochs show nothing: receipts
-    of earlier Ferrys, copies that were created again, and leaders that do not answer. A copy task asks such leaders
-    again before it writes.
+    From that offset on the log has other records than were written, or none. `target` must have the metadata of its
+    topics. Left out are those about which leader epochs show nothing: receipts of earlier Ferrys, copies that were
+    created again, and leaders that do not answer. A copy task asks such leaders again before it writes.
     """
     written: dict[TopicPartition, Mark] = {}
     for last in lasts:

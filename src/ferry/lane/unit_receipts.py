@@ -37,8 +37,9 @@ async def receipts_from_ledger(log: LedgerLog, view: LedgerView, lane: str, last
 
 
 async def receipts_of_topic(log: LedgerLog, view: LedgerView, lane: str, topic: str) -> tuple[Lasts, ByPlace]:
-    """Return the last receipt of each target partition of a repartitioned source topic, and all receipts that
-    are left.
+    """Return the last receipt of each target partition of a repartitioned source topic.
+
+    The second value is all receipts that are left.
     """
     lasts = {place: last for place, last in last_units(view, lane).items() if last.source.topic == topic}
     return lasts, await receipts_from_ledger(log, view, lane, lasts, {place.topic for place in lasts})

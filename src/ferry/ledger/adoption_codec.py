@@ -29,8 +29,9 @@ Pair = tuple[int, int]
 
 
 def adoption_records(adoption: Adoption) -> tuple[Record, Record]:
-    """Make the record of the adoption under its own key, and the partition's last receipt: empty, at the adoption's
-    end.
+    """Make the record of the adoption under its own key, and the partition's last receipt.
+
+    The receipt is empty, at the adoption's end.
     """
     target, body = adoption.target, adoption_json(adoption)
     if len(adoption.pairs) > SHOWN_PAIRS:
@@ -48,8 +49,9 @@ def adoption_records(adoption: Adoption) -> tuple[Record, Record]:
 
 
 def _some(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs that a record shows, half of them from the end: for people, and for versions without
-    `all_pairs`.
+    """Return the pairs that a record shows, half of them from the end.
+
+    They are for people, and for versions without `all_pairs`.
     """
     dense = SHOWN_PAIRS // 2
     older = pairs[:-dense]
@@ -57,8 +59,9 @@ def _some(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def packed_pairs(pairs: Iterable[Pair]) -> str:
-    """Pack ascending pairs: base64 of the zlib stream of a JSON list of the difference of each number to the one
-    before.
+    """Pack ascending pairs as base64 of a zlib stream.
+
+    The stream is a JSON list of the difference of each number to the one before.
     """
     steps, before = list[int](), (0, 0)
     for pair in pairs:

@@ -20,8 +20,9 @@ from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPart
 
 LEDGER_VERSION = 1
 UNIT_VERSION = 2
-"""The format of what the record path writes (unit_codec). A Ferry that reads only format 1 would copy such topics
-again.
+"""The format of what the record path writes (unit_codec).
+
+A Ferry that reads only format 1 would copy such topics again.
 """
 SEAL = "seal"
 Json = dict[str, Any]
@@ -49,8 +50,9 @@ TARGET = (F("target_topic", "target.topic"), F("target_partition", "target.parti
 
 
 def head(kind: str, version: Callable[[Any], int] = lambda _: LEDGER_VERSION) -> tuple[F, F]:
-    """Return the first fields of a record: its format and its kind. They are only written: the key shows how to read
-    it.
+    """Return the first fields of a record: its format and its kind.
+
+    They are only written: the key shows how to read it.
     """
     return (
         F("v", version, typed(int), says="format of the ledger"),
@@ -64,8 +66,9 @@ def encode(value: object) -> bytes:
 
 
 def decode_key(key: bytes) -> list[Any]:
-    """Return the parts of a ledger key; none when it is not one of Ferry's, because records of others mean nothing
-    here.
+    """Return the parts of a ledger key; an empty list when it is not one of Ferry's.
+
+    Records of others mean nothing here.
     """
     parts = key_parts(key)
     return parts if _is_key(parts, key) else []

@@ -103,8 +103,9 @@ def _void(every: Iterable[MapEntry], later: Sequence[Gap]) -> Iterable[Range]:
 
 
 def of_run(view: LedgerView, lane: str, run: str) -> dict[TopicPartition, tuple[Range, ...]]:
-    """Return the source offsets that one run copied, by source partition; empty when the ledger has no
-    receipt of it.
+    """Return the source offsets that one run copied, by source partition.
+
+    Empty when the ledger has no receipt of it.
     """
     found: dict[TopicPartition, list[Range]] = {}
     for receipt in receipts(view, lane=lane, run=run):

@@ -159,9 +159,7 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
 
 
 def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
-    """Return all that the ledger has of a run with a plan: its copy, its groups, and the result of its own
-    verification.
-    """
+    """Return all that the ledger has of a run with a plan: its copy, its groups, and its own verification."""
     lane, run = plan.lane, plan.run
     ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
     gone = [piece for piece in plan.kept if piece.target in deleted]

@@ -56,8 +56,9 @@ class LedgerView:
         return known[1]
 
     def keys(self, kind: str) -> Sequence[str]:
-        """Return the keys of a kind, in the order of their last records. They are sorted by kinds once, not at each
-        call.
+        """Return the keys of a kind, in the order of their last records.
+
+        They are sorted by kinds once, not at each call.
         """
         if not self._kinds:
             for key in self.by_key:
@@ -123,8 +124,9 @@ def fold_on(
 
 
 def _is_ours(key: str, raw: bytes) -> bool:
-    """Return whether a key of one of Ferry's kinds has its parts. A key that is not Ferry's is kept, and
-    means nothing.
+    """Return whether a key of one of Ferry's kinds has its parts.
+
+    A key that is not Ferry's is kept, and means nothing.
     """
     return not key.startswith('["') or is_key(raw)
 

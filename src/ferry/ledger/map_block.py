@@ -60,8 +60,9 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapEntry:
-    """What a receipt shows about offsets. `at` is the receipt's ledger offset; the other fields are those of
-    Receipt.
+    """What a receipt shows about offsets.
+
+    `at` is the receipt's ledger offset; the other fields are those of Receipt.
     """
 
     at: int

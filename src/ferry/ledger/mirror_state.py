@@ -56,8 +56,9 @@ def mirror_record(lane: str, state: MirrorState) -> Record:
 
 
 def mirror_notes(view: LedgerView, lane: str, run: str) -> tuple[str, ...]:
-    """Return what prevented the writing of the topics after a run; nothing when a later run has written to
-    them since.
+    """Return what prevented the writing of the topics after a run.
+
+    Nothing when a later run has written to them since.
     """
     state = mirror_state(view, lane)
     return state.notes if state.run == run else ()

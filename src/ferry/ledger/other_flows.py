@@ -27,8 +27,9 @@ class Neighbour:
 def neighbour_of(
     ledger: str, view: LedgerView, topics: Collection[str], rows: Mapping[Chain, Sequence[MapEntry]]
 ) -> Neighbour:
-    """Return what a flow's ledger shows about `topics`; `rows` are its receipts there, as far as they are of
-    interest.
+    """Return what a flow's ledger shows about `topics`.
+
+    `rows` are its receipts there, as far as they are of interest.
     """
     claimed = frozenset(claims(view)) & frozenset(topics)
     undecided = (receipt for receipt in open_receipts(view) if receipt.target.topic in topics)

@@ -99,8 +99,9 @@ def is_idle_seal(value: bytes | None) -> bool:
 
 
 def parse_plan(parts: Mapping[int, bytes], seal: bytes, where: str) -> Plan:
-    """Return the plan from its parts and seal. Raises BadInput when a part is missing or changed, or the format is
-    newer.
+    """Return the plan from its parts and seal.
+
+    Raises BadInput when a part is missing or changed, or the format is newer.
     """
     with reading(where):
         return _parsed(parts, decode_value(seal, where), where)

@@ -30,8 +30,9 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def read_as(record: LedgerRecord, parse: Callable[[Json], T]) -> T:
-    """Return a record's value as `parse` reads it. Raises BadInput when it is not in Ferry's form, or of a newer
-    format.
+    """Return a record's value as `parse` reads it.
+
+    Raises BadInput when it is not in Ferry's form, or of a newer format.
     """
     where = f"ledger record at offset {record.offset}"
     if record.value is None:
@@ -172,8 +173,9 @@ def _flat(kind: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _check_of_fields(kind: type) -> Check:
-    """Return the check of a record of named fields. Fields of simple kinds are checked by their types at once, for
-    speed.
+    """Return the check of a record of named fields.
+
+    Fields of simple kinds are checked by their types at once, for speed.
     """
     hints = dict(_flat(kind))
     simple = tuple(name for name in hints if hints[name] in (int, str, bool, bytes) or _is_enum(hints[name]))

@@ -25,8 +25,9 @@ FILLER = Record(key=encode(["filler"]), value=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild:
-    """Who wrote a ledger again, and from what. The carried records follow the export at `upto`, and this record follows
-    them.
+    """Who wrote a ledger again, and from what.
+
+    The carried records follow the export at `upto`, and this record follows them.
     """
 
     upto: int
@@ -129,8 +130,9 @@ class Successor:
 
     @property
     def carried(self) -> list[Record]:
-        """The records that follow the export: pauses, Ferry's ACLs, and the beginnings of lanes and windows that it
-        lacks.
+        """The records that follow the export: pauses, Ferry's ACLs, and the beginnings that it lacks.
+
+        These are the beginnings of lanes and windows.
         """
         return list(self._carried.values())
 

@@ -70,12 +70,14 @@ class Report:
     verify_due: VerifyMode = VerifyMode.OFF
     """How the run was to verify itself."""
     superseded: str = ""
-    """The newest run of the lane, which has what is unfinished of this one; empty: it is this one, or nothing is
-    unfinished.
+    """The newest run of the lane, which has what is unfinished of this one.
+
+    Empty: it is this one, or nothing is unfinished.
     """
     uncounted: tuple[Slice, ...] = ()
-    """Slices whose receipts the ledger has deleted, because their copies were deleted later: no figure
-    includes them.
+    """Slices whose receipts the ledger has deleted, because their copies were deleted later.
+
+    No figure includes them.
     """
 
     @property
@@ -216,11 +218,10 @@ def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[Sentence]:
 
 
 def transform_notes(receipts: Iterable[Receipt]) -> list[Sentence]:
-    """Return what each transform made of the offsets that receipts have: the ledger's own figures, which no retry
-    doubles.
+    """Return what each transform made of the offsets that receipts have.
 
-    Some offsets have no record in the copy: a transform left it out, or they were markers or compacted. Receipts do not
-    show which; the job counts that while it reads.
+    These are the ledger's own figures, which no retry doubles. Some offsets have no record in the copy: a transform
+    left it out, or they were markers or compacted. Receipts do not show which; the job counts that while it reads.
     """
     found: dict[str, list[int]] = {}
     for receipt in receipts:
@@ -251,8 +252,9 @@ def sifted_notes(sifted: Mapping[str, FilterCounts]) -> list[Sentence]:
 
 
 def read_of(units: Iterable[Receipt]) -> dict[tuple[str, str], int]:
-    """Return by source and target topic how many offsets were read for repartitioned copies: each once for all
-    partitions.
+    """Return by source and target topic how many offsets were read for repartitioned copies.
+
+    Each offset counts once for all partitions.
     """
     by_topics: dict[tuple[str, str], list[Receipt]] = {}
     for unit in units:
@@ -282,8 +284,9 @@ def dealt_notes(units: Collection[Receipt]) -> list[Sentence]:
 
 
 def superseded_notes(plan: Plan, newer: str) -> list[Sentence]:
-    """Return the note that the run `newer` (empty: none) began before this one was finished, and what follows from
-    that.
+    """Return the note that the run `newer` began before this one was finished, and what follows from that.
+
+    An empty `newer` means that there is none.
     """
     return [sentence("run.superseded", run=plan.run, newer=newer, lane=plan.lane)] if newer else []
 

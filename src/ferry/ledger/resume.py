@@ -41,8 +41,9 @@ def resumed_plan(view: LedgerView, lane: str, run: str) -> Plan:
 
 
 def planned_run(view: LedgerView, lane: str, run: str) -> tuple[Plan, OpenedRun]:
-    """Return a run's sealed plan and its opening, whichever run owns the lane now. Raises BadInput when there is no
-    plan.
+    """Return a run's sealed plan and its opening, whichever run owns the lane now.
+
+    Raises BadInput when there is no plan.
     """
     opened = opened_run(view, lane, run)
     plan = plan_of(view, opened) if opened is not None else None

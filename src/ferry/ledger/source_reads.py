@@ -17,11 +17,10 @@ class Read(NamedTuple):
 
 
 def reads_of_units(lasts: Iterable[Receipt]) -> list[Read]:
-    """Return what the last receipts of units show about the source's partitions: the furthest read in each leader
-    epoch.
+    """Return what the last receipts of units show about the source's partitions.
 
-    The furthest of all is not enough: after a log was cut, one unit may have the old records and another one the new
-    ones. Ascending by partition, and by what was read of it.
+    It is the furthest read in each leader epoch. The furthest of all is not enough: after a log was cut, one unit may
+    have the old records and another one the new ones. Ascending by partition, and by what was read of it.
     """
     found: dict[tuple[TopicPartition, int], Read] = {}
     for last in lasts:

@@ -186,8 +186,9 @@ def _lines(view: LedgerView) -> Iterator[bytes]:
 
 
 def seals(records: Iterable[LedgerRecord]) -> list[Seal]:
-    """Return the seals among records, the one that reaches furthest first. Raises BadInput when a newer Ferry wrote
-    one.
+    """Return the seals among records, the one that reaches furthest first.
+
+    Raises BadInput when a newer Ferry wrote one.
     """
     found = []
     for record in records:

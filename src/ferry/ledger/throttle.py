@@ -23,10 +23,10 @@ def share(bytes_per_second: int, at_once: int, unfinished: int) -> float:
 
 
 class Unfinished:
-    """The slots of a run whose slices the committed receipts do not cover yet, by the ledger's records as they are
-    read.
+    """The slots of a run whose slices the committed receipts do not cover yet.
 
-    A slot that ends without having copied all (a refusal, the run's time) stays among them: it may be tried again.
+    It follows the ledger's records as they are read. A slot that ends without having copied all (a refusal, the run's
+    time) stays among them: it may be tried again.
     """
 
     def __init__(self, plan: Plan) -> None:

@@ -23,8 +23,9 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DealtRange:
-    """Records that were repartitioned to a target partition, in `[target_start, target_end)`, from any source
-    partition.
+    """Records that were repartitioned to a target partition, in `[target_start, target_end)`.
+
+    They come from any source partition.
     """
 
     partition: int

@@ -55,8 +55,9 @@ class Replanned(NamedTuple):
 
 
 def places_of(era: Era, names: Sequence[str] = ()) -> list[TopicPartition]:
-    """Return the target partitions of an era: of its own topic, or of all `names` where records choose among
-    several.
+    """Return the target partitions of an era.
+
+    They are those of its own topic, or of all `names` where records choose among several.
     """
     return [TopicPartition(name, number) for name in names or (era.target_topic,) for number in range(era.partitions)]
 
@@ -74,8 +75,9 @@ def family(eras: Iterable[Era], era: Era) -> tuple[Era, ...]:
 
 
 def least_dealt(eras: Iterable[Era], lasts: Iterable[Receipt]) -> dict[TopicPartition, int]:
-    """Return by source partition the offset that all target partitions have reached, by the newest rule of
-    each topic.
+    """Return by source partition the offset that all target partitions have reached.
+
+    The newest rule of each topic counts.
     """
     of_target: dict[str, list[Receipt]] = {}
     for last in lasts:
@@ -93,8 +95,9 @@ def least_dealt(eras: Iterable[Era], lasts: Iterable[Receipt]) -> dict[TopicPart
 
 
 def joined(vectors: Sequence[Vector]) -> Vector:
-    """Return the least vector that no given vector exceeds; a partition that one of them does not know has offset 0
-    there.
+    """Return the least vector that no given vector exceeds.
+
+    A partition that is not in a vector has offset 0 there.
     """
     width = max(map(len, vectors))
     return tuple(max((v[number] if number < len(v) else 0) for v in vectors) for number in range(width))
@@ -182,8 +185,9 @@ def _widened(vector: Vector, begins: Vector, width: int) -> Vector:
 
 
 def _behind(start: Vector, logs: Sequence[Log], ends: Vector) -> Vector:
-    """Move positions to the log's first offset if they are before it: earlier offsets cannot be read, and are
-    reported.
+    """Move positions to the log's first offset if they are before it.
+
+    Earlier offsets cannot be read, and are reported.
     """
     return tuple(min(max(at, log.start), max(at, end)) for at, log, end in zip(start, logs, ends, strict=True))
 

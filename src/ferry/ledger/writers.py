@@ -13,8 +13,9 @@ _WRITES = frozenset({"Write", "All"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerWriters:
-    """What is known of who may write to `topic`. `acls` is None when they could not be read; then `why` has
-    the reason.
+    """What is known of who may write to `topic`.
+
+    `acls` is None when they could not be read; then `why` has the reason.
     """
 
     topic: str
@@ -41,10 +42,9 @@ def writers_sentence(writers: LedgerWriters) -> str:
 
 
 def others(acls: Iterable[AclBinding], topic: str, own: str | None) -> list[str]:
-    """Return the principals, except Ferry's own, that an ACL lets write to the topic, with the ACL's name where it is
-    wide.
+    """Return the principals, except Ferry's own, that an ACL lets write to the topic.
 
-    A principal that another ACL forbids it from every host may not.
+    Each has the ACL's name where that is wide. A principal that another ACL forbids it from every host may not.
     """
     about = [one for one in acls if one.operation in _WRITES and _covers(one, topic)]
     forbidden = {one.principal for one in about if not one.allows and one.host == WILDCARD}

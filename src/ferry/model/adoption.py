@@ -1,5 +1,6 @@
-"""Adoptions: partitions that a lane took over from another replicator, which had copied them up to an offset
-(ADR 23).
+"""Adoptions: partitions that a lane took over from another replicator (ADR 23).
+
+The replicator had copied them up to an offset.
 """
 
 from __future__ import annotations

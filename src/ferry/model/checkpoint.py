@@ -20,8 +20,9 @@ class Found(StrEnum):
     BEFORE = "before"
     """The group is before what was copied: it continues at the first copied record."""
     APPROXIMATE = "approximate"
-    """The group is in what another replicator copied: it continues at or before its record, and may read
-    records again.
+    """The group is in what another replicator copied.
+
+    It continues at or before its record, and may read records again.
     """
     LOG_START = "log-start"
     """The target has deleted the copy, by retention or by hand: the group continues at the start of its log."""

@@ -21,8 +21,9 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentDigest:
-    """What is compared of a record: `digest` is of key, value and headers. `timestamp_ms` is None for log
-    append time.
+    """What is compared of a record: `digest` is of key, value and headers.
+
+    `timestamp_ms` is None for log append time.
     """
 
     offset: int

@@ -1,5 +1,6 @@
-"""The result of a comparison of two clusters: where they differ, what could not be compared, and the records
-to show.
+"""The result of a comparison of two clusters.
+
+It has where they differ, what could not be compared, and the records to show.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """A record that is shown. Sizes are bytes (None: null). Digests are keyed: comparable in one report and in no
-    other.
+    """A record that is shown. Sizes are bytes (None: null).
 
-    The texts are empty unless values were asked for; then they are the beginnings of key, value and headers.
+    Digests are keyed: comparable in one report and in no other. The texts are empty unless values were asked for; then
+    they are the beginnings of key, value and headers.
     """
 
     offset: int

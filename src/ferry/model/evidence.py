@@ -206,8 +206,9 @@ class EvidenceReport:
 
     @property
     def lost_records(self) -> int | None:
-        """Records of all partitions that the target lacks, at most; None when the number is not known for a
-        partition.
+        """Records of all partitions that the target lacks, at most.
+
+        None when the number is not known for a partition.
         """
         if not self.losses_at_ms:
             return None

@@ -17,10 +17,10 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """A transaction that holds back a partition's last stable offset: its first offset, and its last record's time
-    (ms).
+    """A transaction that holds back a partition's last stable offset.
 
-    What its leader does not report is -1, or an empty `transactional_id`.
+    It has its first offset, and its last record's time (ms). What its leader does not report is -1, or an empty
+    `transactional_id`.
     """
 
     producer_id: int

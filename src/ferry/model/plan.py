@@ -14,8 +14,9 @@ from ferry.model.reads import Reads, Vector
 from ferry.model.refusal import Refusal, RefusalKind
 
 PLAN_VERSION = 2
-"""The newest format that this Ferry reads: format 2 has record path slices, which no earlier Ferry may copy
-as bytes.
+"""The newest format that this Ferry reads.
+
+Format 2 has slices of the record path, which no earlier Ferry may copy as bytes.
 """
 
 
@@ -51,8 +52,9 @@ class TopicChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """Something of the source that Ferry leaves to the operator; `count` is None where the cluster does not
-    report it.
+    """Something of the source that Ferry leaves to the operator.
+
+    `count` is None where the cluster does not report it.
     """
 
     what: str
@@ -123,8 +125,9 @@ class Slice:
 
     @property
     def offsets(self) -> int:
-        """Width in source offsets. It is an upper bound of the records; a repartitioned slice leaves most of them to
-        other slices.
+        """Width in source offsets.
+
+        It is an upper bound of the records; a repartitioned slice leaves most of them to other slices.
         """
         return self.end - self.start
 
@@ -152,8 +155,9 @@ class Slice:
 
     @property
     def marks(self) -> tuple[tuple[TopicPartition, int, int], ...]:
-        """What was last read of these logs: a leader epoch (-1: not known), and the offset that was reached in it
-        (KIP-101).
+        """What was last read of these logs (KIP-101).
+
+        Each has a leader epoch (-1: not known), and the offset that was reached in it.
         """
         if self.reads is None:
             return ((self.source, self.read_epoch, self.read_end),)

@@ -68,8 +68,9 @@ class Receipt:
     target_epoch: int = -1
     """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
     adopted: str = ""
-    """The replicator (`Predecessor`) that copied the partition up to here before the lane did: an empty receipt (ADR
-    23).
+    """The replicator (`Predecessor`) that copied the partition up to here before the lane did.
+
+    The receipt is then empty (ADR 23).
     """
     transform: str = ""
     """The name of the transform that made the records, and may have left some out; empty: none did."""

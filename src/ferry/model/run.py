@@ -36,8 +36,9 @@ class RunRecord:
     started_ms: int
     origin: Origin
     deployment: str = ""
-    """The deployment of the run (`ferry.config.flow.deployment`); empty in records from before there were
-    deployments.
+    """The deployment of the run (`ferry.config.flow.deployment`).
+
+    It is empty in records from before there were deployments.
     """
     took_over: str = ""
     """The deployment that the lane was taken from on purpose; empty when it was not."""

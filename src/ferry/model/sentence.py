@@ -28,8 +28,9 @@ class Sentence(str):
 
 
 def with_text(said: str, text: str, facts: tuple[tuple[str, Fact], ...] | None = None) -> str:
-    """Return another text for a sentence, such as a longer one; it keeps the code, and the facts unless others are
-    given.
+    """Return another text for a sentence, such as a longer one.
+
+    It keeps the code, and the facts unless others are given.
     """
     return Sentence(text, said.code, said.facts if facts is None else facts) if isinstance(said, Sentence) else text
 

@@ -103,8 +103,9 @@ class SwitchOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchOptions:
-    """What a switch was asked for; kept with it, so that any process that continues it does the same. Times are
-    seconds.
+    """What a switch was asked for; kept with it, so that any process that continues it does the same.
+
+    Times are seconds.
     """
 
     quiet_seconds: float = 10.0

@@ -10,8 +10,9 @@ _DASHED = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def topic_id_text(topic_id: UUID | None) -> str:
-    """Return URL-safe base64 without padding (Kafka's `Uuid.toString`); empty for a broker without topic ids
-    (KIP-516).
+    """Return URL-safe base64 without padding (Kafka's `Uuid.toString`).
+
+    Empty for a broker without topic ids (KIP-516).
     """
     if topic_id is None or topic_id.int == 0:
         return ""
@@ -19,8 +20,9 @@ def topic_id_text(topic_id: UUID | None) -> str:
 
 
 def parse_topic_id(text: str) -> str:
-    """Return the text of a topic id in the ledger; records of early versions have it as hexadecimal digits
-    with dashes.
+    """Return the text of a topic id in the ledger.
+
+    Records of early versions have it as hexadecimal digits with dashes.
     """
     return topic_id_text(UUID(text)) if _DASHED.fullmatch(text) else text
 

@@ -105,10 +105,10 @@ class VerifyMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerified:
-    """The result of a run that verified itself; `partitions`, `bytes` and `more` have the meaning that they have in
-    Verified.
+    """The result of a run that verified itself.
 
-    `records` are those that were read: all that the run has copied, or, with receipts, as many as was affordable.
+    `partitions`, `bytes` and `more` have the meaning that they have in Verified. `records` are those that were read:
+    all that the run has copied, or, with receipts, as many as was affordable.
     """
 
     mode: VerifyMode

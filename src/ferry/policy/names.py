@@ -33,8 +33,9 @@ class ReplicationPolicy(Protocol):
         ...
 
     def topic_source(self, topic: str) -> str | None:
-        """Return the alias of the cluster that `topic` was copied from, one hop back; None for a topic that
-        is no copy.
+        """Return the alias of the cluster that `topic` was copied from, one hop back.
+
+        None for a topic that is no copy.
         """
         ...
 
@@ -89,8 +90,9 @@ def is_internal_name(topic: str, separator: str) -> bool:
 
 
 def is_ferry_internal(topic: str) -> bool:
-    """Return whether a topic is a ledger of Ferry, which no filter and no policy may copy: it belongs to one target
-    cluster.
+    """Return whether a topic is a ledger of Ferry, which no filter and no policy may copy.
+
+    Each ledger belongs to one target cluster.
     """
     return _FERRY_LEDGER.fullmatch(topic) is not None
 

@@ -24,10 +24,10 @@ _REMEDY = "correct the class, `ferry policy check` shows all of its answers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPolicy:
-    """A user's policy with a check of every answer: BadInput names class, topic and remedy for an answer of another
-    type.
+    """A user's policy with a check of every answer.
 
-    Two of them are equal when class and properties are equal.
+    BadInput names class, topic and remedy for an answer of another type. Two of them are equal when class and
+    properties are equal.
     """
 
     path: str
@@ -46,8 +46,9 @@ class OwnPolicy:
         )
 
     def topic_source(self, topic: str) -> str | None:
-        """Return the alias of the cluster that `topic` was copied from, one hop back; None for a topic that
-        is no copy.
+        """Return the alias of the cluster that `topic` was copied from, one hop back.
+
+        None for a topic that is no copy.
         """
         return self._asked("topic_source", topic, (str, type(None)), lambda: self.policy.topic_source(topic))
 
@@ -178,8 +179,9 @@ class _Raised(Exception):
         return " ".join(str(self.error).split()) or "no message"
 
     def cause(self, secrets: Collection[str]) -> BaseException | None:
-        """Return the error that the sentence is chained to; None with secrets, because a log prints all that is
-        chained.
+        """Return the error that the sentence is chained to.
+
+        None with secrets, because a log prints all that is chained.
         """
         return None if secrets else self.error
 

@@ -9,8 +9,9 @@ from ferry.policy.names import ReplicationPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrappedPolicy:
-    """All answers are those of `base`. Subclasses give copies other names, which do not show where a topic
-    came from.
+    """All answers are those of `base`.
+
+    Subclasses give copies other names, which do not show where a topic came from.
     """
 
     base: ReplicationPolicy

@@ -37,8 +37,7 @@ class Driver:
     """The driver of one opened run: its view of the ledger, and the only writer of what the run decides."""
 
     def __init__(self, port: DriverPort, opened: OpenedRun, view: LedgerView, read_ms: int) -> None:
-        """Start from `view`, the ledger up to a record of this run, which was read from `read_ms` (epoch milliseconds)
-        on.
+        """Start from `view`, which was read from `read_ms` (epoch milliseconds) on, up to a record of this run.
 
         `port` is initialised as the lane's driver.
         """

@@ -87,8 +87,9 @@ class SlotPort(Protocol):
         """
 
     async def initialise(self) -> None:
-        """Send InitProducerId for the slot: it fences earlier attempts and ends their open transaction. This is the
-        abort.
+        """Send InitProducerId for the slot: it fences earlier attempts and ends their open transaction.
+
+        This is the abort.
         """
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
@@ -98,8 +99,9 @@ class SlotPort(Protocol):
         """
 
     async def copy_chunk(self) -> Sequence[ChunkPart]:
-        """Produce the next chunk's data in a transaction, all acknowledged; return its parts, none when nothing is
-        left.
+        """Produce the next chunk's data in a transaction, all acknowledged.
+
+        Return its parts, none when nothing is left.
         """
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:

@@ -76,8 +76,9 @@ class SlotResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
-    """What is known once the slot is ours: the plan, what is left of each slice by source partition, and the ledger
-    offset that was read up to.
+    """The plan, what is left of each slice, and the ledger offset that was read up to, once the slot is ours.
+
+    `todo` is by source partition.
     """
 
     plan: Plan

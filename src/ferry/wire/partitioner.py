@@ -31,7 +31,8 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Return the partition, of `partitions`, that Kafka's default partitioner gives to a key. An empty key counts as
-    one.
+    """Return the partition, of `partitions`, that Kafka's default partitioner gives to a key.
+
+    An empty key counts as one.
     """
     return (murmur2(key) & _POSITIVE) % partitions

@@ -28,8 +28,9 @@ class AclPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrincipalRule:
-    """Principals that `pattern` (Java's) matches wholly become `replacement`; with an empty one, their ACLs are left
-    out.
+    """Principals that `pattern` (Java's) matches wholly become `replacement`.
+
+    With an empty one, their ACLs are left out.
     """
 
     pattern: str
@@ -67,8 +68,9 @@ class PrincipalRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrincipalMapping:
-    """The principal on the target for each of the source: the first matching rule counts. Without rules: the
-    same one.
+    """The principal on the target for each of the source: the first matching rule counts.
+
+    Without rules: the same one.
     """
 
     rules: tuple[PrincipalRule, ...] = ()
@@ -95,8 +97,9 @@ class AclSync:
 
 
 def principal_mapping(text: str) -> PrincipalMapping:
-    """Parse rules `PATTERN => PRINCIPAL` with semicolons between them, because principals hold commas. Raises
-    BadValue.
+    """Parse rules `PATTERN => PRINCIPAL` with semicolons between them, because principals hold commas.
+
+    Raises BadValue.
     """
     rules = []
     for written in (part.strip() for part in _BETWEEN_RULES.split(text)):

@@ -35,8 +35,9 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionOptions:
-    """How to reach a cluster. Times are ms; `ferry.lane.connections.manager_options` makes kafka-python's arguments of
-    it.
+    """How to reach a cluster.
+
+    Times are ms; `ferry.lane.connections.manager_options` makes kafka-python's arguments of it.
     """
 
     bootstrap_servers: tuple[str, ...]
@@ -209,8 +210,9 @@ def fetch_options(properties: Mapping[str, str]) -> FetchOptions:
 
 
 def produce_options(properties: Mapping[str, str]) -> ProduceOptions:
-    """Return the sizes and the compression of an effective producer. Raises BadInput for a value that cannot
-    be read.
+    """Return the sizes and the compression of an effective producer.
+
+    Raises BadInput for a value that cannot be read.
     """
     return ProduceOptions(
         max_request_bytes=_optional(properties, "max.request.size", 1), compression=_compression(properties)

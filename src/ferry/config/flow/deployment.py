@@ -22,8 +22,9 @@ _EXECUTION_PATH = "/execution"
 
 
 def deployment_id(given: str, environment: Mapping[str, str], default: str) -> str:
-    """Return the id: the file's, else the variable's, else `default`. Raises BadInput for a variable that holds no
-    name.
+    """Return the id: the file's, else the variable's, else `default`.
+
+    Raises BadInput for a variable that holds no name.
     """
     text = environment.get(DEPLOYMENT_VARIABLE, "").strip()
     if given or not text:

@@ -240,8 +240,9 @@ class FlowConfig:
         return self.providers.resolve_all(self.clients[side, role])
 
     def transform_of(self, topic: str) -> TransformSpec | None:
-        """Return the transform of a source topic; None: it is copied unchanged. Raises Refused for one that
-        two name.
+        """Return the transform of a source topic; None: it is copied unchanged.
+
+        Raises Refused for one that two name.
         """
         return transform_of(self.transforms, topic)
 

@@ -105,8 +105,9 @@ GUARD_KEYS = (
 
 
 def guard_policy(guard: GuardKey) -> Callable[[str], GuardPolicy]:
-    """Return a reader of `fail`, or of `fail, skip:logs.*, restart:orders`: a policy for all topics, others
-    for some.
+    """Return a reader of a guard's policy.
+
+    It reads `fail`, or `fail, skip:logs.*, restart:orders`: a policy for all topics, and others for some.
     """
     words = ", ".join(guard.policies)
 

@@ -20,10 +20,10 @@ from ferry.policy import (
 def flow_policy(
     text: str, flow: Flow, *, separator: str, internal_separator_enabled: bool, properties: Mapping[str, str]
 ) -> tuple[str, ReplicationPolicy]:
-    """Return the policy and its short name. `properties` are the flow's `replication.policy.*`, for a class of the
-    user.
+    """Return the policy and its short name.
 
-    Raises BadValue for a class that is not known, cannot be imported, or does not implement the Protocol.
+    `properties` are the flow's `replication.policy.*`, for a class of the user. Raises BadValue for a class that is not
+    known, cannot be imported, or does not implement the Protocol.
     """
     given = {
         **properties,

@@ -83,8 +83,9 @@ def _by_login(flow: FlowConfig, side: Side) -> Principal:
 
 
 def short_name(principal: str) -> str:
-    """Return the short name of `sasl.kerberos.principal.to.local.rules = DEFAULT` for a principal of the brokers'
-    realm.
+    """Return the short name of a principal of the brokers' realm.
+
+    The rule is `sasl.kerberos.principal.to.local.rules = DEFAULT`.
     """
     return principal.partition("@")[0].partition("/")[0]
 

@@ -73,9 +73,7 @@ class Slip:
 
 @lru_cache(maxsize=1)
 def spark_functions() -> frozenset[str]:
-    """Return the names of the functions that Spark has by itself (`spark_functions.json`, by
-    tools/spark_functions.py).
-    """
+    """Return the names of Spark's own functions (`spark_functions.json`, written by tools/spark_functions.py)."""
     text = resources.files("ferry.config.flow").joinpath("spark_functions.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)["names"])
 
@@ -147,8 +145,9 @@ class Text:
             yield self.slip(mine[ends[0]].start, "has several statements: write one, and nothing behind the ;")
 
     def unknown_functions(self) -> Iterator[Slip]:
-        """Yield doubts about functions that Spark does not have by itself: a catalogue may, or an extension of the
-        session.
+        """Yield doubts about functions that Spark does not have by itself.
+
+        A catalogue may have them, or an extension of the session.
         """
         mine = self._mine()
         for number, token in enumerate(mine[:-1]):
@@ -194,8 +193,9 @@ class Text:
         return self.whole[token.start : token.start + len(token.text)] != token.text
 
     def doubt(self, line: int | None, column: int | None) -> Slip:
-        """Return a doubt about what sqlglot does not understand and Spark may; at the word whose end sqlglot
-        reports.
+        """Return a doubt about what sqlglot does not understand and Spark may understand.
+
+        Its place is that of the word whose end sqlglot reports.
         """
         word = next((one for one in self.tokens if (one.line, one.col) == (line, column)), None)
         if word is None or not self._start <= word.start < self._end:

@@ -37,10 +37,10 @@ class ReportConfig:
         return self.providers.resolve_all(self.signing)
 
     def allows(self, named: str) -> bool:
-        """Return whether a form may name a place: one of the file's, or one below a folder of them, with links
-        followed.
+        """Return whether a form may name a place.
 
-        A URL must be the same as a whole: which parts of it lead elsewhere depends on its scheme.
+        It may name the file's places, and what is below a folder of them, with links followed. A URL must be the same
+        as a whole: which parts of it lead elsewhere depends on its scheme.
         """
         places = (self.folder, *self.dirs)
         local = local_path(named)

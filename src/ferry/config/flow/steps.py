@@ -55,8 +55,9 @@ class Keep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Keep this share of a million, by the hash of the key, else of partition and offset. All records of a key share a
-    fate.
+    """Keep this share of a million, by the hash of the key, else of partition and offset.
+
+    All records of a key share a fate.
     """
 
     parts_per_million: int

@@ -67,10 +67,9 @@ class TransformSpec:
         return self.providers.resolved(SALT.format(self.name), self.salt).encode()
 
     def target_of(self, topic: str, target: str) -> str | None:
-        """Return the topic that records of `topic` go to, where the policy names it `target`; None where records
-        decide.
+        """Return the topic that records of `topic` go to, where the policy names it `target`.
 
-        Of several topics the first one.
+        None where records decide. Of several topics the first one.
         """
         if self.targets:
             return self.targets_of(topic, target)[0]
@@ -80,8 +79,9 @@ class TransformSpec:
             return None
 
     def targets_of(self, topic: str, target: str) -> tuple[str, ...]:
-        """Return the topics among which records of `topic` choose, where the policy names it `target`; empty: there is
-        one copy.
+        """Return the topics among which records of `topic` choose, where the policy names it `target`.
+
+        Empty when there is one copy.
         """
         return tuple(one.replace("{topic}", topic).replace("{target}", target) for one in self.targets)
 
@@ -96,10 +96,10 @@ class TransformSpec:
         return None
 
     def digest(self, *, spark_version: str, time_zone: str = TIME_ZONE, ansi: bool = ANSI, code: str = "") -> str:
-        """Return the SHA-256 (hexadecimal) of all that decides what a record becomes. `code`: a digest of the
-        function's own.
+        """Return the SHA-256 (hexadecimal) of all that decides what a record becomes.
 
-        `topics` is not part of it: what a record becomes does not depend on the transform's other topics.
+        `code`: a digest of the function's own. `topics` is not part of it: what a record becomes does not depend on the
+        transform's other topics.
 
         The salt enters slowly hashed (scrypt). Another salt makes another transform, and salts cannot be tried against
         a digest faster than against the records. Raises BadInput when the salt cannot be resolved.

@@ -42,8 +42,9 @@ class Entries:
     """Why a connection cannot be used, by alias."""
 
     def with_connections(self, lookup: Callable[[str], Mapping[str, str] | None]) -> Entries:
-        """Return the entries with the settings of the connections that `lookup` has, as if written on the lines that
-        name them.
+        """Return the entries with the settings of the connections that `lookup` returns.
+
+        They count as if written on the lines that name the connections.
         """
         connected: dict[str, Mapping[str, Property] | None] = {}
         refused: dict[str, str] = {}

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FerryKey:
-    """One key, written `ferry.x` for all flows or `S->T.ferry.x` for one. `default` is the text that the
-    reader parses.
+    """One key, written `ferry.x` for all flows or `S->T.ferry.x` for one.
+
+    `default` is the text that the reader parses.
     """
 
     name: str

@@ -21,8 +21,9 @@ _REACHES = re.compile(r"(?:(source|target)\.)?(cluster|consumer|producer)\.(?:ov
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The parts of a key. `owner` is the prefix up to the alias or flow (empty at top level), `name` what
-    follows it.
+    """The parts of a key.
+
+    `owner` is the prefix up to the alias or flow (empty at top level), `name` what follows it.
     """
 
     owner: str

@@ -71,8 +71,9 @@ def parse_jaas(text: str, *, may_be_file: bool = True) -> JaasLogin:
 
 
 def jaas_file() -> Path | None:
-    """Return the JAAS file that KAFKA_OPTS names as Java's `java.security.auth.login.config`; None when it
-    names none.
+    """Return the JAAS file that KAFKA_OPTS names as Java's `java.security.auth.login.config`.
+
+    None when it names none.
     """
     # A second "=" means "this file and no other" in Java, which is what happens here anyway.
     path = jvm_property("java.security.auth.login.config").removeprefix("=").removeprefix("file:")
@@ -181,8 +182,9 @@ def _tokens(text: str, *, quote: str) -> list[str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """Return what StreamTokenizer reads for a backslash and what follows: a control character, an octal code, or
-    itself.
+    """Return what StreamTokenizer reads for a backslash and what follows.
+
+    It is a control character, an octal code, or the character itself.
     """
     code = escape.group(1)
     return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)

@@ -126,8 +126,9 @@ def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> Kerbe
 
 
 def _service_name(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> str:
-    """Return `sasl.kerberos.service.name` or the module's `serviceName`; as in Java, they must not contradict each
-    other.
+    """Return `sasl.kerberos.service.name` or the module's `serviceName`.
+
+    As in Java, they must not contradict each other.
     """
     by_key = properties.get("sasl.kerberos.service.name", "").strip()
     by_module = jaas.options.get("serviceName", "").strip()

@@ -126,8 +126,9 @@ class _Store:
         return content
 
     def bad(self, why: str, remedy: str, name: str = "location") -> BadInput:
-        """Return the error that the file, or the text under another name, is not as it should be; a text is never
-        repeated.
+        """Return the error that the file, or the text under another name, is not as it should be.
+
+        A text is never repeated.
         """
         if name != "location":
             return BadInput(f"{self._key}.{name}: {why}; {remedy}")

@@ -82,8 +82,9 @@ def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
 
 
 def _named(entries: Entries) -> tuple[str, ...]:
-    """Return the clusters whose brokers are named, then those that only flows name, without other spellings of the
-    same.
+    """Return the clusters whose brokers are named, then those that only flows name.
+
+    Other spellings of the same cluster are left out.
     """
     keys = [key for key in entries.by_key if key.endswith(".bootstrap.servers") and "->" not in key]
     named = [re.sub(r"(\.(consumer|producer|admin))?\.bootstrap\.servers$", "", key) for key in keys]

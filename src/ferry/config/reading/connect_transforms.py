@@ -123,8 +123,9 @@ class ConnectReader:
         return steps
 
     def _kind(self, key: str, known: Mapping[str, object], package: str) -> str | None:
-        """Return the class of a transform or a predicate, without its package; None, and a problem, for
-        another class.
+        """Return the class of a transform or a predicate, without its package.
+
+        None, and a problem, for another class.
         """
         entry = self._entry(f"{key}.type")
         if entry is None:

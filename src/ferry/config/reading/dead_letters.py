@@ -32,8 +32,9 @@ class DeadLetterReader:
     settings: list[Setting] = field(default_factory=list)
 
     def poison(self) -> Poison:
-        """Return what happens to poison where a transform does not set it: with `errors.tolerance = all` dead
-        letters.
+        """Return what happens to poison where a transform does not set it.
+
+        With `errors.tolerance = all` it goes to the dead letters; otherwise it fails.
         """
         tolerance = self._value(TOLERANCE, values.one_of(("none", "all")), "none")
         return Poison.SKIP if tolerance == "all" else Poison.FAIL
@@ -84,8 +85,9 @@ def _topic(text: str) -> str:
 def _not_free(
     topic: str, flow: Flow, selection: TopicSelection, policy: ReplicationPolicy, named: Sequence[str]
 ) -> str | None:
-    """Return what else the flow writes to a topic of the target; None: nothing. Transforms name the topics in
-    `named`.
+    """Return what else the flow writes to a topic of the target; None: nothing.
+
+    Transforms name the topics in `named`.
     """
     for upstream in (topic, policy.upstream_topic(topic), *named):
         if upstream and selection.takes(upstream) and topic in copies_of(policy, flow.source, upstream):

@@ -16,8 +16,9 @@ _PASSES = 50
 
 @dataclass(slots=True, kw_only=True)
 class _Line:
-    """A line of the old file. `text` is None when it is removed; `above` are comments that have no number of
-    their own.
+    """A line of the old file.
+
+    `text` is None when it is removed; `above` are comments that have no number of their own.
     """
 
     text: str | None
@@ -34,8 +35,9 @@ class Draft:
 
     lines: list[_Line]
     added: list[_Line] = field(default_factory=list)
-    """What the old file lacks. It is placed at the top in the end; until then it follows all lines that have
-    numbers.
+    """What the old file lacks.
+
+    It is placed at the top in the end; until then it follows all lines that have numbers.
     """
     stuck: int | None = None
     """A line that is corrected in a circle."""

@@ -1,5 +1,6 @@
-"""A file's text as clusters, flows and problems. All problems are collected; the caller decides which of them
-stop it.
+"""A file's text as clusters, flows and problems.
+
+All problems are collected; the caller decides which of them stop it.
 """
 
 from __future__ import annotations

@@ -102,8 +102,9 @@ class Findings:
         self.report(entry, key, message, Severity.WARNING, correction=correction)
 
     def read(self, entry: Property | None, default: T, convert: Callable[[str], T], providers: Providers) -> T:
-        """Return the entry's value, or the default when there is none; for a bad value, report a problem and return the
-        default.
+        """Return the entry's value, or the default when there is none.
+
+        For a bad value, report a problem and return the default.
         """
         if entry is None:
             return default

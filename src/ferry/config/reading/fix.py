@@ -65,11 +65,11 @@ def _by_hand(text: str, file: str, line: int) -> Problem:
 
 
 def untold_change(old: str, new: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str] = ()) -> int | None:
-    """Return the first line of `old` by which the entries of `new` differ in more than was reported; None: there is
-    none.
+    """Return the first line of `old` by which the entries of `new` differ in more than was reported.
 
-    `told` are the corrections by line of `old`, `added` the entries before all others. Each entry of `new` must be one
-    of these or one of `old`, in the same order. No correction may drop a part of the value that it corrects.
+    None when there is no such line. `told` are the corrections by line of `old`, `added` the entries before all others.
+    Each entry of `new` must be one of these or one of `old`, in the same order. No correction may drop a part of the
+    value that it corrects.
     """
     got = [(entry.key, entry.value) for entry in parse_all(new)[0]]
     at = 0
@@ -101,8 +101,9 @@ def _expected(
 
 
 def _keeps(entry: Property | None, correction: tuple[str, ...], new: str) -> bool:
-    """Return whether all words of the value are still there: in the correction, or in another entry where it is
-    removed.
+    """Return whether all words of the value are still there.
+
+    They are in the correction, or in another entry where the entry is removed.
     """
     if entry is None:
         return False

@@ -237,8 +237,9 @@ class FlowReader:
         )
 
     def _heartbeats_at_source(self) -> Periodic:
-        """Return the heartbeats of the flow back, where its own line asks for them; an enabled flow has runs that write
-        them.
+        """Return the heartbeats of the flow back, where its own line asks for them.
+
+        An enabled flow has runs that write them.
         """
         back = Flow(source=self.flow.target, target=self.flow.source)
         asked, enabled = (self.entries.by_key.get(f"{back}.{name}") for name in ("emit.heartbeats.enabled", "enabled"))
@@ -368,8 +369,9 @@ class FlowReader:
             self._value(name, values.java_class(kafkas))
 
     def _refuse_what_changes_records(self, clients: Mapping[tuple[Side, Role], Mapping[str, Property]]) -> None:
-        """Report what changes records in MirrorMaker 2: batches are copied as bytes, so each would be skipped
-        silently.
+        """Report what changes records in MirrorMaker 2.
+
+        Batches are copied as bytes, so each of these settings would be skipped silently.
         """
         changing = {
             "consumer interceptor": clients["source", "consumer"].get("interceptor.classes"),

@@ -278,8 +278,9 @@ def _spelt_small(place: Place) -> str | None:
 
 
 def _switch_meant(place: Place) -> str | None:
-    """Return the key that was meant by `enable`, `emit.heartbeats` and others that lack the end of `enabled`; else
-    None.
+    """Return the key that was meant by `enable`, `emit.heartbeats` and others that lack the end of `enabled`.
+
+    None for every other key.
     """
     if place.alias is not None or place.known() is not None:
         return None

@@ -158,8 +158,9 @@ class TransformReader:
         return sql
 
     def _salt(self, name: str, steps: tuple[Step, ...]) -> str:
-        """Return the salt as written. It is also resolved here, so that a missing or short one is reported with its
-        line.
+        """Return the salt as written.
+
+        It is also resolved here, so that a missing or short one is reported with its line.
         """
         entry = self._entry(name, "salt")
         self._value(name, "salt", _salt)

@@ -19,8 +19,9 @@ _OWN = "ferry.transforms"
 
 
 def look_at_unlisted(aliases: Sequence[str], flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
-    """Report each transform, at its first line, that is listed by none of the enabled flows its lines could
-    count for.
+    """Report each transform, at its first line, that no enabled flow lists.
+
+    Only flows count for which its lines could be meant.
     """
     seen: dict[tuple[str, str, str], list[Property]] = {}
     known = longest_first(tuple(aliases))

@@ -104,8 +104,9 @@ class TopicSelection:
         return None if self.heartbeats and is_heartbeats_topic(self.policy, topic) else left_out
 
     def is_internal(self, topic: str) -> bool:
-        """Return whether `topic` serves Kafka or MirrorMaker 2, also by a name that the policy gives but does not
-        recognise.
+        """Return whether `topic` serves Kafka or MirrorMaker 2.
+
+        That includes names that the policy gives but does not recognise.
         """
         target = self.flow.target
         written = self.policy.checkpoints_topic(target), self.policy.offset_syncs_topic(target)
@@ -140,8 +141,9 @@ class TopicSelection:
         )
 
     def way_back(self, topic: str) -> tuple[Flow, ...]:
-        """Return the flows that would bring a copy of `topic` back to be copied by this flow again; empty
-        when none do.
+        """Return the flows that would bring a copy of `topic` back to be copied by this flow again.
+
+        Empty when none do.
         """
         copies = copies_of(self.policy, self.flow.source, topic)
         ways: dict[tuple[str, str], tuple[Flow, ...]] = {(self.flow.target, name): () for name in copies}
@@ -172,10 +174,10 @@ class Transforming:
     """Topics that the asking flow transforms itself: the two wishes have equal rank."""
 
     def renamer_to(self, topic: str) -> str | None:
-        """Return the transform that gives a copy the name `topic`, among those that name their source topics one by
-        one.
+        """Return the transform that gives a copy the name `topic`.
 
-        For a regular expression it cannot be known: there the receipts show what came from there.
+        Only transforms count that name their source topics one by one. For a regular expression it cannot be known:
+        there the receipts show what came from there.
         """
         if not isinstance(self.policy, RoutedPolicy):
             return None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 def java_replacement(text: str) -> str:
-    """Return a replacement of Java's `Matcher` as one of Python's `Match.expand`. Raises ValueError for what Java
-    refuses.
+    """Return a replacement of Java's `Matcher` as one of Python's `Match.expand`.
+
+    Raises ValueError for what Java refuses.
     """
     out: list[str] = []
     at = 0

@@ -36,15 +36,17 @@ class Problem:
 
 
 def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return each finding once, an error before the warnings of its line: `--fix` takes the first correction
-    of a line.
+    """Return each finding once, in file order, and an error before the warnings of its line.
+
+    `--fix` takes the first correction of a line.
     """
     return tuple(sorted(dict.fromkeys(problems), key=lambda one: (one.line or 0, one.severity is not Severity.ERROR)))
 
 
 def once_per_slip(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the first of the problems that correct a line in the same way: an error comes before a warning about one
-    slip.
+    """Return the first of the problems that correct a line in the same way.
+
+    An error comes before a warning about the same slip.
     """
     told: dict[object, Problem] = {}
     for one in problems:

@@ -26,8 +26,9 @@ _GROUP_OPENERS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>")
 
 
 class NotExpressible(ValueError):
-    """The expression is wrong in Java, or means something that Python's `re` cannot express; the text names
-    the part.
+    """The expression is wrong in Java, or means something that Python's `re` cannot express.
+
+    The text names the part.
     """
 
 
@@ -45,8 +46,9 @@ def compile_java(pattern: str) -> re.Pattern[str]:
 
 
 def unquoted(pattern: str) -> list[str]:
-    r"""Return the pattern as tokens: single characters, and two-character escapes; `\Q…\E` becomes escapes of
-    literals.
+    r"""Return the pattern as tokens: single characters, and two-character escapes.
+
+    `\Q…\E` becomes escapes of literals.
     """
     tokens: list[str] = []
     at = 0

@@ -44,8 +44,9 @@ def is_secret(key: str) -> bool:
 
 
 def shown_address(url: str) -> str:
-    """Return an address without user, password and query: each may hold a secret. A text that is no address
-    is hidden.
+    """Return an address without user, password and query: each may hold a secret.
+
+    A text that is no address is hidden.
     """
     try:
         parts = urlsplit(url)

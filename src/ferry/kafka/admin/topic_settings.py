@@ -21,9 +21,7 @@ _TOPIC = 2
 _OF_TOPIC = 1
 """`DescribeConfigsResponse.ConfigSource.TOPIC_CONFIG`."""
 _ORIGINS = {2: SettingOrigin.BROKERS, 3: SettingOrigin.BROKERS, 4: SettingOrigin.FILE, 5: SettingOrigin.DEFAULT}
-"""The other sources of `DescribeConfigsResponse.ConfigSource` (a broker's file or its dynamic settings, or Kafka's
-default).
-"""
+"""The other sources of `DescribeConfigsResponse.ConfigSource`."""
 _SET, _DELETE = 0, 1
 """`AlterConfigOp.OpType`."""
 _REQUEST_TOPICS = 500

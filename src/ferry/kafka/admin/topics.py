@@ -177,8 +177,9 @@ async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str
 
 
 def raise_for(what: str, outcome: Any, operation: str) -> None:
-    """Raise the error of a controller's answer, by the caller's next move; `operation` is what the login
-    needs for it.
+    """Raise the error of a controller's answer, by the caller's next move.
+
+    `operation` is what the login needs for it.
     """
     code, said = outcome.error_code, (outcome.error_message or "").rstrip(" .")
     if code in codes.UNAUTHORIZED:
@@ -189,8 +190,9 @@ def raise_for(what: str, outcome: Any, operation: str) -> None:
 
 
 async def transaction_state(cluster: Cluster, transactional_id: str) -> str:
-    """Return the state and the partitions of a transactional id, for an error message; it names what could not be
-    learned.
+    """Return the state and the partitions of a transactional id, for an error message.
+
+    It names what could not be learned.
     """
     try:
         node = await cluster.coordinator(TRANSACTION, transactional_id)

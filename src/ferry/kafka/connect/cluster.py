@@ -77,8 +77,9 @@ class Cluster:
     """Requests to the right broker of one cluster. Not thread-safe; belongs to one event loop."""
 
     def __init__(self, loop: NetworkSelector, alias: str, options: Options, *, patience_s: float = 60.0) -> None:
-        """Take `options`, which `ferry.config.flow.clients` makes; `patience_s` bounds every retry before
-        Unreachable.
+        """Take `options`, which `ferry.config.flow.clients` makes.
+
+        `patience_s` bounds every retry before Unreachable.
         """
         self.loop = loop
         self.alias = alias
@@ -190,8 +191,9 @@ class Cluster:
         self._manager.close_throttled()
 
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
-        """Send a request and return its answer. Any transport failure raises Retryable, and the request's effect is
-        unknown.
+        """Send a request and return its answer.
+
+        Any transport failure raises Retryable, and the request's effect is unknown.
         """
         answer = await self.submit(request, node, timeout_ms=timeout_ms)
         return await self.answered(answer)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 @contextmanager
 def private_file(content: bytes) -> Iterator[str]:
-    """Provide a path to `content` for libraries that read only files: in memory on Linux, else a file that only we may
-    read.
+    """Provide a path to `content` for libraries that read only files.
+
+    On Linux the file is in memory; elsewhere it is one that only we may read.
     """
     if sys.platform == "linux":
         descriptor = os.memfd_create("ferry")

@@ -250,8 +250,9 @@ def _refuse_nulls(found: Any, schema: Any, version: int) -> None:
 
 
 def _lists(schema: Any, version: int) -> _Lists:
-    """Return the fields of a struct that are lists or contain some: name, whether it may be null, its struct, whether a
-    list.
+    """Return the fields of a struct that are lists or contain some.
+
+    Each has its name, whether it may be null, its struct, and whether it is a list.
     """
     known = _LISTS.get((id(schema), version))  # schemas live as long as their modules
     if known is not None:
@@ -311,8 +312,9 @@ class _RecordsInPlace(Bytes):  # type: ignore[misc]  # kafka-python has no types
 
 
 Produced = tuple[str, Any, Sequence[tuple[int, Piece]]]
-"""What is produced to one topic: its name, its id (None on brokers without), and one batch for each of some
-partitions.
+"""What is produced to one topic: its name, its id, and one batch for each of some partitions.
+
+The id is None on brokers without topic ids.
 """
 
 
@@ -427,8 +429,9 @@ class ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-
         self.last_failure = error
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Transport:
-        """Build a transport with kafka-python's steps. The socket of a failed or cancelled handshake is closed, its
-        error kept.
+        """Build a transport with kafka-python's steps.
+
+        The socket of a failed or cancelled handshake is closed, its error kept.
         """
         sock = await create_connection(
             self._net,

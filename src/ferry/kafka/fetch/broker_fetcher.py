@@ -55,8 +55,9 @@ class BrokerFetcher:
         fetch_bytes: Callable[[], int],
         hand_over: Callable[[Iterable[TopicPartition]], None],
     ) -> None:
-        """`fetch_bytes` returns how much to ask for now. `hand_over` receives the partitions that another broker serves
-        now.
+        """`fetch_bytes` returns how much to ask for now.
+
+        `hand_over` receives the partitions that another broker serves now.
         """
         self.node = node
         self.places: dict[TopicPartition, None] = {}
@@ -96,15 +97,17 @@ class BrokerFetcher:
             self.ended = True
 
     def _turn(self) -> None:
-        """Leave out the partitions that are done, and move the first to the end: a broker fills its answer from the
-        front.
+        """Leave out the partitions that are done, and move the first one to the end.
+
+        A broker fills its answer from the front.
         """
         places = [place for place in self.places if self._buffer.wanted(place)]
         self.places = dict.fromkeys(places[1:] + places[:1])
 
     async def _fetch(self) -> None:
-        """Run one fetch, as soon as there is room for its answer. Raises Retryable when the broker cannot
-        serve it now.
+        """Run one fetch, as soon as there is room for its answer.
+
+        Raises Retryable when the broker cannot serve it now.
         """
         self._leave_lost()
         if self.node == NO_LEADER:
@@ -159,8 +162,9 @@ class BrokerFetcher:
         return bool(self.places) and not self._buffer.closed
 
     async def _ask(self, size: int, began: float) -> tuple[FetchRequest, Any] | None:
-        """Fetch about `size` bytes, wanted since `began`; return the request and its answer, or None with nothing to
-        do.
+        """Fetch about `size` bytes, wanted since `began`.
+
+        Return the request and its answer, or None with nothing to do.
         """
         self._leave_lost()
         if not self._has_work():
@@ -174,10 +178,9 @@ class BrokerFetcher:
         return request, await self._cluster.ask(request, self.node)
 
     async def _ask_when_admitted(self, throttle: Throttle, size: int, began: float) -> tuple[FetchRequest, Any] | None:
-        """Fetch as much of `size` bytes as the throttle admits, wanted since `began`; return the request and its
-        answer.
+        """Fetch as much of `size` bytes as the throttle admits, wanted since `began`.
 
-        None when there is nothing to do.
+        Return the request and its answer. None when there is nothing to do.
         """
         admitted = await throttle.admit(size, self._has_work)
         came = 0
@@ -252,11 +255,11 @@ class BrokerFetcher:
             raise NotServed(trouble, next(iter(trouble.values())))
 
     async def _settle(self, doubtful: set[TopicPartition]) -> dict[TopicPartition, str]:
-        """Decide about partitions without records where some should be; return those that are not at their end, and
-        why.
+        """Decide about partitions without records where some should be.
 
-        Either compaction left nothing up to the end of the range. Or the records are in tiered storage, and the broker
-        waits for them without reporting it (KIP-405). The start of its local log shows which.
+        Return those that are not at their end, and why. Either compaction left nothing up to the end of the range. Or
+        the records are in tiered storage, and the broker waits for them without reporting it (KIP-405). The start of
+        its local log shows which.
         """
         if not doubtful:
             return {}

@@ -30,8 +30,9 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """By partition the offset where the log of now departs from what was read; and partitions for which no leader
-    answered.
+    """By partition the offset where the log of now departs from what was read.
+
+    `unanswered` are the partitions for which no leader answered.
     """
 
     cut: Mapping[TopicPartition, int]

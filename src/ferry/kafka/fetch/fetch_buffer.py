@@ -47,8 +47,9 @@ class Answer:
 
 
 class Fetched(NamedTuple):
-    """A batch that waits to be written. `hidden`: its records are not copied (a marker, aborted, or without
-    records).
+    """A batch that waits to be written.
+
+    `hidden`: its records are not copied (a marker, aborted, or without records).
     """
 
     batch: Batch
@@ -159,8 +160,9 @@ class FetchBuffer:
         return max((self._needs.get(place, 0) for place in places), default=0)
 
     def hungry(self, places: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Return those with less than their share queued: small batches are written slowly, and must not fill the
-        memory.
+        """Return those of the partitions that have less than their share queued.
+
+        Small batches are written slowly, and must not fill the memory.
         """
         unsettled = len(self.queues) - len(self.finished) - len(self.failures)
         share = self.memory_bytes // (2 * max(1, unsettled))
@@ -266,8 +268,9 @@ class FetchBuffer:
         return True
 
     def _ask_for_more(self, place: TopicPartition, records: bytes | memoryview) -> None:
-        """Set the next fetch to the batch's own length, because no whole batch came; fail if that length cannot be
-        true.
+        """Set the next fetch to the batch's own length, because no whole batch came.
+
+        Fail if that length cannot be true.
         """
         needed = whole_batch_bytes(records) or MIN_PARTITION_BYTES
         if len(records) < needed <= _MAX_BATCH_BYTES:

@@ -25,8 +25,9 @@ _ALL_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strangers:
-    """By partition the first offset with a foreign record that is not aborted, and the partitions that could not be
-    read.
+    """By partition (`found`) the first offset with a record that no transaction aborted.
+
+    `failed` are the partitions that could not be read.
     """
 
     found: dict[TopicPartition, int]

@@ -24,11 +24,10 @@ Take = Callable[[Sequence[Batch], Any], None]
 async def read_batches(
     cluster: Cluster, place: TopicPartition, start: int, end: int, take: Take, *, isolation: int
 ) -> None:
-    """Pass the batches that hold offsets of `[start, end)` to `take`, in order; offsets that retention deletes are
-    skipped.
+    """Pass the batches that hold offsets of `[start, end)` to `take`, in order.
 
-    `end` is at most what the isolation may read. Raises Refused when the topic may not be read, Retryable when it stays
-    unreadable, Unreachable when its leader does not answer, and Corrupt.
+    Offsets that retention deletes are skipped. `end` is at most what the isolation may read. Raises Refused when the
+    topic may not be read, Retryable when it stays unreadable, Unreachable when its leader does not answer, and Corrupt.
     """
     at = start
     until = time.monotonic() + cluster.patience_s

@@ -8,10 +8,9 @@ from ferry.model import RefusalKind, TopicPartition
 def lost_range(
     place: TopicPartition, cluster: str, wanted: tuple[int, int], edges: tuple[int, int]
 ) -> tuple[RefusalKind, str] | None:
-    """Return why `wanted` offsets `[start, end)` cannot be read of a log with these `edges`; None when it has the
-    first.
+    """Return why `wanted` offsets `[start, end)` cannot be read of a log with these `edges`.
 
-    The end of the log is its high watermark.
+    None when the log has the first of them. The end of the log is its high watermark.
     """
     (start, end), (log_start, log_end) = wanted, edges
     where = f"{place} on cluster {cluster}"

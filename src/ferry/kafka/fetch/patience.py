@@ -26,8 +26,9 @@ class Patience:
                 self._silent.add(place)
 
     def answered(self, place: TopicPartition) -> None:
-        """Stop the clock: the broker serves the partition, but had no room for its records. A silent partition's clock
-        runs on.
+        """Stop the clock: the broker serves the partition, but had no room for its records.
+
+        A silent partition's clock runs on.
         """
         if place not in self._silent:
             self._until.pop(place, None)

@@ -96,8 +96,9 @@ def record_bytes(answer: Any) -> int:
 
 
 def fetched(request: FetchRequest, answer: Any) -> Iterator[FetchedPartition]:
-    """Yield the partitions of an answer to a request. The names are the request's: the metadata may have
-    changed since.
+    """Yield the partitions of an answer to a request.
+
+    The names are the request's: the metadata may have changed since.
     """
     names = {topic.topic_id: topic.topic for topic in request.topics}
     for topic in answer.responses or ():

@@ -31,8 +31,9 @@ class Routes:
                 self._topic_ids[topic] = info.id_text
 
     def ids(self, places: Iterable[TopicPartition]) -> dict[str, UUID | None]:
-        """Return the ids of the topics to fetch, by name; never those of later topics of the same name. None:
-        no ids.
+        """Return the ids of the topics to fetch, by name; never those of later topics of the same name.
+
+        None where the brokers have no topic ids.
         """
         texts = {place.topic: self._topic_ids.get(place.topic, "") for place in places}
         return {topic: topic_id_of(text) if text else None for topic, text in texts.items()}

@@ -88,8 +88,9 @@ class SourceReader:
         self.buffer.wake()
 
     def _fetch_bytes(self) -> int:
-        """Return how much a fetcher asks for. With fewer fetchers left it is more: the last one waits for
-        each answer.
+        """Return how much a fetcher asks for.
+
+        With fewer fetchers left it is more: the last one waits for each answer.
         """
         at_work = sum(fetcher.is_at_work for fetcher in self._fetchers)
         return max(_MIN_FETCH_BYTES, self.buffer.memory_bytes // (2 * max(1, at_work)))
@@ -111,7 +112,8 @@ class SourceReader:
 
 
 def feeders_for(partitions: int) -> int:
-    """Return how many fetchers share a leader's partitions: the fewest that divide them evenly, so that all end
-    together.
+    """Return how many fetchers share a leader's partitions.
+
+    It is the smallest number that divides them evenly, so that all end together.
     """
     return min(FEEDERS_PER_LEADER, key=lambda fetchers: math.ceil(partitions / fetchers) * fetchers)

@@ -74,8 +74,9 @@ class Bucket:
 
 
 class Throttle:
-    """Admits fetches in the order in which they ask. Belongs to one event loop, and outlives the readers that it
-    serves.
+    """Admits fetches in the order in which they ask.
+
+    Belongs to one event loop, and outlives the readers that it serves.
     """
 
     def __init__(self, loop: NetworkSelector, bytes_per_second: float, clock: Clock = time.monotonic) -> None:
@@ -95,10 +96,10 @@ class Throttle:
         return self._bucket.portion(most)
 
     async def admit(self, most: int, wanted: Callable[[], bool]) -> int:
-        """Wait for this fetch's turn; return the bytes that it may ask for, at most `most`, or 0 once it is not
-        `wanted`.
+        """Wait for this fetch's turn, and return the bytes that it may ask for.
 
-        They count as taken until `settle` gets what came.
+        They are at most `most`, and 0 once the fetch is not `wanted`. They count as taken until `settle` gets what
+        came.
         """
         turn = Future()
         self._queue.append(turn)

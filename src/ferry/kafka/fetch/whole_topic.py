@@ -1,5 +1,6 @@
-"""Read a small topic whole, partition by partition, resolved by its own markers: the topics that Kafka
-Connect keeps.
+"""Read a small topic whole, partition by partition, resolved by its own markers.
+
+Kafka Connect keeps such topics.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ _AT_ONCE = 64
 """Partitions per request, at most."""
 _PARTITION_BYTES = 1 << 20
 _MOST_DECOMPRESSED = 16 << 20
-"""The most bytes that one batch may have decompressed. Copies are only compared here, and a comparison may be
-left out.
+"""The most bytes that one batch may have decompressed.
+
+Copies are only compared here, and a comparison may be left out.
 """
 _ALL_BYTES = 32 << 20
 

@@ -66,13 +66,13 @@ async def fetch_offsets(
     stable: bool,
     operation: str = "DESCRIBE",
 ) -> FetchedOffsets:
-    """Return offsets of many groups, many in a request (one by one before Kafka 3.0): of these partitions, or (None) of
-    all.
+    """Return offsets of many groups, many in a request (one by one before Kafka 3.0).
 
-    With `stable`, partitions of an undecided transactional commit are in `pending`, and the partitions must be named.
-    In an answer about *all* partitions, a broker silently leaves out those of them that have no earlier offset. Without
-    `stable`, the last commit counts. Coordinators that move or load are asked again within the cluster's patience.
-    `operation` is the permission that a refusal names: READ, which implies DESCRIBE, where the groups are written next.
+    `wanted` names by group the partitions, or None for all of them. With `stable`, partitions of an undecided
+    transactional commit are in `pending`, and the partitions must be named. In an answer about *all* partitions, a
+    broker silently leaves out those of them that have no earlier offset. Without `stable`, the last commit counts.
+    Coordinators that move or load are asked again within the cluster's patience. `operation` is the permission that a
+    refusal names: READ, which implies DESCRIBE, where the groups are written next.
     """
     if stable and None in wanted.values():
         raise ValueError("stable offsets are those of named partitions")

@@ -12,9 +12,7 @@ from ferry.ledger.settings import wanted_replicas
 from ferry.model import Record, TopicPartition
 
 COMPACTED = {"cleanup.policy": "compact"}
-"""All settings that MirrorMaker 2 gives its topics (`MirrorUtils.createSinglePartitionCompactedTopic` of
-Kafka 4.3.0).
-"""
+"""All settings of MirrorMaker 2's topics (`MirrorUtils.createSinglePartitionCompactedTopic` of Kafka 4.3.0)."""
 
 
 class InternalTopic:

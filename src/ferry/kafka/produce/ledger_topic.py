@@ -213,11 +213,10 @@ class LedgerTopic:
         return frozenset(offsets)
 
     async def read(self, start: int | None = None, end: int | None = None) -> tuple[list[LedgerRecord], int]:
-        """Return the records from `start` (None: the beginning) up to before `end` (None: the end now), with their
-        fates.
+        """Return the records of `[start, end)` with their fates, and the offset up to which was read.
 
-        Also returns the offset up to which was read. Waits until `end` is readable, so an acknowledged record is always
-        seen even when a new leader answers late.
+        None as `start` is the beginning, and None as `end` is the end now. Waits until `end` is readable, so an
+        acknowledged record is always seen even when a new leader answers late.
         """
         await self._known()
         if start is None:
@@ -245,8 +244,9 @@ class LedgerTopic:
         return list(resolver.records()), at, there >= at - start
 
     async def read_untransacted(self, start: int, end: int) -> list[LedgerRecord]:
-        """Return the records of `[start, end)` that were written outside transactions; the others are not even
-        unpacked.
+        """Return the records of `[start, end)` that were written outside transactions.
+
+        The others are not even unpacked.
         """
         await self._known()
         found: list[LedgerRecord] = []
@@ -263,8 +263,9 @@ class LedgerTopic:
         return found
 
     async def read_at(self, offsets: Collection[int]) -> dict[int, LedgerRecord]:
-        """Return the records at some offsets, which are known to be committed; those that compaction took are
-        left out.
+        """Return the records at some offsets, which are known to be committed.
+
+        Those that compaction took are left out.
         """
         await self._known()
         wanted, found = set(offsets), dict[int, LedgerRecord]()

@@ -57,10 +57,10 @@ async def open_transactions(
 async def named_transactions(
     cluster: Cluster, places: Collection[TopicPartition]
 ) -> dict[TopicPartition, tuple[OpenTransaction, ...]]:
-    """Return the open transactions of each partition, the oldest first, with the transactional ids that coordinators
-    know.
+    """Return the open transactions of each partition with the transactional ids that coordinators know.
 
-    Left out are partitions that a broker before 2.8 leads, and those that this login may not READ.
+    They are sorted, the oldest first. Left out are partitions that a broker before 2.8 leads, and those that this login
+    may not READ.
     """
     found = await open_transactions(cluster, places)
     names = await transactional_ids(cluster, {one.producer_id for begun in found.values() for one in begun})

@@ -327,8 +327,9 @@ class Writer:
                 return
 
     def _raise_for_any(self, found: Mapping[TopicPartition, int], what: Callable[[TopicPartition], str]) -> None:
-        """Raise the error that the codes of single partitions call for; PartitionsRefused when all concern single
-        partitions.
+        """Raise the error that the codes of single partitions call for.
+
+        Raises PartitionsRefused when all of them concern single partitions.
         """
         errors = {place: code for place, code in found.items() if code}
         # When one partition is refused, the others answer OPERATION_NOT_ATTEMPTED: that is no cause.
@@ -353,8 +354,9 @@ class Writer:
         raise Retryable(where)
 
     def _why_fenced(self) -> str:
-        """Return what the writer itself can report of the cause; the ledger shows whether another writer took its
-        place.
+        """Return what the writer itself can report of the cause.
+
+        The ledger shows whether another writer took its place.
         """
         name = f"{self.transactional_id} on cluster {self.cluster.alias}"
         seconds = time.monotonic() - self._began

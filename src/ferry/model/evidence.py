@@ -92,9 +92,9 @@ class GroupMoved:
     """One consumer group: where it was moved, and which records its members read twice or never there.
 
     Offsets were `committed` for some of its `partitions`. Of these, `exact` continue at exactly the record that they
-    would have read next. `reread` and `skipped` count records of these partitions. `beyond` counts source offsets that
-    the group had read beyond the copy; `lag` is what it had not read at the source before anything was changed. None of
-    any of them: not known.
+    would have read next; None: they were not compared. `reread` and `skipped` count records of these partitions.
+    `beyond` counts source offsets that the group had read beyond the copy; `lag` is what it had not read at the source
+    before anything was changed. None of the others: not known.
     """
 
     group: str

@@ -37,8 +37,8 @@ class Fixed:
 def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -> Fixed:
     """Correct what can be corrected without asking; `out` is the new file's name.
 
-    Raises BadInput when `lookup` refuses to answer. If the new text differed from the old one by more than was
-    reported, it would not work: the first such line is an error.
+    Raises BadInput when a policy class of the user fails on a name of the file. If the new text differed from the old
+    one by more than was reported, it would not work: the first such line is an error.
     """
     draft = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems)
     current = draft.numbered()

@@ -313,7 +313,7 @@ class LedgerTopic:
         return await self._edge(EARLIEST)
 
     async def end(self) -> int:
-        """Return the offset after the last record now."""
+        """Return the offset after the last record now; `topic_id` is up to date afterwards."""
         await self._known()
         return await self._edge(LATEST)
 

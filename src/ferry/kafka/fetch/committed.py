@@ -53,7 +53,8 @@ async def read_committed(
     """Pass the committed records of `[start, end)` to `take`, in order; `end` is at most the last stable offset.
 
     `unopened` receives the batches that are damaged, or larger when decompressed than the memory allows. Raises Refused
-    when the topic may not be read, Retryable when it stays unreadable, and Unreachable when its leader does not answer.
+    when the topic may not be read, Retryable when it stays unreadable, Unreachable when its leader does not answer, and
+    Corrupt for a marker that is none.
     """
     aborted = AbortedTransactions()
 

@@ -66,7 +66,7 @@ def server_properties(spec: ClusterSpec, nodes: tuple[Node, ...], node: Node, da
         "transaction.state.log.num.partitions": str(INTERNAL_PARTITIONS),
         "group.initial.rebalance.delay.ms": "0",
         # A dead broker is noticed sooner than after 9 s; until then it cannot come back after a kill either.
-        "broker.heartbeat.interval.ms": "500",
+        "broker.heartbeat.interval.ms": "1000",
         "broker.session.timeout.ms": "3000",
         # Otherwise an idle controller writes and flushes an empty record twice a second: a quarter of all that it uses.
         "metadata.max.idle.interval.ms": "0",

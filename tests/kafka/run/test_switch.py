@@ -292,7 +292,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
             switcher.run("s-1")
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, 40)
-            with pytest.raises(Refused, match=f"1 groups have members .{clients.group}.: stop them"):
+            with pytest.raises(Refused, match=f"1 group has members .{clients.group}.: stop them"):
                 switcher.run("s-1")
         state = switcher.abandon("s-1", "not today")
     assert state.end is not None

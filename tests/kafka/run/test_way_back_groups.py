@@ -273,7 +273,7 @@ def test_a_group_at_work_is_left_where_it_is_when_that_is_asked_for_and_the_othe
         wait_until(lambda: reader.poll(0.1) is not None, 40)
         with pair.switcher(Verb.SWITCHOVER) as switcher:
             switcher.open("s-1", replace(OPTIONS, quiet_timeout_seconds=1.5), "bob")
-            with pytest.raises(Refused, match=f"1 groups have members .{busy.group}.: stop them"):
+            with pytest.raises(Refused, match=f"1 group has members .{busy.group}.: stop them"):
                 switcher.run("s-1")
             switcher.abandon("s-1", "it is to be left")
             switcher.open("s-2", replace(OPTIONS, leave_active=True), "bob")

@@ -114,4 +114,6 @@ def test_of_more_than_is_affordable_another_run_reads_others() -> None:
     }
     assert {len(starts) for starts in chosen} == {4}
     assert {start for starts in chosen for start in starts} == {one.start for one in ones}
-    assert affordable(ones, found, 4) == []
+    one_each = [affordable([replace(one, generation=run) for one in ones], found, 4) for run in range(60)]
+    assert {len(chosen) for chosen in one_each} == {1}, "a chunk of more than that has its turn, too"
+    assert {chosen.start for (chosen,) in one_each} == {one.start for one in ones}

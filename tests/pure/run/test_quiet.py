@@ -13,7 +13,7 @@ from ferry.errors import Refused
 from ferry.features.switch.acts import quiet
 from ferry.features.switch.acts.quiet import groups_at_work
 from ferry.kafka.groups.listing import ListedGroups
-from ferry.model import GroupKind, ListedGroup
+from ferry.model import GroupKind, ListedGroup, TopicPartition
 from ferry.model.switch import SwitchOptions
 
 FILE = """
@@ -59,3 +59,38 @@ def test_groups_with_members_are_at_work_but_for_those_that_are_left(monkeypatch
 def test_a_broker_that_lists_nothing_does_not_pass_for_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refused, match=r"1 brokers of primary do not list their groups \(broker 2: no answer\)"):
         at_work(monkeypatch, {2: "no answer"}, SwitchOptions())
+
+
+def test_what_is_not_quiet_names_the_partitions_that_grew_last_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that rests for longer than the time that is asked for is no reason to wait."""
+    flow = parse_settings(FILE, "mm2.properties").flow("primary->backup")
+    rests, grows = TopicPartition(topic="t", partition=0), TopicPartition(topic="t", partition=1)
+    clock, ends = SimpleNamespace(now=0.0), {rests: 0, grows: 0}
+    members = {"billing-1"}
+
+    async def source_ends(*_: object) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+        return dict(ends), {}
+
+    async def groups(*_: object) -> set[str]:
+        return members
+
+    monkeypatch.setattr(quiet, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(quiet, "source_ends", source_ends)
+    monkeypatch.setattr(quiet, "groups_at_work", groups)
+    waiting = quiet.Waiting(flow, cast("Any", SimpleNamespace(alias="primary")), SwitchOptions(quiet_seconds=5))
+
+    def look(at: float, *grown: TopicPartition) -> None:
+        clock.now = at
+        for place in grown:
+            ends[place] += 1
+        asyncio.run(waiting.look())
+
+    look(0)
+    look(1, rests, grows)
+    look(4, grows)
+    assert "records still come to 2 partitions (t-0, t-1)" in waiting.sentence(10)
+    look(8)
+    assert "records still come to 1 partition (t-1)" in waiting.sentence(10)
+    look(20)
+    assert waiting.sentence(10).count("records still come") == 0
+    assert "1 group has members (billing-1)" in waiting.sentence(10)

@@ -194,6 +194,15 @@ def test_whoever_signs_anew_what_he_changed_is_found_by_his_key_and_by_the_chain
     assert "report-000003.json is signed by another key" in problem
 
 
+def test_what_cannot_be_read_is_not_called_signed(folder: Path, keys: tuple[Path, Path]) -> None:
+    (folder / "report-000002.json").write_text("{}")
+    assert {one.kept.name: one.signed for one in checked(folder, keys[1])} == {
+        "report-000001.json": True,
+        "report-000002.json": None,
+        "report-000003.json": True,
+    }
+
+
 def test_reports_cut_off_at_the_end_are_missed_by_the_digest_kept_elsewhere(folder: Path) -> None:
     newest = checked(folder)[-1].kept.sha256
     assert problems(folder, last=newest) == {}

@@ -72,7 +72,7 @@ class Written:
 class Checked:
     """One report of a folder after a check; `problem` is empty if all is well.
 
-    `signed` is None if it was not checked.
+    `signed` is None if it was not checked, or the report could not be read.
     """
 
     kept: Kept
@@ -252,7 +252,7 @@ def check_folder(store: Store, keys: Mapping[str, Public] | None, last: str | No
         checked.append(
             Checked(
                 kept=one,
-                signed=None if keys is None else not problem,
+                signed=None if keys is None or one.report is None else not problem,
                 problem="; ".join(sentence for sentence in (chain, problem) if sentence),
             )
         )

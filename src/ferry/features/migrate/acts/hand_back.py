@@ -64,6 +64,8 @@ class HandedBack:
     rows: tuple[HandedRow, ...]
     records: tuple[Record, ...]
     notes: tuple[str, ...]
+    pauses: bool
+    """Whether the flow is paused with it: not where only some topics are named, or nothing is handed back."""
 
 
 def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions) -> HandedBack:
@@ -101,7 +103,7 @@ async def _hand_back(
             await topic.create(_OFFSETS_REPLICAS)
         if not options.to_file and found.records:
             await _write(planner.target, place.offsets_topic, found, theirs)
-        if found.records and options.only is None:
+        if found.pauses:
             pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
             driver.keep([pause_record(pause)])
         note = sentence(
@@ -142,7 +144,8 @@ async def _decide(
             f"{place.offsets_topic} has positions of {place.connector}, but none of a topic that is handed back"
         )
     made = position_records(rows, theirs, place.connector, flow.flow.source)
-    return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes)), theirs
+    pauses = bool(made) and options.only is None
+    return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes), pauses=pauses), theirs
 
 
 async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:

@@ -49,8 +49,8 @@ def hand_back_mm2_command(
 ) -> int:
     """Write the flow's places into MirrorMaker 2's offsets topic, so that it goes on without loss or double.
 
-    The flow is paused with it: `ferry adopt mm2` takes it back, or `ferry resume` when MirrorMaker 2 was never
-    started. Exit code 1: some partitions could not be handed back.
+    The flow is paused with it, unless --topic names some topics: `ferry adopt mm2` takes it back, or `ferry resume`
+    when MirrorMaker 2 was never started. Exit code 1: some partitions could not be handed back.
     """
     from ferry.features.migrate.acts.at_rest import Mm2Place  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.migrate.acts.hand_back import HandBackOptions, hand_back, preview_hand_back  # noqa: PLC0415 - as above
@@ -122,4 +122,5 @@ def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None
     if dry_run:
         echo(f"{written} would be written to {where}")
     else:
-        echo(f"{written} written to {where}; the flow is paused until ferry adopt mm2 or ferry resume")
+        state = "the flow is paused until ferry adopt mm2 or ferry resume" if found.pauses else "the flow is not paused"
+        echo(f"{written} written to {where}; {state}")

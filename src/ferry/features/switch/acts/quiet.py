@@ -17,7 +17,7 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import FlowConnections
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
-from ferry.words import several
+from ferry.words import count_of, several
 
 LOOK_SECONDS = 0.5
 
@@ -34,7 +34,7 @@ def wait_for_quiet(
     asked = "".join(f"{one['sentence']}; " for one in called)
 
     async def work() -> Evidence:
-        waiting = _Waiting(flow, connections.source, options)
+        waiting = Waiting(flow, connections.source, options)
         began = time.monotonic()
         while True:
             await waiting.look()
@@ -58,11 +58,13 @@ def wait_for_quiet(
         return connections.run(work)
 
 
-class _Waiting:
+class Waiting:
+    """Which partitions still grow on the cluster that is left, and which groups have members there."""
+
     def __init__(self, flow: FlowConfig, source: Cluster, options: SwitchOptions) -> None:
         self.ends: dict[TopicPartition, int] = {}
-        self.moved: set[TopicPartition] = set()
-        """The partitions that moved in the newest round in which any partition moved."""
+        self.grown: dict[TopicPartition, float] = {}
+        """When each partition was last seen to have grown, by the monotonic clock in seconds."""
         self.moved_at = time.monotonic()
         self.active: set[str] = set()
         self._flow, self._source, self._options = flow, source, options
@@ -70,24 +72,28 @@ class _Waiting:
     async def look(self) -> None:
         ends, silent = await source_ends(self._flow, self._source)
         _refuse_silent(self._source, silent)
+        now = time.monotonic()
         moved = {place for place, end in ends.items() if self.ends.get(place) not in (None, end)}
         if moved or not self.ends:
-            self.moved_at = time.monotonic()
-        self.moved = moved or self.moved
+            self.moved_at = now
+        self.grown |= dict.fromkeys(moved, now)
         self.ends = ends
         self.active = await groups_at_work(self._flow, self._source, self._options)
 
     def sentence(self, seconds: float) -> str:
         """Say which partitions and groups are still active."""
         alias, found = self._source.alias, []
-        if self.moved:
-            places = several(sorted(str(place) for place in self.moved))
-            found.append(f"records still come to {len(self.moved)} partitions ({places}): stop their producers")
-        if self.active:
-            groups = several(sorted(self.active))
+        recent = time.monotonic() - self._options.quiet_seconds
+        moved = sorted(str(place) for place, at in self.grown.items() if at > recent)
+        if moved:
             found.append(
-                f"{len(self.active)} groups have members ({groups}): stop them, or give this switch up and begin one "
-                "with --leave-group"
+                f"records still come to {count_of(len(moved), 'partition')} ({several(moved)}): stop their producers"
+            )
+        if self.active:
+            has = "has" if len(self.active) == 1 else "have"
+            found.append(
+                f"{count_of(len(self.active), 'group')} {has} members ({several(sorted(self.active))}): stop them, or "
+                "abandon this switch and begin one with --leave-group"
             )
         why = "; ".join(found) or "it has just come to rest"
         return f"after {seconds:g} s cluster {alias} is not quiet: {why}"

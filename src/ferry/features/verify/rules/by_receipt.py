@@ -10,7 +10,7 @@ from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import Receipt
 
 AFFORDABLE_BYTES = 256 << 20
-"""So much of a run is read of the target: about a quarter of a second of CPU, and at least one chunk by default."""
+"""The bytes of the target that are read for a run, about a quarter of a second of CPU; one chunk at least is read."""
 
 
 def affordable(
@@ -32,9 +32,10 @@ def affordable(
         and ((one.target, one.target_start) in chunks if one.reads is not None else _is_whole(one, found))
     ]
     random.Random(whole[0].generation if whole else 0).shuffle(whole)
-    chosen, size = [], 0
+    chosen: list[Receipt] = []
+    size = 0
     for one in whole:
-        if size + one.bytes <= most:
+        if not chosen or size + one.bytes <= most:
             chosen.append(one)
             size += one.bytes
     return sorted(chosen, key=lambda one: (one.target, one.start))

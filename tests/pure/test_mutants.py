@@ -118,3 +118,10 @@ def test_names_that_no_fault_has_are_refused(run: Run) -> None:
 def test_each_fault_of_the_table_is_of_an_area(tool: ModuleType) -> None:
     found = tool.tomllib.loads(tool.TABLE.read_text())
     assert {name.partition("-")[0] for name in found} == set(tool.AREAS) == set(AREAS)
+
+
+def test_each_fault_of_the_table_can_be_put_into_its_file(tool: ModuleType) -> None:
+    root = Path(tool.ROOT)
+    for name, fault in tool.tomllib.loads(tool.TABLE.read_text()).items():
+        assert ((root / fault["file"]).read_text().count(fault["old"]), name) == (1, name)
+        assert (root / fault["tests"].split()[0].split("::")[0]).exists(), name

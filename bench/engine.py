@@ -34,7 +34,7 @@ def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
     began = time.monotonic()
     (flow,) = load(configuration).flows
     with MicroRuns(flow) as runs:
-        decided = runs.plan(run, local_origin())
+        decided = runs.open_run(run, local_origin())
         attempt = runs.begin(decided, local_origin())
         told = {slot: runs.task_spec(decided, slot, attempt) for slot in decided.used_slots}
     specs.write_bytes(pickle.dumps(told))
@@ -65,7 +65,7 @@ def whole(configuration: Path, run: str) -> dict[str, object]:
     began = time.monotonic()
     (flow,) = load(configuration).flows
     with MicroRuns(flow) as runs:
-        decided = runs.plan(run, local_origin())
+        decided = runs.open_run(run, local_origin())
         attempt = runs.begin(decided, local_origin())
         for number in decided.used_slots:
             run_slot(runs.task_spec(decided, number, attempt), lambda: False, lambda receipts: None)

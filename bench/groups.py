@@ -39,7 +39,7 @@ def synced(folder: Path, alias: str, source: str, target: str, *, topic: str) ->
     flow = load(path).flow(f"{alias}->target")
     copies = [TopicPartition(flow.policy.format_remote_topic(alias, topic), number) for number in range(PARTITIONS)]
     with MicroRuns(flow) as runs:
-        plan = runs.plan("copy", local_origin())
+        plan = runs.open_run("copy", local_origin())
         copy_all(runs, plan, runs.begin(plan, local_origin()))
         usages = []
         for offset, groups in ((RECORDS // 2, GROUPS), (RECORDS - 10, GROUPS), (RECORDS - 10, 0)):

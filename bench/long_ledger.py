@@ -256,9 +256,9 @@ def part(settings: str, what: str) -> None:
         elif what == "plan":
             runs.preview()
         elif what == "run":
-            runs.plan(f"bench-{secrets.token_hex(4)}", Origin())
+            runs.open_run(f"bench-{secrets.token_hex(4)}", Origin())
         elif what == "whole":
-            runs.ledger()
+            runs.whole_ledger()
         elif what == "translate":
             connection.run(partial(_translate, connection))
         usage = watch.usage()
@@ -332,7 +332,7 @@ def _bench(near: RunningCluster, far: RunningCluster, receipts: int, *, whole: b
     producer.flush(60)
     for one in (FLOW, EMPTY):
         with MicroRuns(parse_settings(settings, "bench").flow(str(one))) as runs:
-            runs.plan("first", Origin())
+            runs.open_run("first", Origin())
     watch = Stopwatch()
     with TargetConnection.of(flow) as connection:
         write_history(far.bootstrap, connection, receipts, (near.cluster_id, far.cluster_id))

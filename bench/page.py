@@ -107,7 +107,7 @@ def _made(field: Field, config: Path, receipts: int) -> None:
     settings.write_text(text.replace("FOLDER", str(config.parent)))
     flow = load(settings).flow(str(FLOW))
     with MicroRuns(flow) as runs:
-        runs.plan("first", Origin(), RunOptions(only=frozenset({"wide-000"})))
+        runs.open_run("first", Origin(), RunOptions(only=frozenset({"wide-000"})))
     with TargetConnection.of(flow) as connection:
         write_history(far.bootstrap, connection, receipts, (near.cluster_id, far.cluster_id))
     stand(near.bootstrap, [f"page-{number:03}" for number in range(GROUPS)], "wide-000", 1)

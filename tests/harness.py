@@ -85,7 +85,7 @@ class Lab:
     def micro_run(self, options: RunOptions | None = None) -> Report:
         """Plan, copy every slot in this process, report."""
         with self.runs() as runs:
-            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), options or RunOptions())
+            plan = runs.open_run(f"run-{secrets.token_hex(4)}", local_origin(), options or RunOptions())
             return self.copy(runs, plan)
 
     def copy(self, runs: MicroRuns, plan: Plan) -> Report:
@@ -160,7 +160,7 @@ def settled(runs: MicroRuns) -> LedgerView:
     Somebody else's transaction may stay open for longer than that: five seconds are enough for markers.
     """
     until = time.monotonic() + 5
-    while (view := runs.ledger()).open and time.monotonic() < until:
+    while (view := runs.whole_ledger()).open and time.monotonic() < until:
         time.sleep(0.02)
     return view
 

@@ -53,7 +53,7 @@ def open_plan(flow: FlowConfig, run: str, origin: Origin, options: RunOptions) -
 def nothing_left(flow: FlowConfig, run: str) -> bool:
     """Return whether `copy` may end without Spark; Superseded when a newer run has what is left of this one."""
     with MicroRuns(flow) as runs:
-        return not runs.left(runs.opened(run))
+        return not runs.unfinished_slices(runs.sealed_plan(run))
 
 
 def checkpoint(flow: FlowConfig, run: str) -> GroupOutcome | None:

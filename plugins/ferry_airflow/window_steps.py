@@ -96,7 +96,7 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
         with backfill.session() as runs:
             try:
                 plan = runs.open_or_keep(backfill.run_id(number), origin, backfill.options)
-                is_done = not runs.left(plan)
+                is_done = not runs.unfinished_slices(plan)
             except Superseded:
                 return None
             return Opened(plan=plan, left=runs.window(backfill.options).left, is_done=is_done)

@@ -111,7 +111,7 @@ def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:
     _, state = flows.run("narrow", {"topics": [], "take_over": True})
     assert state == "success"
     with lab.runs() as runs:
-        first, hand, last = (opened.record for opened in runs.ledger().runs)
+        first, hand, last = (opened.record for opened in runs.whole_ledger().runs)
     assert first.deployment == f"airflow:127.0.0.1:{flows.home.port}@{socket.gethostname()}"
     assert (hand.deployment, hand.took_over) == ("by-hand", first.deployment)
     assert (last.deployment, last.took_over) == (first.deployment, "by-hand")
@@ -201,7 +201,7 @@ def test_killing_copy_ends_the_chunk_and_leaves_no_spark_behind(flows: Flows) ->
     flows.rest.set_task_state(dag, run, "copy", "failed")
     until(lambda: not job_processes(run), "the end of Spark", 30)
     with lab.runs() as runs:
-        until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
+        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
     assert flows.rest.wait_run(dag, run) == "failed"
     kept = lab.receipts()
     assert kept
@@ -234,20 +234,20 @@ def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows
     spark = task.children(recursive=True)
     assert set(job_processes(run)) <= set(spark), "the receipts do not name the process of the task"
     with lab.runs() as runs:
-        before = runs.opened(run)
+        before = runs.sealed_plan(run)
     os.kill(task.pid, signal.SIGKILL)
 
     all_gone([task, *spark])
     assert not job_processes(run)
     with lab.runs() as runs:
-        until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
+        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
     assert 0 < sum(receipt.records for receipt in lab.receipts()) < 8_000, "the kill came too late to matter"
     send(producer(flows.source), "struck-t", numbered(400, partitions=4, start=8_000))
     flows.rest.wait_task(dag, run, "copy", {"up_for_retry"})
 
     assert flows.rest.wait_run(dag, run) == "success"
     with lab.runs() as runs:
-        assert runs.opened(run) == before, "the retry has another plan"
+        assert runs.sealed_plan(run) == before, "the retry has another plan"
     assert {receipt.origin.try_number for receipt in lab.receipts()} == {1, 2}
     assert not job_processes(run)
     assert lab.assert_equal() == 8_000, "what came after the plan is for the next run"
@@ -290,7 +290,7 @@ def test_killing_copy_on_spark_connect_ends_the_chunk_and_keeps_the_receipts(flo
     ended = "ended the open chunks; what was committed stays"
     until(lambda: ended in flows.rest.log(dag, run, "copy"), "the end of the attempt", 30)
     with lab.runs() as runs:
-        assert not runs.ledger().open
+        assert not runs.whole_ledger().open
     kept = lab.receipts()
     assert 0 < sum(receipt.records for receipt in kept) < 24_000, "the kill came too late to matter"
     assert flows.rest.wait_run(dag, run) == "failed"
@@ -299,7 +299,7 @@ def test_killing_copy_on_spark_connect_ends_the_chunk_and_keeps_the_receipts(flo
 
     # The server serves on, and the next run need not wait for a transaction's timeout.
     with lab.runs() as runs:
-        slots = runs.opened(run).used_slots
+        slots = runs.sealed_plan(run).used_slots
     for slot in slots:
         name = transactional_id(lab.flow.flow, "live", slot)
         assert "Ongoing" not in on_cluster(flows.target, partial(transaction_state, transactional_id=name))
@@ -322,7 +322,7 @@ def test_a_continuous_flow_runs_by_itself_until_it_is_paused(flows: Flows) -> No
     assert [(each["run_type"], each["state"]) for each in (first, second)] == [("scheduled", "success")] * 2
     assert first["end_date"] <= second["start_date"], "one run at a time"
     with flows.lab(BY_ITSELF).runs() as runs:
-        opened = [each.record.run for each in runs.ledger().runs]
+        opened = [each.record.run for each in runs.whole_ledger().runs]
     assert opened[:2] == [first["dag_run_id"], second["dag_run_id"]]
 
 

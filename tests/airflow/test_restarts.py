@@ -174,7 +174,7 @@ class AtWork:
         assert sum(receipt.records for receipt in receipts) == RECORDS
         with self.lab.runs() as runs:
             report = runs.report(self.run)
-            assert not runs.ledger().open
+            assert not runs.whole_ledger().open
         assert (report.state, report.records, report.unfinished) == (RunState.SUCCESS, RECORDS, ())
         last = max(self.flows.rest.tries(self.dag, self.run, "report"))
         assert self.topic in self.flows.rest.log(self.dag, self.run, "report", last)

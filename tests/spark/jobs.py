@@ -118,7 +118,7 @@ def _start(command: list[str], output: Path, environment: Mapping[str, str]) -> 
 def plan(lab: Lab, run: str) -> Plan:
     """Open a run, as the `plan` task does."""
     with lab.runs() as runs:
-        return runs.plan(run, local_origin())
+        return runs.open_run(run, local_origin())
 
 
 def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records: int = 24_000) -> Lab:

@@ -176,7 +176,7 @@ def test_a_killed_client_of_spark_connect_is_harmless(
     if number is signal.SIGTERM:
         assert code == 143, job.text()
         with lab.runs() as runs:
-            until(lambda: not runs.ledger().open, "the end of the open chunks", 10)
+            until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
             kept = len(lab.receipts())
             assert runs.report("killed").state is RunState.PARTIAL
         assert len(lab.receipts()) == kept, "tasks went on after the client was told to end"

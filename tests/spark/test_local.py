@@ -56,7 +56,7 @@ def limit_message_size(cluster: RunningCluster, topic: str, size: int) -> None:
 def open_records(lab: Lab) -> int:
     """Ledger records of transactions that nobody has ended."""
     with lab.runs() as runs:
-        return len(runs.ledger().open)
+        return len(runs.whole_ledger().open)
 
 
 def peak_worker_bytes(job: Job) -> int:
@@ -143,7 +143,7 @@ def test_sigterm_ends_the_open_chunk_at_once_and_keeps_the_receipts(
     assert kept > 0
     assert report_state(lab, "killed") is RunState.PARTIAL
     with lab.runs() as runs:
-        assert lab.copy(runs, runs.opened("killed")).state is RunState.SUCCESS
+        assert lab.copy(runs, runs.sealed_plan("killed")).state is RunState.SUCCESS
     assert lab.assert_equal() == 24_000
 
 
@@ -185,7 +185,7 @@ def test_a_second_job_of_the_same_run_takes_over(
 
     def attempt_after(number: int) -> Attempt | None:
         with lab.runs() as runs:
-            return newer_attempt(runs.ledger(), made.lane, made.run, made.generation, number)
+            return newer_attempt(runs.whole_ledger(), made.lane, made.run, made.generation, number)
 
     with held(lab) as go_on:
         first = submit(lab, "twice", tmp_path)
@@ -214,7 +214,7 @@ def test_a_superseded_run_copies_nothing(
     assert (code, "superseded by new" in said) == (2, True), said
     assert lab.receipts() == []
     with lab.runs() as runs:
-        lab.copy(runs, runs.opened("new"))
+        lab.copy(runs, runs.sealed_plan("new"))
     code, said = without_spark(job_arguments(lab, "old", tmp_path))
     assert (code, "nothing is left to copy" in said) == (0, True), said
     assert lab.assert_equal() == 1_000

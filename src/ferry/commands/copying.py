@@ -16,7 +16,7 @@ from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 
 
-def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
+def finish_run(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
     """Copy all slots, keep in the ledger what they refused, and return the report, and why the attempt is not done.
 
     The second value is None if it is done. A plan with transformed topics is copied in a Spark of this machine.
@@ -28,12 +28,12 @@ def copied(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple
     with stop_signals() as stop:
         if plan.row_slots:
             failure = copied_in_spark(runs, plan, quiet=quiet, stop=stop)
-            report, untranslated = checkpointed(runs, plan.run, stop)
+            report, untranslated = translate_and_report(runs, plan.run, stop)
             return report, failure or untranslated
-        return _copied_here(runs, plan, stop, quiet=quiet, ahead=ahead)
+        return _finish_here(runs, plan, stop, quiet=quiet, ahead=ahead)
 
 
-def _copied_here(
+def _finish_here(
     runs: MicroRuns, plan: Plan, stop: Stop, *, quiet: bool, ahead: int
 ) -> tuple[Report, FerryError | None]:
     attempt = runs.begin(plan, local_origin())
@@ -42,7 +42,7 @@ def _copied_here(
     failure = failure_of(plan, ends)
     try:
         runs.record_outcome(plan, attempt, ends)
-        report, untranslated = checkpointed(runs, plan.run, stop)
+        report, untranslated = translate_and_report(runs, plan.run, stop)
     except Unreachable as error:
         report = told_report(plan, attempt.started_ms, ends)
         if not report.receipts:
@@ -52,16 +52,16 @@ def _copied_here(
     return report, failure or untranslated
 
 
-def checkpointed(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
+def translate_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
     """Translate the groups' offsets; return the report, and why that failed, None if it did not."""
     try:
         checkpoint(runs, run)
     except (Refused, Unreachable) as error:
         return without_groups(runs.report(run), str(error)), error
-    return _verified(runs, run, stop)
+    return _verify_and_report(runs, run, stop)
 
 
-def _verified(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
+def _verify_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
     """Verify what was copied if that is due; return the report, and why that failed, None if it did not."""
     if runs.flow.verification.mode is VerifyMode.OFF:
         return runs.report(run), None

@@ -46,7 +46,7 @@ def run_command(
     signal stops it at once.
     """
     from ferry.cli.progress_bar import working  # noqa: PLC0415 - the help needs none of it
-    from ferry.commands.copying import checkpointed, copied  # noqa: PLC0415 - as above
+    from ferry.commands.copying import finish_run, translate_and_report  # noqa: PLC0415 - as above
     from ferry.commands.forms import plan_json, run_json  # noqa: PLC0415 - as above
     from ferry.commands.views import show_plan, show_report  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.after_run import PATIENCE_S, tell_run  # noqa: PLC0415 - as above
@@ -73,7 +73,7 @@ def run_command(
         def planned() -> Plan:
             stop.check()
             if resume is not None:
-                return runs.resume(resume)
+                return runs.plan_to_resume(resume)
             return runs.open_new(run or new_run("cli"), local_origin(), options)
 
         if dry_run:
@@ -84,17 +84,17 @@ def run_command(
         if spark:
             preview = None if resume is not None else partial(runs.preview, options)
             plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=context.quiet, stop=stop)
-            report, untranslated = checkpointed(runs, plan.run, stop)
+            report, untranslated = translate_and_report(runs, plan.run, stop)
             failure = failure or untranslated
         else:
             if resume is None:
                 refuse_transforms(chosen, only)
             with working("Planning", quiet=context.quiet):
                 plan = planned()
-            if runs.left(plan):
-                report, failure = copied(runs, plan, quiet=context.quiet)
+            if runs.unfinished_slices(plan):
+                report, failure = finish_run(runs, plan, quiet=context.quiet)
             else:
-                report, failure = checkpointed(runs, plan.run, stop)
+                report, failure = translate_and_report(runs, plan.run, stop)
         tell_run(chosen, report, patience_s=min(context.patience_s, PATIENCE_S))
         context.answer(lambda: run_json(report), lambda: show_report(report))
         if stop():

@@ -10,7 +10,7 @@ from ferry.cli.command import Context
 from ferry.cli.identity import new_run
 from ferry.cli.output import echo, print_table
 from ferry.cli.stopping import Stop
-from ferry.commands.copying import copied
+from ferry.commands.copying import finish_run
 from ferry.errors import FerryError, Unreachable
 from ferry.features.lanes.acts.backfill import Opened, copy_window
 from ferry.ledger.report import Report
@@ -62,7 +62,7 @@ class WindowWork:
         return Opened(plan=plan, left=self.left)
 
     def _copied(self, run: Opened) -> bool:
-        report, self.failure = copied(self.runs, run.plan, quiet=self.quiet, ahead=run.ahead)
+        report, self.failure = finish_run(self.runs, run.plan, quiet=self.quiet, ahead=run.ahead)
         self.reports.append(report)
         self.seconds = time.monotonic() - self._begun
         self._look()

@@ -10,7 +10,7 @@ from ferry.clock import wall_ms
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.model import NOT_THROTTLED, AgeStats, Origin, Plan, Receipt, Segment, Slice, ThrottleTime
 from ferry.wire.batch import Batch, extended_digest
-from ferry.wire.renumber import Run
+from ferry.wire.renumber import OffsetSpan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class PartProgress:
                 self.age_max = now - first
         self.timed += count
 
-    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+    def written(self, runs: Iterable[OffsetSpan], target_base: int) -> bool:
         """Note the broker's answer for one batch; return False if another writer's records are between ours."""
         last = self.segments[-1] if self.segments else None
         contiguous = last is None or last[1] + last[2] == target_base

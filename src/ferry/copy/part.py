@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from ferry.model import Slice
-from ferry.wire.renumber import Run
+from ferry.wire.renumber import OffsetSpan
 
 
 class Part(Protocol):
@@ -25,7 +25,7 @@ class Part(Protocol):
     def piece(self) -> Slice:
         """The slice that it is a part of."""
 
-    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+    def written(self, runs: Iterable[OffsetSpan], target_base: int) -> bool:
         """Note the broker's answer for one batch; return False if another writer's records are between ours."""
 
     def is_elsewhere(self, target_base: int) -> bool:

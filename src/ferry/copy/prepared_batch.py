@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ferry.kafka.fetch.fetch_buffer import Answer
 from ferry.wire.batch import Batch
-from ferry.wire.renumber import Run
+from ferry.wire.renumber import OffsetSpan
 
 
 class PreparedBatch(NamedTuple):
@@ -18,7 +18,7 @@ class PreparedBatch(NamedTuple):
     """
 
     batch: Batch
-    runs: tuple[Run, ...]
+    runs: tuple[OffsetSpan, ...]
     end: int
     source_epoch: int
     transcoded: bool

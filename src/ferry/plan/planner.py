@@ -110,7 +110,7 @@ class Planner:
         if options.window is not None:
             facts = (await self._windowed(view, facts, options, "(dry run)")).facts
         if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
-            facts = without_own(facts, self.lane, await self.known.view())
+            facts = without_own(facts, self.lane, await self.ledger_cache.view())
         rules = rules_of(self.flow, self.lane, options, shown.digests, shown.lost)
         with of_this_run(options):
             plan = decide_plan(rules, facts, "(dry run)", -1)
@@ -146,7 +146,7 @@ class Planner:
         refuse_endless(self.lane, options.window)
         digests, lost = transform_digests(self.flow)
         await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-        known = await self.known.view()
+        known = await self.ledger_cache.view()
         await self._refuse_swapped(known)
         record = admitted(known, self.record(run, origin), take_over=options.take_over)
         why = standing_back(known, record, wall_ms())
@@ -162,7 +162,7 @@ class Planner:
             return await self._decide(driver, options, digests, lost)
 
         plan, driver = await open_run(self.driver_port(), record, decide, known)
-        self.known.learn(driver.view, driver.read_ms)  # the driver has read the sealed plan, too
+        self.ledger_cache.learn(driver.view, driver.read_ms)  # the driver has read the sealed plan, too
         await self._keep_short(driver, plan)
         return plan
 
@@ -174,18 +174,18 @@ class Planner:
         The ledger as it was when the plan was decided was read up to a record of this run. If summary or pruning fails,
         the run continues, and the next run does it.
         """
-        if self.known.last is None:
+        if self.ledger_cache.last is None:
             return
-        view, read_ms = self.known.last
+        view, read_ms = self.ledger_cache.last
         due = is_due(view)
         prunes = self.flow.prunes_ledger and (due or bool(unswept(view, self.lane)))
         if not due and not prunes:
             return
         try:
-            if superseded_by(await self.known.view(), self.lane, plan.generation) is not None:
+            if superseded_by(await self.ledger_cache.view(), self.lane, plan.generation) is not None:
                 return  # the newer run does it
             if due:
-                await self.known.summarise(view, plan.generation, read_ms)
+                await self.ledger_cache.summarise(view, plan.generation, read_ms)
             if prunes:
                 await self._prune(driver, plan, more=due)
         except FerryError as error:
@@ -196,7 +196,7 @@ class Planner:
 
         Raises Superseded, and writes nothing, when a newer run owns the lane.
         """
-        view = await self.known.view()
+        view = await self.ledger_cache.view()
         most = tombstones_of(len(plan.slices))
         await sweep(self.ledger, view, self.lane, most, driver.commit)
         if more:
@@ -234,7 +234,7 @@ class Planner:
         plan.
         """
         run, generation = driver.opened.record.run, driver.opened.generation
-        self.known.learn(driver.view, driver.read_ms)
+        self.ledger_cache.learn(driver.view, driver.read_ms)
         clock = self._clock_skew()
         rules = rules_of(self.flow, self.lane, options, digests, lost)
         before = self._with_lost_rules(await self.facts(driver.view), digests)
@@ -303,9 +303,9 @@ class Planner:
             def gone(of: Chain) -> bool:
                 return of.lane == self.lane and of.target.topic in names
 
-            blocks = [Record(key=key, value=None) for key in await self.known.block_keys(view, gone)]
+            blocks = [Record(key=key, value=None) for key in await self.ledger_cache.block_keys(view, gone)]
             unswept = await unswept_tombstones(self.ledger, view, self.lane, names)
-            forgets = forgetting(view, facts, wanted, deleted, await self.known.rows(view, gone))
+            forgets = forgetting(view, facts, wanted, deleted, await self.ledger_cache.rows(view, gone))
             await driver.commit([*unswept, *forgets, *blocks])
         facts = forgotten(facts, deleted)
         sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
@@ -315,7 +315,7 @@ class Planner:
 
     async def with_newest(self, view: LedgerView) -> LedgerView:
         """Return a view with the lane's newest run complete, as it is now; the same view if there is no run."""
-        return await self.known.view_with_newest(self.lane, 1) if view.runs else view
+        return await self.ledger_cache.view_with_newest(self.lane, 1) if view.runs else view
 
     async def window(self, view: LedgerView, options: RunOptions) -> WindowLook:
         """Return the run's window in offsets, and how far the lane has come in it; writes nothing.
@@ -345,14 +345,14 @@ class Planner:
         return Claims(flow=self.flow, lane=self.lane, target=self.target, ledgers=self.ledgers)
 
     @property
-    def known(self) -> LedgerCache:
+    def ledger_cache(self) -> LedgerCache:
         """The flow's ledger as far as this process has read it."""
         return self.ledgers.of(self.target, self.flow.flow.source)
 
     async def facts(self, view: LedgerView, positions: Positions = Positions.SETTLED) -> Facts:
         """Gather the facts that a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
-        facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.known)
+        facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.ledger_cache)
         facts = await with_resources(self.flow, facts, self.source, self.target)
         facts = replace(facts, on_ledger=await self._open_on_ledger(view))
         return await self._with_others(facts, view)

@@ -44,14 +44,14 @@ async def skip(planner: Planner, wish: SkipRequest, run: str, origin: Origin, *,
     Refused for a place that may not be skipped now (`ferry.plan.rules.skipping.skip_gap`), and Superseded if a newer
     run opened the lane meanwhile.
     """
-    view = await planner.known.view_with_newest(planner.lane, 1)
+    view = await planner.ledger_cache.view_with_newest(planner.lane, 1)
     if not interrupt:
         refuse_while_at_work(view, planner.lane)
     await preview_skip(planner, view, wish)
     record = admitted(view, planner.record(run, origin), take_over=False)
 
     async def decide(driver: Driver) -> Plan:
-        planner.known.learn(driver.view, driver.read_ms)
+        planner.ledger_cache.learn(driver.view, driver.read_ms)
         facts = await planner.facts(driver.view, Positions.NONE)
         gap = skip_gap(rules_of(planner.flow, planner.lane, WHOLE), facts, wish, run, driver.opened.generation)
         return keep_skip(driver, gap)

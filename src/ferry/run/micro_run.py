@@ -98,7 +98,7 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(on_loop)
 
-    def plan(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
+    def open_run(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
         return self.wait_for(lambda: self.planner.open(run, origin, options))
 
@@ -109,8 +109,8 @@ class MicroRuns(LaneSession):
         """
         kept = kept_plan(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
         if kept is None:
-            return self.plan(run, origin, options)
-        self.left(kept)
+            return self.open_run(run, origin, options)
+        self.unfinished_slices(kept)  # raises where a newer run owns what is left
         return kept
 
     def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
@@ -119,7 +119,7 @@ class MicroRuns(LaneSession):
         Raises BadInput when the ledger has a plan of this id already: the new one would hide it.
         """
         refuse_planned(self.wait_for(lambda: self.view_if_any(run)), self.lane, run)
-        return self.plan(run, origin, options)
+        return self.open_run(run, origin, options)
 
     def skip(self, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
         """Pass over offsets by hand, as a run of its own.
@@ -144,19 +144,19 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def resume(self, run: str) -> Plan:
+    def plan_to_resume(self, run: str) -> Plan:
         """Return the sealed plan of a run, to copy what it left.
 
         Raises BadInput when the ledger has no plan of it. Raises Superseded when only a newer run may copy what is
         left, or when the run will never have a plan.
         """
-        plan = self.opened(run)
+        plan = self.sealed_plan(run)
         newer = self.superseded(plan)
-        if not self.left(plan) and newer is not None:
+        if not self.unfinished_slices(plan) and newer is not None:
             log.info("run %s is superseded by %s, and all of its slices are in the ledger", run, newer)
         return plan
 
-    def opened(self, run: str) -> Plan:
+    def sealed_plan(self, run: str) -> Plan:
         """Return the sealed plan of a run.
 
         Raises BadInput when the ledger has none, Superseded when it will never have one.
@@ -186,7 +186,7 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def left(self, plan: Plan) -> list[Slice]:
+    def unfinished_slices(self, plan: Plan) -> list[Slice]:
         """Return the slices and units of a plan that the ledger does not have up to their ends.
 
         Raises Superseded when there are such and a newer run owns the lane: only that run and later ones may copy them.
@@ -309,7 +309,7 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def ledger(self) -> LedgerView:
+    def whole_ledger(self) -> LedgerView:
         """Return the whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
 
         async def work() -> LedgerView:

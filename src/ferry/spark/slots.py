@@ -22,7 +22,7 @@ from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def copied_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
+def collect_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
     """Copy the slots and return every slot's end; failed ones are tried again. Spark repeats tasks that crashed."""
     specs, tasks = _sharing(spark, specs)
     ends: dict[int, SlotEnd] = {}

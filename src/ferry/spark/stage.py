@@ -57,7 +57,7 @@ def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch])
     """
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
-            yield batch_of_rows(rows(attempted(specs[slot])))
+            yield batch_of_rows(rows(slot_end_of(specs[slot])))
 
 
 def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -68,7 +68,7 @@ def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[
     return copy_slots(unpacked(name), batches)
 
 
-def attempted(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
+def slot_end_of(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
     """Copy one slot in a Spark task, with this `writer`, and return how it ended. Raises anything but a FerryError."""
     parent = os.getppid()
 

@@ -14,7 +14,7 @@ from ferry.wire.codecs import Buffer, Malformed
 from ferry.wire.varints import read_unsigned, varint
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-Run = tuple[int, int]
+OffsetSpan = tuple[int, int]
 """Source offset of the first record, and the number of records without a hole."""
 
 
@@ -23,7 +23,7 @@ class Renumbered(NamedTuple):
 
     payload: Buffer
     records: int
-    runs: list[Run]
+    runs: list[OffsetSpan]
     base_timestamp: int
     max_timestamp: int
 
@@ -46,7 +46,7 @@ def renumbered(  # noqa: C901, PLR0912, PLR0915  # one loop over all records: ca
     the bytes are not `count` records with rising offsets.
     """
     out: list[Buffer] = []
-    runs: list[Run] = []
+    runs: list[OffsetSpan] = []
     size = len(records) if size is None else size
     view = memoryview(records)
     at = copied = kept = 0  # bytes read, bytes passed on, records kept

@@ -19,7 +19,7 @@ from ferry.wire.batch import BEFORE_LENGTH, DAMAGED, HEADER, HEADER_BYTES, MAGIC
 from ferry.wire.codecs import Buffer, Malformed, Room, compressed, decompress
 from ferry.wire.headers import NO_HEADERS
 from ferry.wire.legacy import Message, messages
-from ferry.wire.renumber import HIGHEST, LOWEST, Renumbered, Run, boundaries, renumbered
+from ferry.wire.renumber import HIGHEST, LOWEST, OffsetSpan, Renumbered, boundaries, renumbered
 from ferry.wire.varints import varint, zigzag
 
 MOST_RUNS = 2_000
@@ -37,7 +37,7 @@ class NewBatch(NamedTuple):
     """
 
     batch: Batch
-    runs: tuple[Run, ...]
+    runs: tuple[OffsetSpan, ...]
     end: int
 
 
@@ -185,7 +185,7 @@ def _split(found: Renumbered, parts: int) -> Iterator[Renumbered]:
         begin = behind
 
 
-def _runs(offsets: Sequence[int]) -> list[Run]:
+def _runs(offsets: Sequence[int]) -> list[OffsetSpan]:
     """Return rising offsets as runs without holes."""
     found: list[list[int]] = []
     for offset in offsets:

@@ -139,7 +139,7 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
         done = adopt(runs, at, OPTIONS, "adopt-1", local_origin())
         assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
         # A run that is at work may copy on, so nobody takes over or hands back meanwhile.
-        plan = runs.plan("at-work", local_origin())
+        plan = runs.open_run("at-work", local_origin())
         with pytest.raises(Refused, match="run at-work is at work on lane live"):
             adopt(runs, at, OPTIONS, "adopt-2", local_origin())
         with pytest.raises(Refused, match="run at-work is at work on lane live"):

@@ -144,7 +144,7 @@ def what_was_adopted_is_translated_near_and_never_past_the_record(scene: Scene) 
     here = read_topics(scene.lab.source.bootstrap, [scene.topic])[scene.topic][0]
     there = read_topics(scene.lab.target.bootstrap, [scene.copy])[scene.copy][0]
     with scene.lab.runs() as runs:
-        (adoption,) = adoptions(runs.ledger(), "live", source=place(scene.topic, 0))
+        (adoption,) = adoptions(runs.whole_ledger(), "live", source=place(scene.topic, 0))
     assert adoption.pairs, "MirrorMaker 2's offset syncs were not read"
     for pair in adoption.pairs:
         assert here[pair[0]][2] == next(row[2] for row in there if row[0] == pair[1])

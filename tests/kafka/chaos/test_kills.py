@@ -41,7 +41,7 @@ from ferry.copy.task import run_slot
 flow = load(Path(sys.argv[1])).flow(sys.argv[2])
 with MicroRuns(flow) as runs:
     print("opening", flush=True)
-    plan = runs.plan("run-" + secrets.token_hex(4), local_origin())
+    plan = runs.open_run("run-" + secrets.token_hex(4), local_origin())
     print("planned", flush=True)
     attempt = runs.begin(plan, local_origin())
     specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]

@@ -45,7 +45,7 @@ def said(answer: Answer) -> str:
 
 def test_a_malformed_plan_is_refused_and_a_new_run_goes_on(lab: Lab, config: Path) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("broken", local_origin())
+        plan = runs.open_run("broken", local_origin())
     tamper(lab, f'["plan","live","broken",{plan.generation},0]', b"{}")
     answer = ferry("run", "--resume", "broken", "--json", config=config)
     assert answer.code == 2, answer.err
@@ -58,7 +58,7 @@ def test_a_malformed_plan_is_refused_and_a_new_run_goes_on(lab: Lab, config: Pat
 @pytest.mark.parametrize("command", ["run", "lag"])
 def test_a_ledger_of_a_newer_format_is_not_read(lab: Lab, config: Path, command: str) -> None:
     with lab.runs() as runs:
-        runs.plan("first", local_origin())
+        runs.open_run("first", local_origin())
     tamper(lab, '["run","live","later"]', json.dumps({"v": 99}).encode())
     try:
         answer = ferry(command, "--json", config=config)

@@ -117,7 +117,7 @@ def test_a_superseded_run_says_by_which_one_and_what_to_do(lab: Lab, config: Pat
     fill(lab, topic, 10)
     with lab.runs() as runs:
         for run in ("older", "newer"):
-            runs.plan(run, local_origin())
+            runs.open_run(run, local_origin())
     refused = ferry("run", "--resume", "older", config=config)
     said = "is superseded by newer, 1 of its slices are not (wholly) copied: resume newer, or start a new run"
     assert (refused.code, said in refused.err) == (2, True), refused.err
@@ -447,7 +447,7 @@ def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(slow: Slow
     process = begin("run", "--run", "older", "--json", config=config)
     wait_until_copying(process, lab, topic)
     with lab.runs() as runs:
-        runs.plan("newer", local_origin())
+        runs.open_run("newer", local_origin())
     go_on()
     answer = finished(process)
     assert answer.code == 1, answer.err

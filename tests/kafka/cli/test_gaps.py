@@ -46,7 +46,7 @@ def test_a_partition_goes_on_behind_what_retention_took(
     (receipt,) = report.receipts
     assert receipt.start == 150
     with lab.runs() as runs:
-        (gap,) = gaps(runs.ledger(), "live")
+        (gap,) = gaps(runs.whole_ledger(), "live")
     assert (gap.start, gap.end, gap.why, gap.run) == (100, 150, RefusalKind.RETENTION_PASSED, report.plan.run)
     wanted = [*range(100), *range(150, 200)]
     rows = read_topic(target_cluster.bootstrap, lab.target_topic(topic))[0]

@@ -85,7 +85,7 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
 
     # A run that is at work may yet copy what is to be skipped; to end it takes a word more.
     with lab.runs() as runs:
-        plan = runs.plan("at-work", local_origin())
+        plan = runs.open_run("at-work", local_origin())
         answer = skip(20)
         assert (answer.code, "run at-work is at work on lane live" in answer.err) == (2, True), answer.err
         at_work = ferry("ledger", "--run", "at-work", config=config).out

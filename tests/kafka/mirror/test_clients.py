@@ -37,7 +37,7 @@ EACH_RUN = {"emit.checkpoints.interval.seconds": "1", "heartbeats.replication.en
 def run(lab: Lab, name: str = "") -> Report:
     """One micro-run with its last step, as `ferry run` does it."""
     with lab.runs() as runs:
-        plan = runs.plan(name or f"r-{new_alias()}", local_origin())
+        plan = runs.open_run(name or f"r-{new_alias()}", local_origin())
         assert lab.copy(runs, plan).state is RunState.SUCCESS
         checkpoint(runs, plan.run)
         return runs.report(plan.run)
@@ -220,7 +220,7 @@ def test_a_repeat_writes_nothing_new_and_the_next_run_goes_on(
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(8))
     with lab.runs() as runs:
-        plan = runs.plan("first", local_origin())
+        plan = runs.open_run("first", local_origin())
         lab.copy(runs, plan)
         commit(lab, topic, 5)
         checkpoint(runs, "first")
@@ -228,7 +228,7 @@ def test_a_repeat_writes_nothing_new_and_the_next_run_goes_on(
         checkpoint(runs, "first")  # checkpoints are not due, and the syncs are there
         assert [(sync.upstream, sync.downstream) for sync in syncs_of(lab)] == [(n, n) for n in (0, 4, 6, 7)]
         send(producer(source_cluster), topic, numbered(8))
-        newer = runs.plan("second", local_origin())
+        newer = runs.open_run("second", local_origin())
         lab.copy(runs, newer)
         checkpoint(runs, "first")  # superseded
         assert len(syncs_of(lab)) == 4
@@ -293,7 +293,7 @@ def test_checkpoints_are_written_though_groups_are_left_alone(
     wait_until(lambda: copy not in topics(target_cluster))
     create_topic(target_cluster, copy)
     with lab.runs() as runs:
-        plan = runs.plan("r2", local_origin())
+        plan = runs.open_run("r2", local_origin())
         lab.copy(runs, plan)
         assert checkpoint(runs, plan.run) is None
         notes = of_code("mirror.no-checkpoint", runs.report(plan.run).notes)
@@ -324,7 +324,7 @@ def heartbeats(cluster: RunningCluster) -> list[Heartbeat]:
 def step(atlas: Atlas, flow: str) -> None:
     """One micro-run of a flow with its last step."""
     with atlas.runs(flow) as runs:
-        plan = runs.plan(f"r-{new_alias()}", local_origin())
+        plan = runs.open_run(f"r-{new_alias()}", local_origin())
         assert atlas.copy(runs, plan).state is RunState.SUCCESS
         checkpoint(runs, plan.run)
 

@@ -110,7 +110,7 @@ def test_a_filter_that_matches_nothing_makes_the_run_red_but_not_the_idle_one_of
     opposite = parse_settings(pair.text, "lab.properties").flow(back)
     for run, why in (("before", "the opposite flow"), ("after", "what came from")):
         with MicroRuns(opposite, patience_s=ANSWER_S) as runs:
-            idle = runs.report(runs.plan(run, local_origin()).run)
+            idle = runs.report(runs.open_run(run, local_origin()).run)
         assert idle.state is RunState.SUCCESS
         assert [why in note for note in of_code("topics.idle", idle.notes)] == [True]
         assert pair.micro_run().state is RunState.SUCCESS

@@ -41,7 +41,7 @@ def test_an_attempt_that_dies_in_a_transaction_of_version_1_is_repeated(
 ) -> None:
     lab = small_lab(source_cluster, forgetful, topic)
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         for slot in plan.used_slots:
             with pytest.raises(Killed):
                 copy_held(runs, plan, slot, Hooks(before={"commit": die}))

@@ -62,7 +62,7 @@ class History:
         """One micro-run of the window."""
         with self.runs(lane) as runs:
             options = RunOptions(window=window, max_records=max_records)
-            return self.lab.copy(runs, runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), options))
+            return self.lab.copy(runs, runs.open_run(f"run-{secrets.token_hex(4)}", local_origin(), options))
 
     def scratch(self, lane: str = LANE) -> dict[int, list[str]]:
         """The values in the lane's scratch topic, by partition."""
@@ -118,7 +118,7 @@ def test_each_topic_may_have_times_of_its_own(history: History) -> None:
 
     def copied(window: Window) -> int:
         with MicroRuns(lab.flow, lane=LANE, patience_s=ANSWER_S) as runs:
-            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
+            plan = runs.open_run(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
             return lab.copy(runs, plan).records
 
     assert [copied(window), copied(window)] == [2, 0]
@@ -157,7 +157,7 @@ def test_a_dropped_lane_leaves_nothing_and_live_goes_on(history: History) -> Non
     groups = {group.group_id for group in admin.list_consumer_groups().result(ANSWER_S).valid}
     assert (f"ferry.{flow.flow}.{LANE}" in groups, f"ferry.{flow.flow}.drill-other" in groups) == (False, True)
     with history.lab.runs() as runs:
-        left = [key for key in runs.ledger().by_key if LANE in key]
+        left = [key for key in runs.whole_ledger().by_key if LANE in key]
     assert left == [f'["dropped","{LANE}"]']
     history.record(2.5)
     assert history.lab.micro_run().records == 1
@@ -218,7 +218,7 @@ def test_a_drop_that_was_cut_short_is_repeated_to_the_same_end(
     with LaneDrop(history.lab.flow, LANE) as drop:
         drop.drop(f"{RUN_PREFIX}2", local_origin(), "ann@desk")
     with history.lab.runs() as runs:
-        assert [key for key in runs.ledger().by_key if LANE in key] == [f'["dropped","{LANE}"]']
+        assert [key for key in runs.whole_ledger().by_key if LANE in key] == [f'["dropped","{LANE}"]']
 
 
 @pytest.mark.parametrize("step", ["delete_topics", "forgetting_lane"])
@@ -248,7 +248,7 @@ def test_a_drop_that_a_run_has_overtaken_forgets_nothing_of_it(
     with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(Superseded):
         drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk")
     with history.runs() as runs:
-        view = runs.ledger()
+        view = runs.whole_ledger()
     assert {run.generation for run in view.runs if run.record.run == copied[0].plan.run} == {copied[0].plan.generation}
     assert not list(dropped_lanes(view))
     kept = [one for one in receipts(view, lane=LANE) if one.run == copied[0].plan.run]

@@ -170,7 +170,7 @@ def having(lab: Lab, settings: dict[str, str]) -> Lab:
 def copy_through(lab: Lab, end_credentials: Callable[[], object]) -> None:
     """Plan a run and copy its first slot; the credentials end when its first chunk is about to be committed."""
     with lab.runs() as runs:
-        plan = runs.plan("through", local_origin())
+        plan = runs.open_run("through", local_origin())
         copy_held(runs, plan, plan.used_slots[0], Hooks(before={"append_receipts": end_credentials}))
 
 
@@ -253,14 +253,14 @@ def test_a_run_outlives_its_sessions(source_cluster: RunningCluster, guarded: Gu
     lab = Lab(source=source_cluster, target=guarded.cluster, alias=new_alias(), topics=(topic,))
     lab = having(lab, {**guarded.login(f"t{lab.alias}", "secret"), "ferry.chunk.bytes": "1"})
     with lab.runs() as runs:
-        plan = runs.plan("long", local_origin())
+        plan = runs.open_run("long", local_origin())
         began = time.monotonic()
         assert lab.copy(runs, plan).state is RunState.SUCCESS
         assert time.monotonic() - began > SESSION_MS / 1000, "no session ended: copy more"
         # A run that is held sleeps over the end of its session; the broker hangs up on the next request.
         send(client, topic, numbered(100, start=3_000))
         hooks = Hooks(before={"commit": lambda: pass_by(time.time() + 2 * SESSION_MS / 1000)})
-        copy_held(runs, runs.plan("held", local_origin()), 0, hooks)
+        copy_held(runs, runs.open_run("held", local_origin()), 0, hooks)
         assert not hooks.before
         assert runs.report("held").state is RunState.SUCCESS
     assert lab.assert_equal() == 3_100

@@ -203,7 +203,7 @@ def test_consumers_go_on_at_the_target_and_come_back(
     for _ in range(2):
         sources.write()
         with lab.runs() as runs:
-            runs.plan(f"killed-{secrets.token_hex(4)}", local_origin())  # a run that never copies
+            runs.open_run(f"killed-{secrets.token_hex(4)}", local_origin())  # a run that never copies
         lab.micro_run()
     assert lab.assert_equal() > 0
 

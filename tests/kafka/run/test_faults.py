@@ -114,7 +114,7 @@ def test_a_malformed_plan_copies_nothing(
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
-        plan = runs.plan("broken", local_origin())
+        plan = runs.open_run("broken", local_origin())
         part = Message(key=f'["plan","live","broken",{plan.generation},0]'.encode(), value=b"{}")
         send(producer(target_cluster), ledger_topic(lab.alias), [part])
         with pytest.raises(BadInput, match="do not have the sealed digest"):
@@ -166,7 +166,7 @@ def test_a_transaction_that_timed_out_is_copied_again(
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic, ferry_transaction_timeout_ms="3000", ferry_chunk_seconds="1")
     with lab.runs() as runs:
-        plan = runs.plan("slow", local_origin())
+        plan = runs.open_run("slow", local_origin())
         name = transactional_id(lab.flow.flow, "live", plan.used_slots[0])
 
         def until_the_broker_gave_up() -> None:
@@ -190,7 +190,7 @@ def test_a_newer_writer_has_begun_to_fence_when_we_commit(
     """The broker has aborted our transaction, the newer writer has yet to ask again: our commit is called invalid."""
     lab = new_lab(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         slot = plan.used_slots[0]
         name = transactional_id(lab.flow.flow, "live", slot)
 
@@ -251,7 +251,7 @@ def test_two_of_three_brokers_die_mid_chunk_and_nothing_is_lost(
 ) -> None:
     lab = new_lab(source_cluster, three_brokers, topic)
     with lab.runs(patience_s=6 * PATIENCE) as runs:
-        plan = runs.plan("poor", local_origin())
+        plan = runs.open_run("poor", local_origin())
         victims = three_brokers.brokers[:2]
 
         def kill_two() -> None:
@@ -274,7 +274,7 @@ def test_a_broker_that_the_transaction_needs_dies_mid_chunk_and_the_run_succeeds
 ) -> None:
     lab = new_lab(source_cluster, three_brokers, topic)
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         assert plan.used_slots, (plan.refusals, plan.notes)
         slot = plan.used_slots[0]
 
@@ -308,7 +308,7 @@ def test_a_source_leader_dies_mid_run(
     settings = {"ferry.chunk.bytes": str(chunk), "ferry.task.memory.bytes": str(memory)}
     lab = Lab(source=three_brokers, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         slot = plan.used_slots[0]
         mine = [piece.source for piece in plan.of_slot(slot)]
 
@@ -335,7 +335,7 @@ def test_a_full_disk_at_the_target_fails_the_run_and_loses_nothing(
 ) -> None:
     lab = new_lab(source_cluster, target_cluster, topic)
     with lab.runs(patience_s=5 * PATIENCE) as runs:
-        plan = runs.plan("full", local_origin())
+        plan = runs.open_run("full", local_origin())
         broker = target_cluster.brokers[0]
         # Files may not grow past this: a write fails as it does when the disk is full.
         psutil.Process(broker.pid).rlimit(psutil.RLIMIT_FSIZE, (4_096, 4_096))

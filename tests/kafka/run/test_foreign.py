@@ -73,7 +73,7 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
     for name in (early, late):
         send(client, name, numbered(5, start=10))
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         meddle(lab, late)  # between plan and copy
         report = lab.copy(runs, plan)
     assert (report.state, report.records) == (RunState.FAILED, 0)
@@ -96,7 +96,7 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
     # Between two chunks, then what an aborted chunk left behind, which is nobody's.
     send(client, busy, numbered(1_000, start=10, size=200))
     with lab.runs() as runs:
-        plan = runs.plan("two", local_origin())
+        plan = runs.open_run("two", local_origin())
 
         def stumble() -> None:
             raise Retryable("the network was away")
@@ -148,7 +148,9 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     assert {why for *_, why in found} == {RefusalKind.FOREIGN_WRITER}
     assert report.plan.lifted == ()
     with lab.runs() as runs:
-        assert taken in {gap.source.topic for gap in gaps(runs.ledger(), lab.flow.lane)}, "the ledger says so for good"
+        assert taken in {gap.source.topic for gap in gaps(runs.whole_ledger(), lab.flow.lane)}, (
+            "the ledger says so for good"
+        )
     assert keys(lab, taken) == [b"foreign", b"foreign", b"0", b"1", b"2"]
     assert lab.micro_run().state is RunState.SUCCESS, "what was accepted stays so"
 
@@ -264,7 +266,7 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
             found.append({refusal.topic for refusal in others.preview().refusals})
 
     with lab.runs() as runs:
-        plan = runs.plan("two", local_origin())
+        plan = runs.open_run("two", local_origin())
         meet(late)  # between plan and copy
         hooks = Hooks(before={"commit": preview}, after={"commit": lambda: meet(busy)})
         result = copy_held(runs, plan, 0, hooks)

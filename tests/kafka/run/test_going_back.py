@@ -65,7 +65,7 @@ def values(bootstrap: str, topic: str) -> list[int]:
 def assert_map_is_true(lab: Lab, topic: str) -> None:
     """The offset map names each record of the source's log that was copied, where it lies, and nothing else."""
     with lab.runs() as runs:
-        view = runs.ledger()
+        view = runs.whole_ledger()
     written = list(receipts(view, topic=topic))
     where = {
         segment.source_start + index: segment.target_start + index
@@ -417,7 +417,7 @@ def copied_in_part(lab: Lab, topic: str, end: int) -> Plan:
         return any((receipt.source.topic, receipt.end) == (topic, end) for receipt in committed)
 
     with lab.runs() as runs:
-        plan = runs.plan("in-part", local_origin())
+        plan = runs.open_run("in-part", local_origin())
         (slot,) = plan.used_slots
         spec = runs.task_spec(plan, slot, runs.begin(plan, local_origin()))
         run_slot(spec, is_there, committed.extend)
@@ -487,7 +487,7 @@ def planned_after(lab: Lab, end: int) -> Plan:
     assert lab.micro_run().records == end - 50
     send(producer(lab.source), topic, numbered(10, start=end))
     with lab.runs() as runs:
-        return runs.plan("planned-before-the-cut", local_origin())
+        return runs.open_run("planned-before-the-cut", local_origin())
 
 
 def assert_a_cut_shows_although_others_have_filled_the_log_up(lab: Lab, plan: Plan) -> None:

@@ -91,7 +91,7 @@ class Groups:
         """A run of the flow, with its checkpoint step."""
         lab = replace(self.lab, settings={**self.lab.settings, **settings})
         with lab.runs() as runs:
-            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions())
+            plan = runs.open_run(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions())
             lab.copy(runs, plan)
             done = checkpoint(runs, plan.run)
         assert done is not None
@@ -308,14 +308,14 @@ def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
             connection.run(partial(connection.ledger.append, [pause_record(pause)]))
 
     with groups.lab.runs() as runs:
-        plan = runs.plan("r1", local_origin(), RunOptions())
+        plan = runs.open_run("r1", local_origin(), RunOptions())
         groups.lab.copy(runs, plan)
         groups.commit(source, "other", {0: 11})
         while_looking(monkeypatch, follow(10, groups.ran))
         assert checkpoint(runs, "r1") is None
         assert groups.at("other") == {0: 10}, "a newer run knew better"
         assert runs.report("r1").groups is None
-        plan = runs.plan("r2", local_origin(), RunOptions())
+        plan = runs.open_run("r2", local_origin(), RunOptions())
         groups.lab.copy(runs, plan)
         while_looking(monkeypatch, follow(12, paused))
         assert checkpoint(runs, "r2") is None

@@ -42,7 +42,7 @@ def test_partitions_that_join_at_the_same_time_are_no_failure(
         settings={"tasks.max": "1", "replication.factor": "3", "ferry.chunk.bytes": str(64 << 10)},
     )
     with lab.runs() as runs:
-        result = lab.copy_slot(runs, runs.plan("one", local_origin()), 0)
+        result = lab.copy_slot(runs, runs.open_run("one", local_origin()), 0)
     assert sum(receipt.records for receipt in result.receipts) == 2_400
     assert len({receipt.at_ms for receipt in result.receipts}) > 5  # as many transactions
     assert result.retries == 0

@@ -84,7 +84,7 @@ class InWindow(Kept):
     def copied(self, start: int, end: int) -> int:
         window = TimeWindow(from_ms=LATELY + start * 1_000, to_ms=LATELY + end * 1_000)
         with MicroRuns(self.lab.flow, lane=LANE, patience_s=ANSWER_S) as runs:
-            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
+            plan = runs.open_run(f"run-{secrets.token_hex(4)}", local_origin(), RunOptions(window=window))
             self.copy(runs, plan)
             done = [one for one in receipts(settled(runs), lane=LANE, run=plan.run) if one.transform == "some"]
         return sum(one.records for one in done)

@@ -53,7 +53,7 @@ class Kept:
         return self.lab.target_topic(self.topic)
 
     def plan(self, runs: MicroRuns) -> Plan:
-        return runs.plan(f"run-{new_alias()}", local_origin())
+        return runs.open_run(f"run-{new_alias()}", local_origin())
 
     def rows(self, plan: Plan, slot: int) -> Iterator[pa.RecordBatch]:
         found = []
@@ -146,7 +146,7 @@ def test_whatever_step_kills_it_each_record_is_written_once(kept: Kept) -> None:
                 copy_rows(runs, kept, plan, 0, Hooks(after={"commit": killed}))
             assert len(list(receipts(settled(runs)))) >= chunks
         kept.copy(runs, plan)
-        assert not runs.left(plan)
+        assert not runs.unfinished_slices(plan)
         report = runs.report(plan.run)
     found = kept.assert_once()
     assert {one.transform for one in found} == {"some"}

@@ -68,7 +68,7 @@ def test_the_rule_of_an_overtaken_driver_does_not_copy_a_topic_again(
     units = Units(lab_of(lab, topic), topic)
     after_deciding(monkeypatch, units.run)
     with units.lab.runs() as runs, pytest.raises(Superseded):
-        runs.plan("slow", local_origin())
+        runs.open_run("slow", local_origin())
     units.run()
     assert units.assert_once() == 500
     with units.lab.runs() as runs:
@@ -87,7 +87,7 @@ def test_the_start_of_an_overtaken_driver_skips_nothing(lab: Lab, topic: str, mo
 
     before_looking(monkeypatch, overtake)
     with lab.runs() as runs, pytest.raises(Superseded):
-        runs.plan("slow", local_origin())
+        runs.open_run("slow", local_origin())
     assert lab.micro_run().state is RunState.SUCCESS
     copied = read_topic(lab.target.bootstrap, lab.target_topic(topic))
     assert sum(map(len, copied.values())) == 50
@@ -114,7 +114,7 @@ def test_the_tombstones_of_an_overtaken_driver_take_no_receipt_away(
     monkeypatch.setattr(planner, "is_due", lambda _: True)
     monkeypatch.setattr(planner, "sweep", late)
     with lab.runs() as runs:
-        runs.plan("slow", local_origin())
+        runs.open_run("slow", local_origin())
         kept = list(receipts(settled(runs), lane=LIVE))
     assert not left
     assert {one.run for one in kept} == {first.plan.run}
@@ -131,7 +131,7 @@ def test_an_overtaken_driver_puts_no_older_setting_back(lab: Lab, topic: str, mo
 
     after_deciding(monkeypatch, overtake)
     with lab.runs() as runs, pytest.raises(Superseded):
-        runs.plan("slow", local_origin())
+        runs.open_run("slow", local_origin())
     assert settings_of(lab.target, lab.target_topic(topic))["retention.ms"] == "172800000"
 
 
@@ -141,6 +141,6 @@ def test_an_overtaken_driver_deletes_no_copy(lab: Lab, topic: str, monkeypatch: 
     delete_topic(lab.source, topic)
     after_deciding(monkeypatch, lab.micro_run)  # by a file that lets the copy stay
     with follows.runs() as runs, pytest.raises(Superseded):
-        runs.plan("slow", local_origin())
+        runs.open_run("slow", local_origin())
     copied = read_topic(lab.target.bootstrap, lab.target_topic(topic))
     assert sum(map(len, copied.values())) == 500

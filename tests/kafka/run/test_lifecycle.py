@@ -30,14 +30,14 @@ def test_a_run_keeps_its_plan_until_all_of_it_is_copied(lab: Lab) -> None:
     with lab.runs() as runs:
         plan = runs.open_or_keep("one", local_origin())
         assert runs.open_or_keep("one", local_origin()) == plan
-        assert list(plan.slices) == runs.left(plan)
+        assert list(plan.slices) == runs.unfinished_slices(plan)
         with pytest.raises(BadInput, match="run one exists already: give another id, or --resume one"):
             runs.open_new("one", local_origin())
         lab.copy_slot(runs, plan, 0)
         # A commit counts in the ledger when its marker is there, some milliseconds after its answer.
-        wait_until(lambda: {piece.slot for piece in runs.left(plan)} == {1})
+        wait_until(lambda: {piece.slot for piece in runs.unfinished_slices(plan)} == {1})
         assert lab.copy(runs, plan).state is RunState.SUCCESS
-        assert runs.left(plan) == []
+        assert runs.unfinished_slices(plan) == []
         assert runs.open_or_keep("one", local_origin()) == plan, "a cleared run copies nothing again"
 
 
@@ -49,23 +49,23 @@ def test_a_newer_run_has_what_an_older_one_left(lab: Lab) -> None:
         with pytest.raises(Superseded, match=said):
             runs.open_or_keep("older", local_origin())
         with pytest.raises(Superseded, match=said):
-            runs.left(older)
+            runs.unfinished_slices(older)
         assert lab.copy(runs, newer).state is RunState.SUCCESS
-        assert runs.left(older) == []
-        assert runs.open_or_keep("older", local_origin()) == runs.resume("older") == older
+        assert runs.unfinished_slices(older) == []
+        assert runs.open_or_keep("older", local_origin()) == runs.plan_to_resume("older") == older
 
 
 def test_only_the_newest_attempt_says_what_became_of_a_run(lab: Lab) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         first, second = runs.begin(plan, local_origin()), runs.begin(plan, local_origin())
         gave_up = SlotEnd(slot=0, failure=Retryable("no luck"))
         runs.record_outcome(plan, first, [gave_up])
-        assert outcome(runs.ledger(), "live", "one") is None
+        assert outcome(runs.whole_ledger(), "live", "one") is None
         runs.record_outcome(plan, second, [SlotEnd(slot=0, failure=Superseded("too late"))])
-        assert outcome(runs.ledger(), "live", "one") is None
+        assert outcome(runs.whole_ledger(), "live", "one") is None
         runs.record_outcome(plan, second, [gave_up])
-        told = outcome(runs.ledger(), "live", "one")
+        told = outcome(runs.whole_ledger(), "live", "one")
         assert told is not None
         assert {refusal.kind for refusal in told.refusals} == {RefusalKind.SLOT_FAILED}
         assert runs.report("one").state is RunState.FAILED
@@ -79,7 +79,7 @@ def test_only_the_newest_attempt_says_what_became_of_a_run(lab: Lab) -> None:
 def test_a_runs_time_is_counted_from_the_attempts_beginning_and_every_slot_moves(lab: Lab) -> None:
     hurried = replace(lab, settings={**lab.settings, "ferry.run.max.seconds": "60"})
     with hurried.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         begun = runs.begin(plan, local_origin())
         long_ago = replace(begun, started_ms=begun.started_ms - 61_000)  # as when the slot waited for a free core
         results = [hurried.copy_slot(runs, plan, slot, long_ago) for slot in plan.used_slots]
@@ -98,7 +98,7 @@ def test_a_runs_time_is_counted_from_the_attempts_beginning_and_every_slot_moves
 
 def test_bad_input_is_judged_before_a_run_disturbs_the_one_at_work(lab: Lab) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("at work", local_origin())
+        plan = runs.open_run("at work", local_origin())
 
         def unknown_topic() -> None:
             with pytest.raises(BadInput, match="does not copy topic no-such-topic"):
@@ -116,4 +116,4 @@ def test_bad_input_is_judged_before_a_run_disturbs_the_one_at_work(lab: Lab) -> 
             copied = copy_held(runs, plan, slot, Hooks(before={"commit": disturb}))
             assert copied.retries == 0, "the run at work was fenced"
             assert copied.receipts
-        assert [opened.record.run for opened in runs.ledger().runs] == ["at work"]
+        assert [opened.record.run for opened in runs.whole_ledger().runs] == ["at work"]

@@ -39,7 +39,7 @@ def scheduled(pair: Pair) -> Iterator[list[str]]:
         with MicroRuns(pair.settings.flow(flow), patience_s=5 * PATIENCE) as runs:
             plan = runs.open_new(f"run-{secrets.token_hex(4)}", local_origin())
             said.extend(refusal.message for refusal in plan.refusals)
-            if runs.left(plan):
+            if runs.unfinished_slices(plan):
                 attempt = runs.begin(plan, local_origin())
                 runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
             checkpoint(runs, plan.run)

@@ -48,7 +48,7 @@ def test_log_append_times_stay_and_only_their_batches_are_transcoded(
         send(producer(source_cluster), f"{topic}.{name}", numbered(1_000, partitions=2))
     lab = flow(source_cluster, target_cluster, f"{topic}.*")
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         result = copy_held(runs, plan, 0, Hooks())
     assert (result.retries, result.refusals) == (0, {})
     assert [(receipt.source.topic, receipt.records) for receipt in result.receipts] == [
@@ -85,7 +85,7 @@ def test_what_is_deleted_between_plan_and_copy_is_told_with_its_offsets(
     send(producer(source_cluster), topic, numbered(40, partitions=2))
     lab = flow(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         admin, place = AdminClient({"bootstrap.servers": source_cluster.bootstrap}), TopicPartition(topic, 0, 15)
         assert admin.delete_records([place])[place].result(ANSWER_S).low_watermark == 15
         report = lab.copy(runs, plan)
@@ -140,7 +140,7 @@ def test_all_partitions_with_too_large_records_are_left_out_at_once(
     send(client, topic, [Message(value=b"y", partition=5)])
     lab = flow(source_cluster, target_cluster, topic, config_properties_exclude="max.message.bytes")
     with lab.runs() as runs:
-        report = lab.copy(runs, runs.plan("one", local_origin()))
+        report = lab.copy(runs, runs.open_run("one", local_origin()))
     assert [(refusal.partition, refusal.kind) for refusal in report.refusals] == [
         (number, RefusalKind.TOO_LARGE) for number in range(5)
     ]
@@ -160,7 +160,7 @@ def test_a_partition_without_leader_is_waited_for_while_the_others_are_copied(
     send(producer(three_brokers), topic, numbered(3_000, partitions=3))
     lab = flow(three_brokers, target_cluster, topic)
     with lab.runs(patience_s=5 * PATIENCE) as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         three_brokers.brokers[1].kill(signal.SIGKILL)
         report = lab.copy(runs, plan)
     assert report.state is RunState.PARTIAL
@@ -208,7 +208,7 @@ def test_a_chunk_ends_before_its_receipt_is_too_large(
         client.commit_transaction()
     lab = flow(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
-        result = copy_held(runs, runs.plan("one", local_origin()), 0, Hooks())
+        result = copy_held(runs, runs.open_run("one", local_origin()), 0, Hooks())
     assert sum(receipt.records for receipt in result.receipts) == 40
     assert all(len(receipt.segments) < 10 + 2 * IN_FLIGHT for receipt in result.receipts)
     assert len(result.receipts) > 1

@@ -167,7 +167,7 @@ def test_dead_letters_that_may_have_no_topic_refuse_those_that_need_it_when_the_
     permit(guarded, ResourceType.TOPIC, letters, AclOperation.CREATE, AclPermissionType.DENY)
     with lab.runs() as runs:
         assert f"topic {letters} would be created for dead letters" in runs.preview().notes
-        plan = runs.plan("r-1", local_origin())
+        plan = runs.open_run("r-1", local_origin())
     (refusal,) = plan.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == (f"{topic}-closed", None, RefusalKind.NOT_AUTHORIZED)
     assert refusal.message.startswith(

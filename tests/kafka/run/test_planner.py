@@ -51,7 +51,7 @@ def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_c
     broken = TopicPartition(topic=topic if side == "source" else lab.target_topic(topic), partition=1)
     with monkeypatch.context() as fault, lab.runs(patience_s=PATIENCE) as runs:
         broken_disk(fault, broken)
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         (refusal,) = plan.refusals
         assert (refusal.topic, refusal.partition, refusal.kind) == (topic, 1, RefusalKind.STORAGE)
         assert f"{side} {broken} is left out, broker " in refusal.message
@@ -92,7 +92,7 @@ def test_opening_a_run_reads_each_record_of_a_ledger_once(
         handed.clear()
         with flow.runs() as runs:
             plan = runs.open_or_keep(run, local_origin())
-            assert len(runs.left(plan)) == 4
+            assert len(runs.unfinished_slices(plan)) == 4
         asked = {ledger_topic(lab.alias)}
         if policy == "IdentityReplicationPolicy" and run == "with claims":  # whoever claims a name asks the neighbours
             asked.add(ledger_topic(neighbour.alias))
@@ -121,7 +121,7 @@ def test_a_plan_refuses_a_transform_that_a_run_would_refuse(lab: Lab, topic: str
         assert refused(shown) == {(topic, None, RefusalKind.TRANSFORM)}
         assert not shown.slices
         assert "nopkg.flows:f cannot be imported" in shown.refusals[0].message
-        plan = runs.plan("refused", local_origin())
+        plan = runs.open_run("refused", local_origin())
         assert (refused(plan), plan.slices) == (refused(shown), shown.slices)
 
 
@@ -148,4 +148,4 @@ def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> N
     with lab.runs() as runs:
         wait_until(lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes))
         with pytest.raises(Refused, match=r"cleanup\.policy"):
-            runs.plan("refused", local_origin())
+            runs.open_run("refused", local_origin())

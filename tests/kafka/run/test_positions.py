@@ -33,7 +33,7 @@ def test_a_dead_writers_open_transaction_delays_neither_plan_nor_lag(
     assert lab.micro_run().records == 4_000
     send(producer(source_cluster), topic, numbered(400, partitions=4, start=4_000))
     with lab.runs() as runs:
-        plan = runs.plan("dies", local_origin())
+        plan = runs.open_run("dies", local_origin())
         for slot in plan.used_slots:
             with pytest.raises(Died):
                 copy_held(runs, plan, slot, Hooks(before={"commit": die}))

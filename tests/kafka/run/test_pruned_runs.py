@@ -81,7 +81,7 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
     with lab.runs() as runs, LedgerAccess(lab.flow) as access:
         assert access.receipts_near(access.view(), lab.flow.lane, topic, 5) == []
         assert last_receipts(access.whole(), lab.flow.lane) == last_receipts(access.view(), lab.flow.lane)
-        assert runs.ledger().end == access.whole().end
+        assert runs.whole_ledger().end == access.whole().end
     with Verifier(lab.flow, Wanted(), values=False, patience_s=ANSWER_S) as verifier:
         survey = verifier.survey()
         found = verifier.sum_up(survey, verifier.compare(survey))

@@ -30,7 +30,7 @@ def test_old_runs_leave_the_ledger_and_their_receipts_stay(
         assert done.records == 10
         names.append(done.plan.run)
     with lab.runs() as runs:
-        view = runs.ledger()
+        view = runs.whole_ledger()
     plans = {key[2] for key, _ in view.of_kind("plan")}
     assert plans == {key[2] for key, _ in view.of_kind("run")} == set(names[-3:]), "the newest, and two before it"
     assert lab.assert_equal() == 50

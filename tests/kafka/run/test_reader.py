@@ -102,7 +102,7 @@ def asker(
     run = lab.micro_run().plan.run
     with MicroRuns(lab.flow, lane=LANE) as runs:
         window = OffsetWindow(ranges={TopicPartition(topic=topic, partition=1): (1, 4)})
-        lab.copy(runs, runs.plan("jan", local_origin(), RunOptions(window=window)))
+        lab.copy(runs, runs.open_run("jan", local_origin(), RunOptions(window=window)))
     config = lab.write(tmp_path)
     monkeypatch.setenv("FERRY_CONFIG", str(config))
     process = ReaderProcess.of(tmp_path / "ferry", {})

@@ -66,7 +66,7 @@ def test_nothing_of_the_new_topic_comes_under_receipts_of_the_old_one(
         settings={"ferry.throttle.bytes.per.second": "400000", "ferry.chunk.seconds": "1", "tasks.max": "1"},
     )
     with lab.runs() as runs:
-        plan = runs.plan("throttled", local_origin(), RunOptions())
+        plan = runs.open_run("throttled", local_origin(), RunOptions())
         planned = {piece.source_topic_id for piece in plan.slices}
         attempt = runs.begin(plan, local_origin())
         (slot,) = plan.used_slots

@@ -31,7 +31,7 @@ def lab_of(source: RunningCluster, target: RunningCluster, topic: str, *names: s
 def impatient_run(lab: Lab, run: str) -> Report:
     """A run that waits no longer for a quota than PATIENCE_S."""
     with lab.runs(PATIENCE_S) as runs:
-        plan = runs.plan(run, local_origin())
+        plan = runs.open_run(run, local_origin())
         return lab.copy(runs, plan)
 
 
@@ -58,7 +58,7 @@ def test_a_topic_that_a_policy_of_the_target_forbids_is_refused_alone(
         assert words in refused.message
     assert copies(lab) == {f"{topic}-fine"}
     with lab.runs() as runs:
-        assert set(claims(runs.ledger())) == {lab.target_topic(f"{topic}-fine")}
+        assert set(claims(runs.whole_ledger())) == {lab.target_topic(f"{topic}-fine")}
     assert lab.assert_equal() == 10
 
     configure(source_cluster, f"{topic}-fine", segment_ms="1234", retention_ms="3600000")
@@ -76,7 +76,7 @@ def test_topics_for_which_the_quota_on_changes_leaves_no_room_are_refused_and_ma
 ) -> None:
     lab = lab_of(source_cluster, forgetful, topic, "a", "b", "c")
     with lab.runs() as runs:  # the ledger is no part of what the quota is to bound here
-        runs.plan("first", local_origin(), RunOptions(only=frozenset({f"{topic}-a"})))
+        runs.open_run("first", local_origin(), RunOptions(only=frozenset({f"{topic}-a"})))
     with quota(lab.target, f"ferry.{lab.flow.flow}", "controller_mutation_rate", 0.01):
         report = impatient_run(lab, "bounded")
     made = copies(lab)

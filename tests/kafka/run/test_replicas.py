@@ -72,7 +72,7 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
 
     wait_until(lambda: replicas()[1] == 3)
     with lab.runs(patience_s=5 * PATIENCE) as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         attempt = runs.begin(plan, local_origin())
         (hindered,) = {piece.slot for piece in plan.slices if piece.source.topic == poor}
         (free,) = {piece.slot for piece in plan.slices if piece.source.topic == rich}

@@ -62,7 +62,7 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
         except FerryError:  # the broker has just come back
             return False
         with flow.lab.runs() as runs:
-            return not runs.left(following)
+            return not runs.unfinished_slices(following)
 
     flows: tuple[Kept | Units, ...] = (kept, dealt)
     for flow, plan in zip(flows, plans, strict=True):

@@ -46,7 +46,7 @@ def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluste
     for number in range(RUNS):
         send(producer(source_cluster), topic, numbered(10, start=number * 10, partitions=2))
         with lab.runs() as runs:
-            assert lab.copy(runs, runs.plan(f"run-{number}", local_origin())).records == 10
+            assert lab.copy(runs, runs.open_run(f"run-{number}", local_origin())).records == 10
     assert lab.assert_equal() == RUNS * 10
     flow = lab.flow
     with TargetConnection.of(flow) as connection:
@@ -77,7 +77,7 @@ def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluste
     with lab.runs() as runs:
         old = runs.report(f"run-{RUNS - 3}")
         assert (old.records, len(old.receipts)) == (10, 2)
-        assert not runs.left(runs.open_or_keep(f"run-{RUNS - 3}", local_origin()))
+        assert not runs.unfinished_slices(runs.open_or_keep(f"run-{RUNS - 3}", local_origin()))
     with LedgerAccess(flow) as access:
         view = access.view()
         (held,) = [one for one in access.receipts_near(view, flow.lane, topic, 1) if one.source.partition == 0]

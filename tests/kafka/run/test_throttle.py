@@ -74,7 +74,7 @@ def test_two_tasks_at_once_keep_within_a_tenth_of_the_rate(
     )
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with lab.runs() as runs:
-        plan = runs.plan("throttled", local_origin())
+        plan = runs.open_run("throttled", local_origin())
         watch = Watch(cluster=target_cluster, plan=plan)
         follower = threading.Thread(target=watch.follow)
         follower.start()

@@ -168,7 +168,7 @@ def test_a_deletion_at_the_source_is_followed_when_it_is_asked_for(
     assert (lab.target_topic(gone) in topics, lab.target_topic(stays) in topics) == (False, True)
     assert lab.micro_run().plan.changes == ()
     with lab.runs() as runs:
-        assert [key[2] for key, _ in runs.ledger().of_kind("deleted")] == [lab.target_topic(gone)]
+        assert [key[2] for key, _ in runs.whole_ledger().of_kind("deleted")] == [lab.target_topic(gone)]
 
     create_topic(source_cluster, gone, 1)
     send(producer(source_cluster), gone, numbered(7))

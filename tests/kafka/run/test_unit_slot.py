@@ -135,7 +135,7 @@ def test_a_run_that_ended_early_is_gone_on_with_by_the_next_plan_and_a_changed_t
         assert {unit.since for unit in begun.dealt} == {begun.generation}
         few.copy(runs, begun)
         era = eras(settled(runs), runs.lane)[units.target]
-        assert not runs.left(begun)
+        assert not runs.unfinished_slices(begun)
         assert not few.plan(runs).dealt
     assert (era.since, era.partitions) == (begun.generation, TARGETS + 2)
 
@@ -198,7 +198,7 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp
     assert {one["target_partition"]: one["offsets"] for one in preview["units"]} == {0: 300, 2: 300}
     assert "2 units" in ferry("plan", config=file).out
     with units.lab.runs() as runs:
-        plan = runs.plan("r-strange", local_origin())
+        plan = runs.open_run("r-strange", local_origin())
         assert [(one.partition, one.kind) for one in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
         assert {unit.target.partition for unit in plan.dealt} == {0, 2}
         units.copy(runs, plan)
@@ -213,14 +213,14 @@ def test_a_topic_that_was_copied_the_other_way_is_refused_either_way(units: Unit
     plain = replace(units.lab, settings={"ferry.chunk.bytes": "60000"})
     units.run()
     with plain.runs() as runs:
-        (refusal,) = runs.plan("r-plain", local_origin()).refusals
+        (refusal,) = runs.open_run("r-plain", local_origin()).refusals
     assert refusal.kind is RefusalKind.TRANSFORM
     assert "dealt to 3 partitions" in refusal.message
 
     other = replace(plain, alias=new_alias())
     other.micro_run()
     with lab_of(other, units.topic).runs() as runs:
-        (refusal,) = runs.plan("r-dealt", local_origin()).refusals
+        (refusal,) = runs.open_run("r-dealt", local_origin()).refusals
     assert "partition by partition up to now" in refusal.message
 
 

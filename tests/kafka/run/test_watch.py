@@ -71,7 +71,7 @@ def test_a_lane_is_looked_into_run_by_run_down_to_its_segments(
     with MicroRuns(lab.flow, lane=lane) as runs:
         for name, window in zip(names, ((1, 4), (4, 9)), strict=True):
             options = RunOptions(window=OffsetWindow(ranges={place: window}))
-            lab.copy(runs, runs.plan(name, local_origin(), options))
+            lab.copy(runs, runs.open_run(name, local_origin(), options))
     with FlowWatch(lab.flow, patience_s=ANSWER_S) as watch:
         assert [one.name for one in watch.lanes()] == [lane]
         found = watch.lane(lane)

@@ -45,7 +45,7 @@ def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
     lab = lab_of(source_cluster, target_cluster, topic)
     places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
     with lab.runs() as runs:
-        plan = runs.plan("r-1", local_origin())
+        plan = runs.open_run("r-1", local_origin())
         (slot,) = plan.row_slots
 
         def copied(ends: dict[int, int], known: bool) -> SlotResult:
@@ -73,7 +73,7 @@ def test_a_chunk_ends_where_its_records_would_take_too_much_memory(
     monkeypatch.setattr(row_slot, "KEPT_BYTES", 1_000)
     lab = lab_of(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
-        (slot,) = runs.plan("r-1", local_origin()).row_slots
+        (slot,) = runs.open_run("r-1", local_origin()).row_slots
         result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
     assert len(result.receipts) > 2 * PARTITIONS
     got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
@@ -122,7 +122,7 @@ def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
     monkeypatch.setattr(copy_slot, "MAX_FAILURES", 0)
     lab = lab_of(source_cluster, target_cluster, topic)
     with lab.runs() as runs:
-        (slot,) = runs.plan("r-1", local_origin()).row_slots
+        (slot,) = runs.open_run("r-1", local_origin()).row_slots
         result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
     (refusal,) = result.refusals.values()
     assert (refusal.partition, refusal.kind) == (1, RefusalKind.NO_LEADER)
@@ -135,7 +135,7 @@ def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
 def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:
     """An attempt whose rows end at these offsets; the slot knows it from the start, or when they end."""
     (topic,) = lab.topics
-    plan = runs.opened("r-1")
+    plan = runs.sealed_plan("r-1")
     found = {
         TopicPartition(topic, number): Withheld(
             offset=end,

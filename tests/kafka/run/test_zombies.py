@@ -52,7 +52,7 @@ def fewer_slots(lab: Lab) -> Lab:
 @pytest.mark.parametrize("step", ["append_receipts", "commit"])
 def test_a_zombie_wakes_after_its_successor_finished_with_fewer_slots(lab: Lab, step: str) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("first", local_origin())
+        plan = runs.open_run("first", local_origin())
         hooks = Hooks(before={step: lambda: succeed(fewer_slots(lab))})
         with pytest.raises((Superseded, Retryable)):
             copy_held(runs, plan, plan.used_slots[-1], hooks)
@@ -67,7 +67,7 @@ def succeed(lab: Lab) -> None:
 
 def test_copy_is_retried_while_the_first_attempt_still_lives(lab: Lab) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
 
         def second_attempt() -> None:
             lab.copy_slot(runs, plan, plan.used_slots[0])
@@ -81,7 +81,7 @@ def test_copy_is_retried_while_the_first_attempt_still_lives(lab: Lab) -> None:
 
 def test_a_superseded_attempt_leaves_its_successors_transaction_alone(lab: Lab) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         slot = plan.used_slots[0]
         wake, ended = threading.Event(), threading.Event()
 
@@ -110,7 +110,7 @@ def test_a_superseded_attempt_leaves_its_successors_transaction_alone(lab: Lab) 
 
 def test_a_writer_that_leaves_does_not_end_its_successors_transaction(lab: Lab) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         options = runs.task_spec(plan, 0, runs.begin(plan, local_origin())).target
     loop = event_loop()
     cluster = Cluster(loop, "target", manager_options(options))
@@ -141,12 +141,12 @@ def test_a_writer_that_leaves_does_not_end_its_successors_transaction(lab: Lab) 
 
 def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None:
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         attempt = runs.begin(plan, local_origin())
         hooks = Hooks(before={"commit": lambda: called_off(lab, plan, attempt)})
         with pytest.raises(Superseded, match="was ended"):
             copy_held(runs, plan, plan.used_slots[0], hooks, attempt)
-        assert not runs.ledger().open
+        assert not runs.whole_ledger().open
         newer = runs.begin(plan, local_origin())
         assert not runs.end(plan, attempt), "an attempt that another one follows must leave the slots alone"
         assert runs.holds(plan, newer)
@@ -170,7 +170,7 @@ def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path)
         for process in begun.values():
             process.kill()  # nothing when it has ended
     with lab.runs() as runs:
-        order = [opened.record.run for opened in runs.ledger().runs]
+        order = [opened.record.run for opened in runs.whole_ledger().runs]
     newest = order[-1]
     assert (sorted(order), ended[newest].code) == (["one", "other"], 0), ended
     older = ended[order[0]]
@@ -202,7 +202,7 @@ def test_a_target_topic_created_again_mid_run_is_refused_until_somebody_decides(
         create_topic(lab.target, target, 4)
 
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         slot = plan.used_slots[0]
         mine = {piece.source.partition for piece in plan.of_slot(slot)}
         result = copy_held(runs, plan, slot, Hooks(before={"append_receipts": recreate}))
@@ -245,7 +245,7 @@ def test_a_source_topic_deleted_mid_run_is_refused_and_what_was_copied_stays(
         settings={"ferry.chunk.bytes": "300000", "ferry.task.memory.bytes": "1048576"},
     )
     with lab.runs() as runs:
-        plan = runs.plan("one", local_origin())
+        plan = runs.open_run("one", local_origin())
         first, second = plan.used_slots
         attempt = runs.begin(plan, local_origin())
         results = {
@@ -294,7 +294,7 @@ LAST_EPOCH = 32_766
 def test_a_writers_epochs_are_used_up_while_it_commits(lab: Lab) -> None:
     lab = replace(lab, settings={**lab.settings, "ferry.chunk.bytes": "1"})  # one request to a chunk, twenty in all
     with lab.runs() as runs:
-        plan = runs.plan("burn", local_origin())
+        plan = runs.open_run("burn", local_origin())
         options = runs.task_spec(plan, 0, runs.begin(plan, local_origin())).target
     loop = event_loop()
     cluster = Cluster(loop, "target", manager_options(options))
@@ -325,7 +325,7 @@ def test_a_writers_epochs_are_used_up_while_it_commits(lab: Lab) -> None:
 
     hooks.before["commit"] = before
     with lab.runs() as runs:
-        plan = runs.plan("worn", local_origin())
+        plan = runs.open_run("worn", local_origin())
         result = copy_held(runs, plan, 0, hooks)
         assert result.retries == 0
         assert lab.copy(runs, plan).state is RunState.SUCCESS

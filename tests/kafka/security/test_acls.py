@@ -83,7 +83,7 @@ def test_mirror_makers_topics_are_written_with_their_acls_and_named_without(secu
     beats = [acl for acl in acls if acl.resource.name == "heartbeats"]
     grant(secured, beats)  # other tests share the topic
     with lab.runs() as runs:
-        plan = runs.plan("first", local_origin())
+        plan = runs.open_run("first", local_origin())
         assert lab.copy(runs, plan).state is RunState.SUCCESS
         for number, acl in enumerate(written):
             checkpoint(runs, "first")
@@ -114,7 +114,7 @@ def test_groups_are_written_with_their_acls_and_named_without(secured: Pair, top
 
     def failed() -> dict[str, str]:
         with lab.runs() as runs:
-            plan = runs.plan(f"run-{secrets.token_hex(4)}", local_origin())
+            plan = runs.open_run(f"run-{secrets.token_hex(4)}", local_origin())
             lab.copy(runs, plan)
             done = checkpoint(runs, plan.run)
             report = runs.report(plan.run)

@@ -154,7 +154,7 @@ def test_debug_logs_of_all_libraries_and_reprs_show_no_secret(
     permit(secured, lab, *ways)
     assert lab.micro_run().state is RunState.SUCCESS
     with lab.runs() as runs:
-        plan = runs.plan("shown", local_origin())
+        plan = runs.open_run("shown", local_origin())
         attempt = runs.begin(plan, local_origin())
         values = [repr(lab.flow), repr(plan)]
         values += [repr(runs.task_spec(plan, slot, attempt)) for slot in plan.used_slots]

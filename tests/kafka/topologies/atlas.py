@@ -61,7 +61,7 @@ class Atlas:
     def run(self, flow: str, lane: str | None = None) -> Report:
         """One micro-run."""
         with self.runs(flow, lane) as runs:
-            return self.copy(runs, runs.plan(f"run-{secrets.token_hex(4)}", local_origin()))
+            return self.copy(runs, runs.open_run(f"run-{secrets.token_hex(4)}", local_origin()))
 
     def copy(self, runs: MicroRuns, plan: Plan) -> Report:
         """Copy a plan's slots in this process, and report."""

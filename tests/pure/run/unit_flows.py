@@ -74,7 +74,7 @@ class Units:
 
     def plan(self, runs: MicroRuns) -> Plan:
         """Open a run, as the `plan` task does; nothing is refused."""
-        plan = runs.plan(f"r-{secrets.token_hex(3)}", local_origin())
+        plan = runs.open_run(f"r-{secrets.token_hex(3)}", local_origin())
         assert not plan.refusals
         return plan
 

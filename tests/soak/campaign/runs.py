@@ -42,7 +42,7 @@ from pathlib import Path
 from ferry.config.settings import load
 from ferry.run.micro_run import MicroRuns, local_origin
 with MicroRuns(load(Path(sys.argv[1])).flow(sys.argv[2])) as runs:
-    runs.plan(sys.argv[3], local_origin())
+    runs.open_run(sys.argv[3], local_origin())
 """
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from ferry import program
-from ferry.commands.copying import copied
+from ferry.commands.copying import finish_run
 from ferry.commands.forms import run_json
 from ferry.config.settings import load
 from ferry.features.observe.acts.after_run import tell_run
@@ -80,7 +80,7 @@ def _wait(over: threading.Event) -> None:
 def in_session(runs: MicroRuns, name: str) -> tuple[int, dict[str, Any]]:
     """A run through connections that are open: the exit code that `ferry run` would have, and its JSON."""
     plan = runs.open_new(name, local_origin())
-    report, failure = copied(runs, plan, quiet=True)
+    report, failure = finish_run(runs, plan, quiet=True)
     tell_run(runs.flow, report)
     body = run_json(report)
     return int(failure is not None or body["state"] != "success"), body

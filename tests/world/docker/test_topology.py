@@ -84,7 +84,7 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
         number: [row[1:] for row in rows] for number, rows in source.items()
     }
     with MicroRuns(load(stack.flows).flow("primary->backup")) as runs:
-        assert {receipt.slot for receipt in receipts(runs.ledger())} == {0, 1}
+        assert {receipt.slot for receipt in receipts(runs.whole_ledger())} == {0, 1}
     executors = {name: list(stack.work(name).glob("app-*/*/stderr")) for name in SPARK[1:]}
     assert all(len(found) == 1 for found in executors.values()), "an executor on each worker"
     assert len({found[0].parts[-3] for found in executors.values()}) == 1, "of one job"

@@ -216,12 +216,12 @@ async def _adopt(
     if not before.of(Verdict.ADOPT):
         return before
     await planner.ledger.open(planner.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
-    known = await planner.known.view()
+    known = await planner.ledger_cache.view()
     record = admitted(known, planner.record(run, origin), take_over=False)
     done: list[Takeover] = []
 
     async def decide(driver: Driver) -> Plan:
-        planner.known.learn(driver.view, driver.read_ms)
+        planner.ledger_cache.learn(driver.view, driver.read_ms)
         found, facts = await _decide(planner, driver.view, read, options, watch=False)
         _refuse_moved(before, found)
         done.append(found)

@@ -95,7 +95,7 @@ async def _hand_back(
     done: list[HandedBack] = []
 
     async def decide(driver: Driver) -> Plan:
-        planner.known.learn(driver.view, driver.read_ms)
+        planner.ledger_cache.learn(driver.view, driver.read_ms)
         found, theirs = await _decide(planner, driver.view, place, options, watch=False)
         done.append(found)
         if options.create and found.records:

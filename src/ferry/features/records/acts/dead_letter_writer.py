@@ -18,7 +18,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.model import Codec, Compression, Flow, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Dropped, drop
 from ferry.wire.batch import restamped
-from ferry.wire.renumber import Run
+from ferry.wire.renumber import OffsetSpan
 from ferry.wire.written import NewRecord, batch_of
 
 BATCH_BYTES = 512 << 10
@@ -44,7 +44,7 @@ class LetterPart:
     expected: int = -1
     segments: list[list[int]] = field(default_factory=list)
 
-    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+    def written(self, runs: Iterable[OffsetSpan], target_base: int) -> bool:
         """Record the broker's answer; any target offset is right."""
         self.target_next = target_base + sum(count for _, count in runs)
         return True

@@ -13,7 +13,7 @@ from ferry.copy.prepared_batch import PreparedBatch
 from ferry.features.records.acts.rows import Stretch
 from ferry.model import Receipt
 from ferry.wire.batch import Batch
-from ferry.wire.renumber import Run
+from ferry.wire.renumber import OffsetSpan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class SlicePart(PartProgress):
         )
 
 
-def runs_of(offsets: npt.NDArray[np.int64]) -> tuple[Run, ...]:
+def runs_of(offsets: npt.NDArray[np.int64]) -> tuple[OffsetSpan, ...]:
     """Return the first offset and the number of each stretch without a hole, of ascending source offsets."""
     begins = np.concatenate(([0], np.flatnonzero(np.diff(offsets) != 1) + 1))
     counts = np.diff(np.append(begins, len(offsets)))

@@ -14,7 +14,7 @@ from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
 from ferry.model import Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition, Vector
 from ferry.wire.batch import Batch, extended_digest
-from ferry.wire.renumber import Run
+from ferry.wire.renumber import OffsetSpan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class UnitPart:
         self.digest = extended_digest(self.digest, batch)
         self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
 
-    def written(self, runs: Iterable[Run], target_base: int) -> bool:
+    def written(self, runs: Iterable[OffsetSpan], target_base: int) -> bool:
         """Record the broker's answer for one batch; False when another writer's records are between ours."""
         count = sum(number for _, number in runs)
         contiguous = not self.segments or self.target_next == target_base

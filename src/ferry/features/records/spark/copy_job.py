@@ -27,7 +27,7 @@ from ferry.spark.call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
 from ferry.spark.session import gist, session
-from ferry.spark.slots import copied_slots
+from ferry.spark.slots import collect_slots
 
 FENCE_PATIENCE_SECONDS = 5.0
 
@@ -57,8 +57,8 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
     """
     with MicroRuns(request.flow, lane=request.lane) as runs:
         request = replace(request, flow=runs.flow)  # as the lane has it
-        plan = runs.opened(request.run)
-        if not runs.left(plan):
+        plan = runs.sealed_plan(request.run)
+        if not runs.unfinished_slices(plan):
             request.say(f"run {plan.run} of {plan.flow}: nothing is left to copy")
             return
         transforms = transforms_of(request.flow, plan)
@@ -88,13 +88,13 @@ def _on_spark(
     return on_spark(
         connect,
         _tag(plan),
-        lambda spark: _both_kinds(spark, request, plan, specs, transforms, reached, sifted),
+        lambda spark: _bytes_and_rows(spark, request, plan, specs, transforms, reached, sifted),
         what=f"run {plan.run} of {plan.flow}",
         broken=lambda: end_chunks(request, plan, attempt),
     )
 
 
-def _both_kinds(
+def _bytes_and_rows(
     spark: SparkSession,
     request: CopyRequest,
     plan: Plan,
@@ -122,7 +122,7 @@ def _both_kinds(
 
     def copied() -> list[SlotEnd]:
         spark.addTag(_tag(plan))  # each thread has its own
-        return copied_slots(spark, of_bytes, request.say) if of_bytes else []
+        return collect_slots(spark, of_bytes, request.say) if of_bytes else []
 
     if any(spec.limits.rate is not None for spec in specs.values()):
         return [*lost, *copied(), *_changed(spark, request, plan, of_rows, streams, reached, sifted)]

@@ -31,7 +31,7 @@ from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.tally import KEPT, READ, Found
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
-from ferry.spark.stage import attempted, batch_of_rows, rows
+from ferry.spark.stage import batch_of_rows, rows, slot_end_of
 from ferry.wire.arrow_columns import numbers_of
 
 
@@ -61,7 +61,7 @@ def write_alone(
             one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
             records = Rows(changed_rows(one, schema, withheld, counts, notes))
             writer = partial(RowSlot, records, rules=one.rules, withheld=withheld, notes=notes)
-            yield batch_of_rows(rows(attempted(one.spec, writer)))
+            yield batch_of_rows(rows(slot_end_of(one.spec, writer)))
         tell(counts)
 
 

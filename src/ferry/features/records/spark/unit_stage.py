@@ -20,7 +20,7 @@ from ferry.features.records.rules.filters import Narrowing
 from ferry.features.records.spark.rows import record_rows
 from ferry.features.records.spark.slot_assignment import SLOT
 from ferry.model import TopicPartition
-from ferry.spark.stage import attempted, batch_of_rows, rows
+from ferry.spark.stage import batch_of_rows, rows, slot_end_of
 
 FIRST = -1
 """Target partition of the row that names a task's slot; it sorts before all records."""
@@ -93,7 +93,7 @@ def write_slot(
     spec = specs[slots[first.column(SLOT)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
     writer = partial(RowSlot, Rows(records), rules=rules, withheld=withheld, seen=seen)
-    yield batch_of_rows(rows(attempted(spec, writer)))
+    yield batch_of_rows(rows(slot_end_of(spec, writer)))
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -83,7 +83,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
                     f"topics are paused ({several(list(plan.paused))}), they cannot be drained: ferry resume, then go "
                     "on"
                 )
-            if runs.left(plan):
+            if runs.unfinished_slices(plan):
                 failure = copy(runs, plan)
                 if failure is not None and not isinstance(failure, Superseded):
                     raise failure

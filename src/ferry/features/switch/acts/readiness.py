@@ -93,7 +93,7 @@ async def _checked(
         ledgers=ledgers,
     )
     await connections.ledger.find()
-    view = await planner.known.view_with_newest(flow.lane, 1)
+    view = await planner.ledger_cache.view_with_newest(flow.lane, 1)
     facts, plan = await planner.survey(view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
     acls, no_authorizer = await _acls(planner, view, plan)

@@ -26,6 +26,9 @@ CONFIG = ROOT / "mkdocs.yml"
 PICTURE = re.compile(r"<(?:img|source)\b[^>]*?\bsrc(?:set)?=\"([^\"]+)\"")
 """A picture that is written as HTML, as a picture for each theme must be."""
 
+STEP = re.compile(r"\d+\. ")
+"""The beginning of a numbered step."""
+
 BESIDE = frozenset(["docs"])
 """Folders of which every document has a place on the site."""
 
@@ -72,7 +75,20 @@ def lay_out(named: list[str], folder: Path) -> None:
     for file in wanted | {target for page in wanted if page.suffix == ".md" for target in linked(page)}:
         place = folder / file.relative_to(ROOT)
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, place)
+        if file.suffix == ".md":
+            place.write_text(nested(file.read_text()))
+        else:
+            shutil.copyfile(file, place)
+
+
+def nested(text: str) -> str:
+    """Return a page with what belongs to a numbered step indented by four spaces, which Python-Markdown asks for."""
+    lines, is_step = list[str](), False
+    for line in text.splitlines(keepends=True):
+        if line.strip() and not line.startswith("   "):
+            is_step = STEP.match(line) is not None
+        lines.append(f" {line}" if is_step and line.startswith("   ") else line)
+    return "".join(lines)
 
 
 def main(arguments: list[str]) -> int:

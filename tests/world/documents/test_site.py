@@ -105,6 +105,19 @@ def test_every_link_leads_to_a_page_and_its_heading(pages: list[Path]) -> None:
     assert broken == []
 
 
+@pytest.mark.parametrize("runbook", sorted(path.stem for path in (ROOT / "docs" / "runbooks").glob("*.md")))
+def test_the_steps_of_a_runbook_are_one_list_from_first_to_last(runbook: str, pages: list[Path]) -> None:
+    """Markdown nests by three spaces here, and the site's reader by four."""
+    text = (ROOT / "docs" / "runbooks" / f"{runbook}.md").read_text()
+    steps = [line.partition(". ")[0] for line in text.splitlines() if re.match(r"\d+\. ", line)]
+    built = next(page for page in pages if page.parts[-2:] == ("runbooks", f"{runbook}.html")).read_text()
+    lists = re.findall(r"<ol( start=\"\d+\")?>", built)
+    begun = [number for at, number in enumerate(steps) if at == 0 or int(number) != int(steps[at - 1]) + 1]
+    within = re.findall(r"^   1\. ", text, re.MULTILINE)
+    assert len(lists) == len(begun) + len(within)
+    assert built.count("```") == 0
+
+
 def test_the_search_knows_the_pages(pages: list[Path]) -> None:
     index = (SITE / "search.json").read_text()
     assert [page for page in pages if str(page.relative_to(SITE)) not in index and page.name != "index.html"] == []

@@ -17,14 +17,23 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = job_parser("Compare the two clusters of a flow through its ledger.")
     parser.add_argument("--out", type=Path, help="file for the result as JSON")
     parser.add_argument("--topic", action="append", help="only this source topic; may be repeated")
-    parser.add_argument("--partition", type=int, help="only this partition of the one topic")
-    parser.add_argument("--from", dest="begin", help="the partition's first source offset, or a time for all")
-    parser.add_argument("--to", dest="until", help="the source offset, or the time, to end before")
-    parser.add_argument("--run", help="only what this run has copied")
-    parser.add_argument("--sample", type=int, help="only one of so many segments of each partition")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(SEED_BITS), help="which ones")
-    parser.add_argument("--compacted", action="store_true", help="compare all topics as compacted ones")
-    parser.add_argument("--without-ledger", action="store_true", help="align the logs by what they hold")
+    parser.add_argument("--partition", type=int, help="only this partition of the topic")
+    parser.add_argument(
+        "--from", dest="begin", help="begin at this source offset of the partition, or at this time for all partitions"
+    )
+    parser.add_argument("--to", dest="until", help="end before this source offset, or before this time")
+    parser.add_argument("--run", help="only what this run copied")
+    parser.add_argument("--sample", type=int, help="compare only one of N segments of each partition")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=secrets.randbits(SEED_BITS),
+        help="seed of the sample, as an earlier comparison printed it",
+    )
+    parser.add_argument("--compacted", action="store_true", help="compare all topics like compacted ones")
+    parser.add_argument(
+        "--without-ledger", action="store_true", help="compare by content, for topics that MirrorMaker 2 copied"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the outcome in the ledger, as that of --run")
     parser.add_argument("--end", type=Path, help="file to leave the job's error in")
     parser.add_argument("--show-values", action="store_true", help="show keys and values of records that differ")

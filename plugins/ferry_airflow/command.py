@@ -35,7 +35,7 @@ def airflow(ctx: typer.Context, as_json: JsonOption = False) -> None:
 @command(flow=None, connects=False)
 def setup_command(
     context: Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at the connections; make no pool.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the connections. Makes no pool.")] = False,
 ) -> int:
     """Create the pools of the file's flows and check the connections that they name. Safe to run again.
 

@@ -86,7 +86,7 @@ def leaving_params() -> dict[str, Any]:
         "leave_groups": names_param(
             "Groups to leave", "Consumer groups that are not moved, one per line.", LONGEST_GROUP
         ),
-        "leave_active": flag("Leave active groups", "Leave groups that have members, instead of refusing."),
+        "leave_active": flag("Leave active groups", "Do not move groups that have members, instead of refusing."),
     }
 
 

@@ -114,7 +114,7 @@ def test_a_run_and_a_backfill_refuse_the_topics_of_what_does_not_check_alone(fil
     for name, said in SAID.items():
         message = told[files.named(name), RefusalKind.TRANSFORM]
         assert message.startswith(said)
-        assert f"ferry: {message}; the run refuses its topics, and copies all else\n" in run.err
+        assert f"ferry: {message}; the run refuses its topics, and copies all others\n" in run.err
         assert f"ferry: refused: {message}\n" in run.err
         assert files.copied(name) == []
     assert re.search(r"(?m)^\s+at |Traceback|Exception", run.err) is None, run.err

@@ -52,7 +52,8 @@ def ferry(
             "--clusters",
             envvar="FERRY_CLUSTERS",
             metavar="A B ...",
-            help="The local clusters: only flows into these count, as with MirrorMaker 2. Anywhere on the line.",
+            help="The local clusters: use only flows into these, like MirrorMaker 2. May be anywhere on the command "
+            "line.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -75,8 +76,8 @@ def built(rows: Rows) -> Any:
         name="ferry",
         cls=group_class(rows),
         help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
-        epilog="Exit codes: 0 done; 1 partial, failed or behind; 2 bad input, or refused before start; "
-        "3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
+        epilog="Exit codes: 0 done; 1 partial, failed, or the lag is over a limit; 2 bad input, or refused before "
+        "start; 3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
         context_settings=dict(HELP),
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -100,7 +101,7 @@ def run(program: Callable[[], Any], arguments: Sequence[str]) -> None:
         code = _run(program, given)
         sys.stdout.flush()
     except Unwritten as error:
-        print_error("Unwritten", f"the answer could not be written ({error}): make room, or write it elsewhere")
+        print_error("Unwritten", f"the answer could not be written ({error}): free disk space, or write it elsewhere")
         code = code or UNWRITTEN
     sys.exit(code)
 
@@ -132,7 +133,7 @@ def _clusters_first(arguments: list[str], commands: set[str]) -> list[str]:
             taking = False
             others += [word]
     if asked and not found:
-        raise BadInput("--clusters names no cluster: write --clusters A B, or leave it out for all of them")
+        raise BadInput("--clusters names no cluster: write --clusters A B, or omit it for all clusters")
     return [f"--clusters={' '.join(found)}", *others] if found else others
 
 
@@ -169,13 +170,13 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
             traceback.print_exc()
         place = f"{error.filename}: " if isinstance(error.filename, str | os.PathLike) else ""
         why = f"{place}{error.strerror or str(error) or type(error).__name__}"
-        remedy = "correct the path, its rights or the disk; --verbose shows where it came up"
+        remedy = "correct the path, its permissions or the disk; --verbose shows where it happened"
         print_error("Machine", f"this machine refuses something ({why}): {remedy}", as_json=as_json)
         return HINDERED
     except (Stopped, KeyboardInterrupt) as error:
-        told, code = "interrupted; what was committed stays, the next run goes on there", INTERRUPTED
+        told, code = "interrupted; what was committed stays, and the next run continues there", INTERRUPTED
         if isinstance(error, Stopped):
-            told, code = f"{error} came before anything was begun: nothing was written", STOPPED
+            told, code = f"{error} arrived before anything began: nothing was written", STOPPED
         print_error("Interrupted", told, as_json=as_json)
         return code
 

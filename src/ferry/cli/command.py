@@ -89,7 +89,8 @@ class Context:
             return settings.only_flow()
         if text.endswith("-") and "->" not in text:
             raise BadInput(
-                f"flow {text!r} is cut off, the shell took its > for a redirection: put '{text}>target' in quotes"
+                f"flow {text!r} is cut off, because the shell took its > for a redirection: put '{text}>target' in "
+                "quotes"
             )
         return settings.flow(text)
 
@@ -239,7 +240,7 @@ def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | 
 def refuse_option_as_file(option: str, path: Path | None) -> None:
     """Raise BadInput if an option that names a file to write took the next option for the file's name."""
     if path is not None and str(path).startswith("-"):
-        raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name behind {option}")
+        raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name after {option}")
 
 
 def _set_up_log(*, quiet: bool, verbose: bool) -> None:

@@ -22,7 +22,7 @@ FlowArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="FLOW",
-        help="'source->target', in quotes; may be left out when the file has one flow.",
+        help="'source->target', in quotes. May be omitted if the file has one flow.",
         autocompletion=offered_flows,
     ),
 ]
@@ -34,7 +34,7 @@ FlowOption = Annotated[
     typer.Option(
         "--flow",
         metavar="FLOW",
-        help="'source->target'; may be left out when the file has one flow.",
+        help="'source->target', in quotes. May be omitted if the file has one flow.",
         autocompletion=offered_flows,
     ),
 ]
@@ -45,7 +45,7 @@ PatienceOption = Annotated[
         min=0.1,
         max=YEAR_SECONDS,
         metavar="SECONDS",
-        help="How long an unreachable cluster is tried.",
+        help="How many seconds to retry an unreachable cluster.",
     ),
 ]
 ConfigOption = Annotated[
@@ -54,35 +54,42 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="The MirrorMaker 2 file; also FERRY_CONFIG.",
+        help="The MirrorMaker 2 file. Default: FERRY_CONFIG.",
         readable=False,
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings on standard error.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", help="The libraries' log lines, too, on standard error.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON on standard output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no warnings on standard error.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Print the libraries' log lines on standard error, too.")
+]
 
 TopicsOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--topic", help="Only this source topic; may be repeated.", metavar="TOPIC", autocompletion=offered_topics
+        "--topic", help="Only this source topic. May be repeated.", metavar="TOPIC", autocompletion=offered_topics
     ),
 ]
 MaxBytesOption = Annotated[
-    int | None, typer.Option("--max-bytes", min=1, metavar="N", help="A smaller byte budget than the file's.")
+    int | None,
+    typer.Option("--max-bytes", min=1, metavar="N", help="Byte budget of the run, if smaller than the file's."),
 ]
 MaxRecordsOption = Annotated[
-    int | None, typer.Option("--max-records", min=1, metavar="N", help="A smaller record budget than the file's.")
+    int | None,
+    typer.Option("--max-records", min=1, metavar="N", help="Record budget of the run, if smaller than the file's."),
 ]
 MaxSecondsOption = Annotated[
-    int | None, typer.Option("--max-seconds", min=1, metavar="N", help="A smaller time budget than the file's.")
+    int | None,
+    typer.Option(
+        "--max-seconds", min=1, metavar="N", help="Time budget of the run in seconds, if smaller than the file's."
+    ),
 ]
 LaneOption = Annotated[
     str | None,
     typer.Option(
         "--lane",
         metavar="LANE",
-        help="Another lane than the flow's own, as backfill-NAME.",
+        help="A lane other than the flow's own, for example backfill-NAME.",
         autocompletion=offered_lanes,
     ),
 ]

@@ -65,7 +65,7 @@ class Stop:
             raise KeyboardInterrupt
         self.by = signal.Signals(number).name
         # Written directly, because a handler may interrupt a print.
-        sys.stderr.write(f"ferry: {self.by}: the run ends in order, a second signal stops it at once\n")
+        sys.stderr.write(f"ferry: {self.by}: the run ends in order; a second signal stops it at once\n")
         if self._breaks:
             raise Stopped(self.by)
 

@@ -21,11 +21,11 @@ HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names"
 COMMANDS: Mapping[str, Row | Group] = {
     "plan": Row(
         place="ferry.commands.plan:plan_command",
-        help="Show what a run would copy, change and refuse now. Nothing is written.",
+        help="Show what a run would copy, change and refuse now. Writes nothing.",
     ),
     "run": Row(
         place="ferry.commands.run:run_command",
-        help="Plan, copy and report one micro-run on this machine, several tasks in processes of their own, or in "
+        help="Plan, copy and report one micro-run on this machine. Several tasks run as processes of their own, or in "
         "Spark.",
     ),
     "backfill": Row(
@@ -34,44 +34,46 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "lag": Row(
         place="ferry.commands.lag:lag_command",
-        help="Show per source partition and in total how many records, bytes and seconds are not yet copied.",
+        help="Show how many records, bytes and seconds are not copied yet, per source partition and in total.",
     ),
     "pause": Row(
         place="ferry.commands.pausing:pause_command",
-        help="Plan nothing of a flow or topic any more, until its time is over or somebody resumes it.",
+        help="Stop planning a flow or topic, until the given time or until ferry resume.",
     ),
     "resume": Row(
         place="ferry.commands.pausing:resume_command",
-        help="Take a pause back: the next plan copies the flow or topic from where it was left.",
+        help="End a pause. The next plan continues the flow or topic where it stopped.",
     ),
     "skip": Row(
         place="ferry.commands.skip:skip_command",
-        help="Go on behind a place that cannot be copied, such as a corrupt batch. What lies before OFFSET is not "
-        "copied.",
+        help="Skip records that cannot be copied, such as a corrupt batch, and continue at OFFSET. Records before "
+        "OFFSET are never copied.",
     ),
     "readiness": Row(
         place="ferry.features.switch.cli.readiness:readiness_command",
-        help="Say whether the target could take over now, one check a line; writes nothing.",
+        help="Check whether the target could take over now, and print one line per check. Writes nothing.",
     ),
     "switchover": Row(
         place="ferry.features.switch.cli.switching:switchover_command",
-        help="Move clients to the target as planned: producers stop, all is copied, groups move, nothing is lost.",
+        help="Move clients to the target as planned: stop producers, copy all records, move the groups. Nothing is "
+        "lost.",
     ),
     "failover": Row(
         place="ferry.features.switch.cli.switching:failover_command",
-        help="Move clients to the target although the source is gone: what was not copied is lost, and counted by "
-        "partition.",
+        help="Move clients to the target when the source is gone. Records that were not copied are lost, and counted "
+        "per partition.",
     ),
     "failback": Row(
         place="ferry.features.switch.cli.switching:failback_command",
-        help="Move clients back to the source of FLOW, the flow that was switched: only what came since is copied.",
+        help="Move clients back to the source of FLOW, the flow that was switched. Only records written since the "
+        "switch are copied.",
     ),
     "flows": Row(
-        place="ferry.commands.flows:flows_command", help="List the enabled flows of the file; no cluster is asked."
+        place="ferry.commands.flows:flows_command", help="List the enabled flows of the file. Asks no cluster."
     ),
     "translate": Row(
         place="ferry.features.groups.cli.translate:translate_command",
-        help="Say where a reader of one side goes on at the other, by the ledger at the target.",
+        help="Translate a consumer position from one cluster to the other, using the ledger.",
     ),
     "verify": Row(
         place="ferry.features.verify.cli.command:verify_command",
@@ -85,130 +87,129 @@ COMMANDS: Mapping[str, Row | Group] = {
     "version": Row(
         place="ferry.commands.version:version_command", help="Show the version of Ferry and of the Python it runs on."
     ),
+    "version": Row(place="ferry.commands.version:version_command", help="Show the versions of Ferry and Python."),
     "dev": Row(
         place="ferry.commands.dev:dev_command",
-        help="Real Kafka clusters on this machine: up, status, down.",
+        help="Start, show and stop real Kafka clusters on this machine.",
         options=HANDED_ON,
     ),
     "airflow": Row(
         place="ferry.commands.airflow:airflow_command",
-        help="Prepare an Airflow for Ferry: pools and connections.",
+        help="Prepare Airflow for Ferry: create pools and connections.",
         options=HANDED_ON,
     ),
     "lanes": Group(
-        help="The lanes of a flow: list them, drop one.",
+        help="List the lanes of a flow, or drop one.",
         rows={
             "list": Row(
                 place="ferry.features.lanes.cli.lanes:list_command",
-                help="List the lanes that the flow's ledger knows; only the target is asked.",
+                help="List the lanes in the flow's ledger. Asks only the target.",
             ),
             "drop": Row(
                 place="ferry.features.lanes.cli.lanes:drop_command",
-                help="Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never the "
-                "live lane.",
+                help="Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never "
+                "deletes the live lane.",
             ),
         },
     ),
     "acls": Group(
-        help="Permissions that the clusters must grant.",
+        help="Show the permissions that the clusters must grant.",
         rows={
             "diff": Row(
                 place="ferry.features.acls.cli.diff:diff_command",
-                help="Show how the target's ACLs differ from what the source's ask for. Nothing is written.",
+                help="Show how the target's ACLs differ from those that follow from the source. Writes nothing.",
             ),
             "required": Row(
                 place="ferry.features.acls.cli.required:required_command",
-                help="Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked.",
+                help="Print the ACLs that a flow needs, as kafka-acls commands for both clusters. Asks no cluster.",
             ),
         },
     ),
     "groups": Group(
-        help="Consumer groups on both sides of a flow; without a command: show them.",
+        help="Show and write consumer groups on both sides of a flow. Without a command: show.",
         first="show",
         rows={
             "show": Row(
                 place="ferry.features.groups.cli.table:show_command",
-                help="Show where consumer groups stand on both sides, and where the source's offsets lie on the "
-                "target.",
+                help="Show the offsets of consumer groups on both clusters, and what the source's offsets translate "
+                "to on the target.",
             ),
             "sync": Row(
                 place="ferry.features.groups.cli.sync:sync_command",
-                help="Translate the groups' offsets by what is copied, and write them to groups without members on the "
-                "target.",
+                help="Translate the groups' offsets, and write them to the target's groups that have no members.",
             ),
             "snapshot": Row(
                 place="ferry.features.groups.cli.snapshots:snapshot_command",
-                help="Keep the offsets that the flow's groups have on the target now in the ledger, until they are "
-                "dropped.",
+                help="Save the groups' current offsets on the target in the ledger, until the snapshot is dropped.",
             ),
             "diff": Row(
                 place="ferry.features.groups.cli.snapshots:diff_command",
-                help="Show which groups stand elsewhere on the target than in a snapshot. Exit code 1 when one does.",
+                help="Show which groups' offsets on the target differ from a snapshot. Exit 1 if any does.",
             ),
             "rollback": Row(
                 place="ferry.features.groups.cli.snapshots:rollback_command",
-                help="Write a snapshot's offsets back to groups without members on the target. What lies there now is "
-                "kept as well.",
+                help="Write a snapshot's offsets back to the target's groups that have no members. The current "
+                "offsets are saved, too.",
             ),
         },
     ),
     "ledger": Group(
-        help="The flow's ledger; without a command: look things up in it.",
+        help="Read, export or rebuild the flow's ledger. Without a command: read it.",
         first="show",
         rows={
             "show": Row(
                 place="ferry.commands.ledger.show:ledger_command",
-                help="Look up receipts, runs and pauses in the ledger; only the target cluster is asked.",
+                help="Show receipts, runs and pauses of the ledger. Asks only the target.",
             ),
             "export": Row(
                 place="ferry.features.archive.cli.file:export_command",
-                help="Write every committed record of the flow's ledger to a file; also while runs are at work.",
+                help="Write every committed record of the flow's ledger to a file. Runs may be active meanwhile.",
             ),
             "rebuild": Row(
                 place="ferry.features.archive.cli.file:rebuild_command",
-                help="Write a ledger that was lost again from an export: all as it was then, each record at its "
-                "offset.",
+                help="Rebuild a lost ledger from an export, with each record at its old offset.",
             ),
         },
     ),
     "adopt": Group(
-        help="Go on where another replicator was stopped.",
+        help="Continue where another replicator was stopped.",
         rows={
             "mm2": Row(
                 place="ferry.features.migrate.cli.adopt:adopt_mm2_command",
-                help="Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect: the next run goes on "
-                "where it ended.",
+                help="Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect. The next run continues "
+                "where it stopped.",
             ),
             "mm1": Row(
                 place="ferry.features.migrate.cli.adopt:adopt_mm1_command",
-                help="Take over from a stopped MirrorMaker 1 by the positions of its consumer group on the source.",
+                help="Take over from a stopped MirrorMaker 1, using the offsets of its consumer group on the source.",
             ),
         },
     ),
     "hand-back": Group(
-        help="Let MirrorMaker 2 go on where a flow stands.",
+        help="Let MirrorMaker 2 continue where a flow stopped.",
         rows={
             "mm2": Row(
                 place="ferry.features.migrate.cli.hand_back:hand_back_mm2_command",
-                help="Write the flow's places into MirrorMaker 2's offsets topic, so that it goes on without loss or "
-                "double.",
+                help="Write the flow's positions into MirrorMaker 2's offsets topic, so that it continues without "
+                "loss or duplicates.",
             ),
         },
     ),
     "switch": Group(
-        help="Look at switchovers, failovers and failbacks, or give one up.",
+        help="List and show switchovers, failovers and failbacks, or abandon one.",
         rows={
             "list": Row(
                 place="ferry.features.switch.cli.switches:switch_list_command",
-                help="List the switches along a flow and back, as far as both ledgers can be read, oldest first.",
+                help="List the switches of a flow and of its reverse flow, oldest first, as far as both ledgers can "
+                "be read.",
             ),
             "show": Row(
                 place="ferry.features.switch.cli.switches:switch_show_command",
-                help="Show a switch step by step: who did it, when, and what was found.",
+                help="Show each step of a switch: who did it, when, and what was found.",
             ),
             "abandon": Row(
                 place="ferry.features.switch.cli.switches:switch_abandon_command",
-                help="Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted.",
+                help="Abandon a switch that has not promoted the new cluster yet, and end the pause that it set.",
             ),
         },
     ),
@@ -217,82 +218,83 @@ COMMANDS: Mapping[str, Row | Group] = {
         rows={
             "tabletop": Row(
                 place="ferry.features.drill.cli.app:tabletop_command",
-                help="What a failover would do and lose now, with numbers; nothing is written but the report.",
+                help="Show what a failover would do and lose now, with numbers. Writes nothing but the report.",
             ),
             "shadow": Row(
                 place="ferry.features.drill.cli.app:shadow_command",
-                help="Copy to scratch topics, move the groups to scratch groups, compare all, and remove it; "
-                "production is untouched.",
+                help="Copy to scratch topics, move the groups to scratch groups, compare everything, and clean up. "
+                "Production is untouched.",
             ),
             "partial": Row(
                 place="ferry.features.drill.cli.app:partial_command",
-                help="A topic, or a group and what it reads, on the live copies: copied to the end, offsets written, "
-                "read, compared.",
+                help="Test a topic, or a group and its topics, on the live copies: copy to the end, write offsets, "
+                "read, compare.",
             ),
             "full": Row(
                 place="ferry.features.drill.cli.app:full_command",
-                help="Move clients to the target and back, in earnest: a switchover, and a failback; nothing is lost.",
+                help="Move production clients to the target and back: a real switchover, then a failback. Nothing is "
+                "lost.",
             ),
         },
     ),
     "reports": Group(
-        help="The reports of drills and switches: list them, check signatures and the chain.",
+        help="List the reports of drills and switches, write one, or check signatures and the chain.",
         rows={
             "list": Row(
-                place="ferry.features.drill.cli.reports:list_command", help="The reports of a folder, newest first."
+                place="ferry.features.drill.cli.reports:list_command",
+                help="List the reports of a folder, newest first.",
             ),
             "switch": Row(
                 place="ferry.features.drill.cli.reports:switch_command",
-                help="Write the report of a switchover, failover or failback, from what the ledger has of it.",
+                help="Write the report of a switchover, failover or failback from the ledger's records of it.",
             ),
             "verify": Row(
                 place="ferry.features.drill.cli.reports:verify_command",
-                help="Check that no report was changed, removed or put in: each one's signature, and its link to the "
-                "one before it.",
+                help="Check that no report was changed, removed or inserted: each report's signature, and its link to "
+                "the previous one.",
             ),
         },
     ),
     "metrics": Group(
-        help="The metrics that runs leave for Prometheus.",
+        help="Serve the metrics that runs write for Prometheus.",
         rows={
             "serve": Row(
                 place="ferry.features.observe.cli.metrics:serve_command",
-                help="Answer Prometheus with what all files of a folder tell, until it is interrupted.",
+                help="Serve the metrics of all files of a folder to Prometheus, until interrupted.",
             ),
         },
     ),
     "config": Group(
-        help="Check, explain and write the MirrorMaker 2 file. No cluster is asked.",
+        help="Check, explain and write the MirrorMaker 2 file. Asks no cluster.",
         rows={
             "check": Row(
                 place="ferry.commands.config.check:check_command",
-                help="Show what the file means: every value of every flow with its line, what is not needed, what is "
-                "wrong.",
+                help="Show what the file means: every value of every flow with its line, which keys are not needed, "
+                "and what is wrong.",
             ),
             "explain": Row(
                 place="ferry.commands.config.explain:explain_command",
-                help="Say what a key does here, where it may stand, and its default; without KEY, of every key in one "
-                "line.",
+                help="Explain a key: what Ferry does with it, where it may be written, and its default. Without KEY: "
+                "one line for each key.",
             ),
             "new": Row(
                 place="ferry.commands.config.new:new_command",
-                help="Write a first file and check it. What no option says is asked for, where there is somebody to "
-                "ask.",
+                help="Write a first file and check it. At a terminal, ask for each value that no option gives.",
             ),
             "import-mm1": Row(
                 place="ferry.features.migrate.cli.import_mm1:import_mm1_command",
-                help="Write the MirrorMaker 2 file that does what a MirrorMaker 1 does, and say what became of each of "
-                "its options.",
+                help="Convert a MirrorMaker 1 setup to a MirrorMaker 2 file, and report what became of each option.",
                 options=ANY_OPTIONS,
             ),
         },
     ),
     "policy": Group(
-        help="Look at replication policies.",
+        help="Check replication policies.",
         rows={
             "check": Row(
                 place="ferry.commands.policy:check_command",
-                help="Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong.",
+                help="Show the topic names that a policy makes, and every rule that it breaks. Exit 1 if anything is "
+                "wrong.",
             ),
         },
     ),

@@ -21,40 +21,63 @@ def backfill_command(
     lane: Annotated[
         str | None,
         typer.Option(
-            "--lane", metavar="LANE", help="backfill-NAME: to scratch topics; append-NAME: behind the live records."
+            "--lane",
+            metavar="LANE",
+            help="backfill-NAME copies to scratch topics; append-NAME copies into the live "
+            "topics, after the live records.",
         ),
     ] = None,
     into_live: Annotated[
         bool,
-        typer.Option("--into-live", help="Into the live topics, as a run of the live lane, which has nothing there."),
+        typer.Option(
+            "--into-live",
+            help="Copy into the live topics, as a run of the live lane. The lane must not "
+            "have copied these partitions yet.",
+        ),
     ] = False,
     topic: TopicsOption = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z.")
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Begin of the window: ISO 8601 with a time zone, for example 2026-01-31T06:00:00Z.",
+        ),
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="The window ends before it.")] = None,
     times: Annotated[
         list[str] | None,
-        typer.Option("--times", metavar="TOPIC=TIME/TIME", help="In place of both, for one topic; may be repeated."),
+        typer.Option(
+            "--times",
+            metavar="TOPIC=TIME/TIME",
+            help="Window of one topic, instead of --from and --to. May be repeated.",
+        ),
     ] = None,
     start_offset: Annotated[
         list[str] | None,
-        typer.Option("--from-offset", metavar="TOPIC:PARTITION:OFFSET", help="In place of times; may be repeated."),
+        typer.Option(
+            "--from-offset",
+            metavar="TOPIC:PARTITION:OFFSET",
+            help="Begin of the window as an offset, instead of a time. May be repeated.",
+        ),
     ] = None,
     end_offset: Annotated[
         list[str] | None,
         typer.Option("--to-offset", metavar="TOPIC:PARTITION:OFFSET", help="The window ends before it."),
     ] = None,
     allow_deleted: Annotated[
-        bool, typer.Option("--allow-deleted", help="Take what is left where the source may have deleted records.")
+        bool,
+        typer.Option(
+            "--allow-deleted", help="Copy the remaining records if the source may have deleted some of the window."
+        ),
     ] = False,
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
     max_seconds: MaxSecondsOption = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
+        bool, typer.Option("--take-over", help="Take the lane over from a deployment with another configuration.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the window is; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the window. Writes nothing.")] = False,
 ) -> int:
     """Copy a window of history once, by default to scratch topics of a lane of its own. Safe to repeat.
 
@@ -71,7 +94,7 @@ def backfill_command(
     if lane is not None:
         check_lane(lane, LaneKind.BACKFILL, LaneKind.APPEND)
     if topic and window.topics is not None:
-        raise BadInput("--topic narrows windows of two times; this window names its topics: leave --topic away")
+        raise BadInput("--topic narrows windows of two times; this window names its topics: omit --topic")
     chosen = context.flow()
     only = only_topics(chosen, topic if window.topics is None else sorted(window.topics))
     options = RunOptions(

@@ -11,7 +11,7 @@ from ferry.dev.app import Answering, app
 
 
 def dev_command(ctx: typer.Context) -> int:
-    """Real Kafka clusters on this machine: up, status, down."""
+    """Start, show and stop real Kafka clusters on this machine."""
     show_examples(app, "dev")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     asked = Answering(as_json=ctx.obj.as_json, quiet=ctx.obj.quiet)

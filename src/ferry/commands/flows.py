@@ -13,7 +13,7 @@ from ferry.config.flow.flow import FlowConfig
 def flows_command(
     context: Context,
 ) -> int:
-    """List the enabled flows of the file; no cluster is asked."""
+    """List the enabled flows of the file. Asks no cluster."""
     flows = [flow_json(flow) for flow in context.settings().flows]
     rows = (
         [row["flow"], ", ".join(row["topics"]), row["policy"], row["lane"], row["tasks_max"], row["schedule"]]

@@ -34,7 +34,7 @@ def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
         ]
     total = total_of(lags)
     unknown = f", {total.unknown} not known" if total.unknown else ""
-    name = f"total: {total.behind} of {count_of(total.partitions, 'partition')} behind{unknown}"
+    name = f"total: {total.behind} of {count_of(total.partitions, 'partition')} with lag{unknown}"
     yield [name, "", "", "", total.records, size(total.bytes), _seconds(total.seconds)]
 
 
@@ -47,13 +47,22 @@ def lag_command(
     context: Context,
     topic: TopicsOption = None,
     max_seconds: Annotated[
-        float | None, typer.Option("--max-seconds", min=0, metavar="N", help="Exit 1 when a partition is older behind.")
+        float | None,
+        typer.Option(
+            "--max-seconds",
+            min=0,
+            metavar="N",
+            help="Exit 1 if the oldest uncopied record of any partition is older than N seconds.",
+        ),
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option("--max-records", min=0, metavar="N", help="Exit 1 when a partition is more behind.")
+        int | None,
+        typer.Option(
+            "--max-records", min=0, metavar="N", help="Exit 1 if any partition has more than N uncopied records."
+        ),
     ] = None,
 ) -> int:
-    """Show per source partition and in total how many records, bytes and seconds are not yet copied."""
+    """Show how many records, bytes and seconds are not copied yet, per source partition and in total."""
     from ferry.commands.forms import lag_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
     from ferry.plan.rules.lag import is_behind  # noqa: PLC0415 - as above

@@ -19,7 +19,7 @@ TopicOption = Annotated[
     typer.Option(
         "--topic",
         metavar="TOPIC",
-        help="One source topic; the whole flow when not given.",
+        help="One source topic. If omitted: the whole flow.",
         autocompletion=offered_topics,
     ),
 ]
@@ -28,15 +28,19 @@ TopicOption = Annotated[
 @command()
 def pause_command(
     context: Context,
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever finds it paused.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for other operators.")],
     topic: TopicOption = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="TIME", help="ISO 8601 with a zone, as 2026-01-31T06:00:00Z; then it ends."),
+        typer.Option(
+            "--until",
+            metavar="TIME",
+            help="When the pause ends: ISO 8601 with a time zone, for example 2026-01-31T06:00:00Z.",
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be paused; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be paused. Writes nothing.")] = False,
 ) -> int:
-    """Plan nothing of a flow or topic any more, until its time is over or somebody resumes it.
+    """Stop planning a flow or topic, until the given time or until ferry resume.
 
     A run under way is not touched. The pause is a record of the ledger, with who, why and until when.
     """
@@ -49,7 +53,7 @@ def pause_command(
     chosen = context.flow()
     now_ms = wall_ms()
     if not why.strip():
-        raise BadInput("--why is empty: say why, for whoever finds the flow paused")
+        raise BadInput("--why is empty: give the reason, for other operators")
     pause = Pause(topic=topic or "", who=person(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
     if topic is not None:
         refuse_foreign_topic(chosen, topic)
@@ -70,10 +74,10 @@ def resume_command(
     context: Context,
     topic: TopicOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say which pause would be taken back; write nothing.")
+        bool, typer.Option("--dry-run", help="Show which pause would be ended. Writes nothing.")
     ] = False,
 ) -> int:
-    """Take a pause back: the next plan copies the flow or topic from where it was left."""
+    """End a pause. The next plan continues the flow or topic where it stopped."""
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.ledger.pausing import lift_pause, standing_pause  # noqa: PLC0415 - as above
 
@@ -98,14 +102,14 @@ def resume_command(
 def _until_ms(text: str | None, now_ms: int) -> int:
     if text is None:
         return 0
-    remedy = "write a time to come with its zone, as 2026-01-31T06:00:00Z"
+    remedy = "write a future time with a time zone, for example 2026-01-31T06:00:00Z"
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise BadInput(f"--until {text!r} is no ISO 8601 time: {remedy}") from None
+        raise BadInput(f"--until {text!r} is not an ISO 8601 time: {remedy}") from None
     if moment.tzinfo is None:
         raise BadInput(f"--until {text!r} has no time zone: {remedy}")
     until_ms = int(moment.astimezone(UTC).timestamp() * 1000)
     if until_ms <= now_ms:
-        raise BadInput(f"--until {text!r} is over already: {remedy}")
+        raise BadInput(f"--until {text!r} is in the past: {remedy}")
     return until_ms

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 WhyOption = Annotated[
     str | None,
-    typer.Option("--why", metavar="NAME", help="Which line takes or leaves the topic or consumer group NAME."),
+    typer.Option(
+        "--why",
+        metavar="NAME",
+        help="Show which line of the file includes or excludes the topic or consumer group NAME.",
+    ),
 ]
 
 SampleOption = Annotated[
@@ -26,12 +30,10 @@ SampleOption = Annotated[
         min=1,
         max=1000,
         metavar="N",
-        help="Show N records of each topic with a transform, before and after.",
+        help="Show N records of each topic with a transform, before and after it.",
     ),
 ]
-ShowValuesOption = Annotated[
-    bool, typer.Option("--show-values", help="With --sample: show keys, values and headers in the clear.")
-]
+ShowValuesOption = Annotated[bool, typer.Option("--show-values", help="With --sample: show keys, values and headers.")]
 
 
 @command()
@@ -44,7 +46,7 @@ def plan_command(
     sample: SampleOption = None,
     show_values: ShowValuesOption = False,
 ) -> int:
-    """Show what a run would copy, change and refuse now. Nothing is written.
+    """Show what a run would copy, change and refuse now. Writes nothing.
 
     Exit code 1 when something would be refused. With --why no cluster is asked. With --sample the file's transforms are
     checked in a local Spark and shown on records of the source, instead of a plan; exit code 2 when one breaks.
@@ -57,14 +59,14 @@ def plan_command(
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     if why is not None and not why:
-        raise BadInput("--why '': names nothing; give the name of a topic or a consumer group")
+        raise BadInput("--why is empty: give the name of a topic or a consumer group")
     settings = context.settings()
     chosen = context.flow_of(settings)
     if why is not None:
         show_why(chosen, settings, why, as_json=context.as_json)
         return 0
     if show_values and sample is None:
-        raise BadInput("--show-values goes with --sample: add --sample N, or leave it out")
+        raise BadInput("--show-values needs --sample: add --sample N, or omit it")
     if sample is not None:
         return _show_sample(chosen, sample, topic, values=show_values, as_json=context.as_json)
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
@@ -76,8 +78,8 @@ def plan_command(
 
 def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, as_json: bool) -> int:
     if not chosen.transforms:
-        raise BadInput(f"flow {chosen.flow} has no transforms, so all records arrive as they are: leave --sample out")
-    need_spark("--sample carries the transforms out in Spark")
+        raise BadInput(f"flow {chosen.flow} has no transforms, so all records are copied unchanged: omit --sample")
+    need_spark("--sample runs the transforms in Spark")
     from ferry.commands.sampled import show_sample  # noqa: PLC0415 - only this needs Spark
     from ferry.features.records.spark.sample import samples  # noqa: PLC0415 - as above
 

@@ -18,17 +18,19 @@ from ferry.words import count_of
 @command(flow=None, connects=False)
 def check_command(
     context: Context,
-    policy: Annotated[str, typer.Argument(metavar="CLASS", help="The import path of a Python class, or a Java name.")],
+    policy: Annotated[
+        str, typer.Argument(metavar="CLASS", help="The import path of a Python class, or a Java class name.")
+    ],
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A source topic to try; may be repeated.")
+        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="A source topic to test. May be repeated.")
     ] = None,
     alias: Annotated[str, typer.Option("--source", metavar="ALIAS", help="The source cluster's alias.")] = "a",
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A replication.policy.* property; may be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A replication.policy.* property. May be repeated."),
     ] = None,
 ) -> int:
-    """Show a policy's names and everything that it does not keep. Exit code 1 when something is wrong."""
+    """Show the topic names that a policy makes, and every rule that it breaks. Exit 1 if anything is wrong."""
     properties = {"source.cluster.alias": alias, "target.cluster.alias": "b", **_properties(setting or [])}
     made = make_policy(policy, properties, [value for name, value in properties.items() if is_secret(name)])
     topics = tuple(topic or SAMPLE_TOPICS)

@@ -23,24 +23,26 @@ if TYPE_CHECKING:
 def run_command(
     context: Context,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="The new run's id; made up when not given.")
+        str | None, typer.Option("--run", metavar="ID", help="ID of the new run. Generated if omitted.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Copy what a planned run left, by its own plan.")
+        str | None, typer.Option("--resume", metavar="RUN", help="Finish the run with this ID, by its own plan.")
     ] = None,
     topic: TopicsOption = None,
     max_bytes: MaxBytesOption = None,
     max_records: MaxRecordsOption = None,
     max_seconds: MaxSecondsOption = None,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the lane from a deployment that has another configuration.")
+        bool, typer.Option("--take-over", help="Take the lane over from a deployment with another configuration.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Like `ferry plan`: write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan, like `ferry plan`. Writes nothing.")
+    ] = False,
     spark: Annotated[
-        bool, typer.Option("--spark", help="Copy in a Spark of this machine, which transformed topics need.")
+        bool, typer.Option("--spark", help="Copy with Spark on this machine. Topics with a transform need it.")
     ] = False,
 ) -> int:
-    """Plan, copy and report one micro-run on this machine, several tasks in processes of their own, or in Spark.
+    """Plan, copy and report one micro-run on this machine. Several tasks run as processes of their own, or in Spark.
 
     Ctrl-C or SIGTERM ends the run in order: open chunks are committed, the next run continues after them. A second
     signal stops it at once.
@@ -56,9 +58,9 @@ def run_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):
-        raise BadInput(f"--resume {resume} follows the plan that the run has: leave the other options away")
+        raise BadInput(f"--resume {resume} follows the run's own plan: omit the other options")
     if run is not None and not run.strip():
-        raise BadInput("--run is empty: give the run an id, or leave the option away")
+        raise BadInput("--run is empty: give the run an ID, or omit the option")
     chosen = context.flow()
     if spark and not dry_run:
         need_spark("--spark copies in Spark")

@@ -17,15 +17,19 @@ from ferry.errors import BadInput
 def skip_command(
     context: Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.", autocompletion=offered_topics)],
-    partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")],
-    to: Annotated[int, typer.Option("--to", metavar="OFFSET", min=0, help="The source offset to go on at.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for whoever finds the gap.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be skipped; write nothing.")] = False,
+    partition: Annotated[int, typer.Argument(metavar="PARTITION", min=0, help="The partition of the source topic.")],
+    to: Annotated[int, typer.Option("--to", metavar="OFFSET", min=0, help="The source offset to continue at.")],
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, for other operators. The ledger keeps it.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be skipped. Writes nothing.")] = False,
     interrupt: Annotated[
-        bool, typer.Option("--interrupt", help="Also while a run is at work on the lane, or was killed: it ends.")
+        bool,
+        typer.Option("--interrupt", help="Skip even if a run of the lane is active or was killed, and end that run."),
     ] = False,
 ) -> int:
-    """Go on behind a place that cannot be copied, such as a corrupt batch. What lies before OFFSET is not copied.
+    """Skip records that cannot be copied, such as a corrupt batch, and continue at OFFSET. Records before OFFSET are
+    never copied.
 
     It is a run of its own that copies nothing, so it is as safe as one; the ledger keeps who skipped what, and why.
     """
@@ -38,7 +42,7 @@ def skip_command(
 
     chosen = context.flow()
     if not reason.strip():
-        raise BadInput("--reason is empty: say why, for whoever finds the gap")
+        raise BadInput("--reason is empty: give the reason, for other operators")
     refuse_foreign_topic(chosen, topic)
     source = TopicPartition(topic=topic, partition=partition)
     wish = SkipRequest(source=source, to=to, who=person(), reason=reason.strip())

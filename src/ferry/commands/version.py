@@ -12,7 +12,7 @@ from ferry.cli.output import echo, print_json
 
 
 def version_command(ctx: typer.Context, as_json: JsonOption = False, quiet: QuietOption = False) -> int:
-    """Show the version of Ferry and of the Python it runs on."""
+    """Show the versions of Ferry and Python."""
     del quiet  # taken as by every command: there is nothing to leave out
     if as_json or ctx.obj.as_json:
         print_json({"version": __version__, "python": platform.python_version()})

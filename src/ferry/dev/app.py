@@ -38,8 +38,8 @@ Home = Annotated[
         show_default=True,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress on standard error.")]
 _WOULD = {
     Would.MAKE: "would be made and started",
     Would.START: "would be started on its data",
@@ -65,21 +65,23 @@ def dev(ctx: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None
 @app.command("up")
 def up_command(
     ctx: typer.Context,
-    clusters: Annotated[str, typer.Option(metavar="A,B", help="Comma separated names.")] = "source,target",
+    clusters: Annotated[str, typer.Option(metavar="A,B", help="Comma-separated names.")] = "source,target",
     brokers: Annotated[int, typer.Option(metavar="N", help="Brokers of each cluster: 1 or 3.")] = 1,
     kafka: Annotated[
         str, typer.Option(metavar="VERSION", help="Kafka version: one that `make setup` fetched.")
     ] = "4.3.0",
     properties: Annotated[
         list[str] | None,
-        typer.Option("--property", metavar="NAME=VALUE", help="A broker setting NAME=VALUE; may be repeated."),
+        typer.Option("--property", metavar="NAME=VALUE", help="A broker setting NAME=VALUE. May be repeated."),
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option(min=0, max=YEAR_SECONDS, metavar="SECONDS", help="How long to wait until the clusters serve."),
+        typer.Option(
+            min=0, max=YEAR_SECONDS, metavar="SECONDS", help="How many seconds to wait until the clusters serve."
+        ),
     ] = START_SECONDS,
     home: Home = DEFAULT_HOME,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started, start nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started. Starts nothing.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -107,11 +109,11 @@ def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json 
 def down_command(
     ctx: typer.Context,
     clusters: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Comma separated names; all when not given.")
+        str | None, typer.Option(metavar="A,B", help="Comma-separated names. If omitted: all clusters.")
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
     home: Home = DEFAULT_HOME,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stopped, stop nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stopped. Stops nothing.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

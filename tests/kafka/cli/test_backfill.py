@@ -68,7 +68,7 @@ def test_a_window_from_the_command_line_to_its_end(lab: Lab, tmp_path: Path) -> 
     (listed,) = ferry("lanes", "list", "--json", config=config).json("lanes-list")["lanes"]
     assert (listed["lane"], listed["records"], listed["windows"], listed["left"]) == (LANE, 4, 1, 0)
     unasked = ferry("lanes", "drop", LANE, config=config)
-    assert (unasked.code, "say --yes" in unasked.err) == (2, True)
+    assert (unasked.code, "add --yes" in unasked.err) == (2, True)
     assert ferry("lanes", "drop", LANE, "--dry-run", "--json", config=config).json("lanes-drop")["topics"] == [scratch]
     for earlier in (False, True):
         dropped = ferry("lanes", "drop", LANE, "--yes", "--json", config=config)
@@ -118,7 +118,7 @@ TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
         (("--lane", LANE, "--from-offset", "a:0:5", "--times", OWN), "both in times and in offsets"),
         (("--lane", LANE, "--times", OWN, *TIMES), "leave --from and --to, or --times"),
         (("--lane", LANE, "--times", OWN, "--times", OWN), "--times names topic a twice"),
-        (("--lane", LANE, "--times", OWN, "--topic", "a"), "this window names its topics: leave --topic away"),
+        (("--lane", LANE, "--times", OWN, "--topic", "a"), "this window names its topics: omit --topic"),
         (("--lane", LANE, "--times", "a=2026-01-01T00:00:00Z"), "is no window of a topic: write TOPIC=TIME/TIME"),
         (("--lane", LANE, "--times", "a=0/soon"), "--times: start 'soon' is not"),
         (("--lane", LANE, "--times", "a=5/5"), "which is not later"),

@@ -88,7 +88,7 @@ def test_a_run_that_is_not_opened_yet_ends_with_one_sentence(
     answer = finished(process)
     assert answer.code == 1, answer.err
     assert answer.json("error")["error"]["kind"] == "interrupted"
-    assert f"{number.name} came before anything was begun" in answer.err
+    assert f"{number.name} arrived before anything began" in answer.err
 
 
 def test_a_run_that_is_being_planned_copies_nothing_and_reports(lab: Lab, tmp_path: Path) -> None:

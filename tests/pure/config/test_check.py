@@ -151,7 +151,7 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest
     assert "line 12 sync.topic.configs.enabled false" in rows
     shown = {row.split()[1] for row in rows if row.startswith("default ")}
     assert not shown & idle
-    (told,) = [row for row in rows if row.startswith("at their defaults, and what they are for no run does yet: ")]
+    (told,) = [row for row in rows if row.startswith("accepted but not implemented, at their defaults: ")]
     left = {"refresh.topics.enabled"}
     assert {name.rstrip(",") for name in told.partition(": ")[2].split()} == idle - left
     for name in idle:

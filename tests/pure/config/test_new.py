@@ -91,7 +91,8 @@ def test_connections_that_nobody_wanted_encrypted_are_said(
 ) -> None:
     assert run(tmp_path / "f", *BROKERS, *options, "--json") == 0
     assert json.loads(capsys.readouterr().out)["warnings"] == [
-        f"connections to the {side} are not encrypted: --{side}-tls makes them so, --{side}-plain says they need not be"
+        f"connections to the {side} are not encrypted: give --{side}-tls to encrypt them, or --{side}-plain to accept "
+        "it"
         for side in unsaid
     ]
 

@@ -271,15 +271,13 @@ def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_
     assert "geheim" not in said.out
     at_source, at_target = said.out.split("# On target b:\n")
     assert at_source.startswith(
-        "# On source a, to which nothing is written:\n"
-        "# a-admin.properties: yours to write, with security.protocol = SASL_SSL and the login of\n"
-        "# somebody who may alter ACLs\n"
-        "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --command-config a-admin.properties --add"
-        " --allow-principal User:ferry-src --operation Read"
+        "# On source a, to which nothing is written:\n# a-admin.properties: yours to write, with security.protocol = "
+        "SASL_SSL and the login of\n# a principal that may alter ACLs\nkafka-acls.sh --bootstrap-server "
+        "h1:9092,h2:9092 --command-config a-admin.properties --add --allow-principal User:ferry-src --operation Read"
     )
     assert at_target.startswith(
-        "# User:ferry stands for Ferry's principal there, which the file does not say: nobody logs in by PLAINTEXT\n"
-        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        "# User:ferry is in place of Ferry's principal there, which the file does not contain: nobody logs in by "
+        "PLAINTEXT\nkafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
     )
     body = ferry("acls", "required", "--json", config=path).json("acls-required")
     assert body["principals"] == {
@@ -292,7 +290,7 @@ def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_
     }
     given = ferry("acls", "required", "--source-principal", "User:x", "--target-principal", "User:y", config=path)
     assert "ferry-src" not in given.out
-    assert "stands for" not in given.out
+    assert "is in place of" not in given.out
 
 
 def test_the_acls_as_json(tmp_path: Path) -> None:

@@ -31,14 +31,14 @@ BAD_INPUT = 2
 
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="The MirrorMaker 2 file; also --config and FERRY_CONFIG.", readable=False),
+    typer.Argument(metavar="FILE", help="The MirrorMaker 2 file. Default: --config or FERRY_CONFIG.", readable=False),
 ]
-StrictOption = Annotated[bool, typer.Option("--strict", help="A warning, such as an unknown key, fails as well.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Fail on warnings, too, for example on an unknown key.")]
 FixOption = Annotated[
     Path | None,
-    typer.Option("--fix", metavar="OUT", help="Write the file that works: slips corrected, rest as it was."),
+    typer.Option("--fix", metavar="OUT", help="Write a corrected file: mistakes fixed, all else unchanged."),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Of --fix: say what it would correct, write no file.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="With --fix: show the corrections. Writes no file.")]
 
 
 @command(flow=None, connects=False)
@@ -49,7 +49,7 @@ def check_command(
     fix: FixOption = None,
     dry_run: DryRunOption = False,
 ) -> int:
-    """Show what the file means: every value of every flow with its line, what is not needed, what is wrong.
+    """Show what the file means: every value of every flow with its line, which keys are not needed, and what is wrong.
 
     Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
@@ -154,7 +154,7 @@ def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
         echo(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
     idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
     if idle:
-        echo(f"at their defaults, and what they are for no run does yet: {', '.join(idle)}")
+        echo(f"accepted but not implemented, at their defaults: {', '.join(idle)}")
     for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
         where = [str(flow.flow) for flow in flows if departure in flow.departures]
         which = "" if len(where) == len(flows) else f" ({', '.join(where)})"

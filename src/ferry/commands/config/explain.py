@@ -16,7 +16,7 @@ KeyArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="KEY",
-        help="With or without alias, flow and client; left out: all keys.",
+        help="The key, with or without alias, flow and client. If omitted: all keys.",
         autocompletion=offered_keys,
     ),
 ]
@@ -27,7 +27,9 @@ def explain_command(
     context: Context,
     key: KeyArgument = None,
 ) -> int:
-    """Say what a key does here, where it may stand, and its default; without KEY, of every key in one line."""
+    """Explain a key: what Ferry does with it, where it may be written, and its default. Without KEY: one line for each
+    key.
+    """
     found = explain(key) if key is not None else tuple(every_key())
     context.answer(
         lambda: {"keys": [explanation_json(one) for one in found]}, lambda: _show(found, in_full=key is not None)

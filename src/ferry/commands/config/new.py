@@ -25,27 +25,35 @@ OWNER_ONLY = 0o600
 @command(flow=None, connects=False, config=False)
 def new_command(
     context: Context,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
-    source: Annotated[str, typer.Option("--source", metavar="ALIAS", help="Name of the source cluster.")] = "primary",
-    target: Annotated[str, typer.Option("--target", metavar="ALIAS", help="Name of the target cluster.")] = "backup",
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write. It must not exist.")],
+    source: Annotated[str, typer.Option("--source", metavar="ALIAS", help="Alias of the source cluster.")] = "primary",
+    target: Annotated[str, typer.Option("--target", metavar="ALIAS", help="Alias of the target cluster.")] = "backup",
     source_servers: Annotated[
-        str | None, typer.Option("--source-servers", metavar="HOST:PORT,...", help="Brokers of the source.")
+        str | None, typer.Option("--source-servers", metavar="HOST:PORT,...", help="Bootstrap servers of the source.")
     ] = None,
     target_servers: Annotated[
-        str | None, typer.Option("--target-servers", metavar="HOST:PORT,...", help="Brokers of the target.")
+        str | None, typer.Option("--target-servers", metavar="HOST:PORT,...", help="Bootstrap servers of the target.")
     ] = None,
-    topics: Annotated[str | None, typer.Option("--topics", metavar="LIST", help="Topics, as Java regexes.")] = None,
-    source_tls: Annotated[bool | None, typer.Option("--source-tls/--source-plain", help="TLS to the source.")] = None,
-    target_tls: Annotated[bool | None, typer.Option("--target-tls/--target-plain", help="TLS to the target.")] = None,
+    topics: Annotated[
+        str | None, typer.Option("--topics", metavar="LIST", help="Topics to copy, as Java regular expressions.")
+    ] = None,
+    source_tls: Annotated[
+        bool | None, typer.Option("--source-tls/--source-plain", help="Use TLS to the source, or not.")
+    ] = None,
+    target_tls: Annotated[
+        bool | None, typer.Option("--target-tls/--target-plain", help="Use TLS to the target, or not.")
+    ] = None,
     source_ca: Annotated[
-        str | None, typer.Option("--source-ca", metavar="PEM", help="Authorities of the source; brings TLS.")
+        str | None,
+        typer.Option("--source-ca", metavar="PEM", help="File of the source's certificate authorities. Turns TLS on."),
     ] = None,
     target_ca: Annotated[
-        str | None, typer.Option("--target-ca", metavar="PEM", help="Authorities of the target; brings TLS.")
+        str | None,
+        typer.Option("--target-ca", metavar="PEM", help="File of the target's certificate authorities. Turns TLS on."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show the file, write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and show the file. Writes nothing.")] = False,
 ) -> int:
-    """Write a first file and check it. What no option says is asked for, where there is somebody to ask."""
+    """Write a first file and check it. At a terminal, ask for each value that no option gives."""
     there = FirstCluster(
         alias=source,
         servers=_asked(source_servers, "--source-servers", f"Brokers of {source} (host:port, ...)"),
@@ -71,8 +79,8 @@ def new_command(
     for side, tls, ca in (("source", source_tls, source_ca), ("target", target_tls, target_ca)):
         if tls is None and ca is None and not sys.stdin.isatty():
             warnings.append(
-                f"connections to the {side} are not encrypted: --{side}-tls makes them so, --{side}-plain says they"
-                " need not be"
+                f"connections to the {side} are not encrypted: give --{side}-tls to encrypt them, or --{side}-plain to "
+                "accept it"
             )
     if context.as_json:
         body = {"file": str(out), "flow": flow, "warnings": warnings, "dry_run": dry_run}
@@ -103,7 +111,7 @@ def _asked(value: str | None, option: str, question: str, default: str | None = 
     if not sys.stdin.isatty():
         if default is not None:
             return default
-        raise BadInput(f"{option} is missing, and there is nobody to ask; give {option}")
+        raise BadInput(f"{option} is missing, and there is no terminal to ask at; give {option}")
     return str(typer.prompt(question, default=default))
 
 

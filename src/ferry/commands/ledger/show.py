@@ -18,30 +18,30 @@ DEFAULT_RUNS = 20
 def ledger_command(
     context: Context,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="RUN", help="Only receipts of this run, and what became of it.")
+        str | None, typer.Option("--run", metavar="RUN", help="Show this run's state, and only its receipts.")
     ] = None,
     topic: Annotated[
         str | None,
         typer.Option(
-            "--topic", metavar="TOPIC", help="Only receipts of this source topic.", autocompletion=offered_topics
+            "--topic", metavar="TOPIC", help="Show only receipts of this source topic.", autocompletion=offered_topics
         ),
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", min=0, metavar="N", help="Only receipts of this source partition.")
+        int | None, typer.Option("--partition", min=0, metavar="N", help="Show only receipts of this source partition.")
     ] = None,
     offset: Annotated[
         int | None,
-        typer.Option("--offset", min=0, metavar="N", help="The receipt and segment with this source offset."),
+        typer.Option("--offset", min=0, metavar="N", help="Show the receipt and segment with this source offset."),
     ] = None,
     runs: Annotated[bool, typer.Option("--runs", help="List runs with their states instead.")] = False,
-    pauses: Annotated[bool, typer.Option("--pauses", help="List pauses in force instead.")] = False,
+    pauses: Annotated[bool, typer.Option("--pauses", help="List active pauses instead.")] = False,
     last: Annotated[
         int | None,
-        typer.Option("--last", min=1, metavar="N", help=f"Only the newest N (runs: {DEFAULT_RUNS} unless given)."),
+        typer.Option("--last", min=1, metavar="N", help=f"Show only the newest N (runs: {DEFAULT_RUNS} unless given)."),
     ] = None,
     lane: LaneOption = None,
 ) -> int:
-    """Look up receipts, runs and pauses in the ledger; only the target cluster is asked.
+    """Show receipts, runs and pauses of the ledger. Asks only the target.
 
     With --run alone also what became of that run: what it refused, noted and left. With --offset, exit code 1 when no
     receipt holds the offset, or not that of each partition that it may have been dealt to.
@@ -50,7 +50,7 @@ def ledger_command(
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
 
     if offset is not None and topic is None:
-        raise BadInput(f"--offset {offset} needs the topic that it counts in: add --topic")
+        raise BadInput(f"--offset {offset} needs its topic: add --topic")
     if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
         raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
     chosen = context.flow(lane)

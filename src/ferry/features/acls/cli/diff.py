@@ -14,7 +14,7 @@ from ferry.words import count_of
 def diff_command(
     context: Context,
 ) -> int:
-    """Show how the target's ACLs differ from what the source's ask for. Nothing is written.
+    """Show how the target's ACLs differ from those that follow from the source. Writes nothing.
 
     Exit code 1 when they differ, or a principal has no counterpart.
     """

@@ -33,23 +33,28 @@ def required_command(
         typer.Option(
             "--source-principal",
             metavar="PRINCIPAL",
-            help="Whom the source's brokers know Ferry as; needed where the login does not say it.",
+            help="Ferry's principal on the source. Needed if the login does not show it.",
         ),
     ] = None,
     target_principal: Annotated[
-        str | None, typer.Option("--target-principal", metavar="PRINCIPAL", help="The same of the target's brokers.")
+        str | None,
+        typer.Option(
+            "--target-principal",
+            metavar="PRINCIPAL",
+            help="Ferry's principal on the target. Needed if the login does not show it.",
+        ),
     ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option(
             "--topic",
             metavar="TOPIC",
-            help="Only this source topic, by its name; may be repeated.",
+            help="Only this source topic, by its name. May be repeated.",
             autocompletion=offered_topics,
         ),
     ] = None,
 ) -> int:
-    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. No cluster is asked."""
+    """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. Asks no cluster."""
     from ferry.plan.permissions import required_acls  # noqa: PLC0415 - brings the Kafka clients
 
     chosen = context.flow()
@@ -90,7 +95,7 @@ class _OnSide:
         from ferry.config.flow.principal import principal_of, security_protocol  # noqa: PLC0415 - brings cryptography
 
         if given is not None and not _PRINCIPAL.fullmatch(given):
-            raise BadInput(f"--{side}-principal {given!r} is no principal; write its type before it: {ANYBODY}")
+            raise BadInput(f"--{side}-principal {given!r} is not a principal; write its type before it: {ANYBODY}")
         properties = flow.clients[side, ROLE_AT[side]]
         known = principal_of(flow, side) if given is None else None
         return cls(
@@ -110,10 +115,13 @@ class _OnSide:
         """Print what to know before the commands."""
         echo(line)
         if self.why is not None:
-            echo(f"# {self.principal} stands for Ferry's principal there, which the file does not say: {self.why}")
+            echo(
+                f"# {self.principal} is in place of Ferry's principal there, which the file does not contain: "
+                f"{self.why}"
+            )
         if self.command_config is not None:
             echo(f"# {self.command_config}: yours to write, with security.protocol = {self.protocol} and the login of")
-            echo("# somebody who may alter ACLs")
+            echo("# a principal that may alter ACLs")
 
     def json(self) -> dict[str, object]:
         return {"principal": self.principal, "known": self.why is None, "why": self.why}

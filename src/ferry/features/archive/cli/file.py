@@ -27,11 +27,16 @@ PARQUET = ".parquet"
 def export_command(
     context: Context,
     to: Annotated[
-        Path, typer.Option("--to", metavar="FILE", help="A new file: .jsonl for JSON lines, .parquet for Parquet.")
+        Path,
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="The file to write. It must not exist. .jsonl is JSON lines, .parquet is Parquet.",
+        ),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count all, write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count all records. Writes nothing.")] = False,
 ) -> int:
-    """Write every committed record of the flow's ledger to a file; also while runs are at work."""
+    """Write every committed record of the flow's ledger to a file. Runs may be active meanwhile."""
     from ferry.features.archive.acts.export import JsonLines, export_ledger  # noqa: PLC0415 - brings the Kafka clients
 
     make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
@@ -52,10 +57,10 @@ def export_command(
 @command()
 def rebuild_command(
     context: Context,
-    source: Annotated[Path, typer.Option("--from", metavar="FILE", help="What `ferry ledger export` has written.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all, write nothing.")] = False,
+    source: Annotated[Path, typer.Option("--from", metavar="FILE", help="A file that `ferry ledger export` wrote.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything. Writes nothing.")] = False,
 ) -> int:
-    """Write a ledger that was lost again from an export: all as it was then, each record at its offset.
+    """Rebuild a lost ledger from an export, with each record at its old offset.
 
     What was copied after the export is not in it: its partitions are refused then, for their copies hold records that
     the ledger does not know. Exit code 1 when there is such a partition.
@@ -108,15 +113,15 @@ def _show_rebuilt(done: Rebuilt, source: Path, *, would: str) -> None:
         )
     for one in done.ahead:
         echo(
-            f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: "
-            "it will be refused; look for a newer export"
+            f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: it "
+            "will be refused; find a newer export"
         )
 
 
 def _is_parquet(path: Path) -> bool:
     """Return whether a file's name means Parquet. Raises BadInput if it has neither known ending."""
     if path.suffix not in (JSON_LINES, PARQUET):
-        raise BadInput(f"the name {path} says no format: let it end in {JSON_LINES} or {PARQUET}")
+        raise BadInput(f"the name {path} has no format: let it end in {JSON_LINES} or {PARQUET}")
     return path.suffix == PARQUET
 
 

@@ -46,7 +46,7 @@ from ferry.model.switch import Step, StepDone, SwitchOptions
 WINDOW = timedelta(hours=1)
 """How far back a shadow drill copies without --from."""
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what the drill would do; write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what the drill would do. Writes nothing.")]
 
 
 @command()
@@ -55,7 +55,7 @@ def tabletop_command(
     dry_run: DryRunOption = False,
     report: ReportOption = None,
 ) -> int:
-    """What a failover would do and lose now, with numbers; nothing is written but the report."""
+    """Show what a failover would do and lose now, with numbers. Writes nothing but the report."""
     from ferry.features.drill.acts.tabletop import tabletop  # noqa: PLC0415 - brings the Kafka clients
 
     chosen = context.flow()
@@ -71,17 +71,18 @@ def shadow_command(
     topic: TopicsOption = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Where to begin: earliest, or a time; an hour ago if not given."),
+        typer.Option("--from", metavar="TIME", help="Where to begin: earliest, or a time. Default: one hour ago."),
     ] = None,
     max_bytes: MaxBytesOption = None,
     approved_by: Annotated[
-        str, typer.Option("--approve-by", metavar="NAME", help="Who has approved of the drill, for the report.")
+        str, typer.Option("--approve-by", metavar="NAME", help="Who approved the drill, for the report.")
     ] = "",
-    clean: Annotated[bool, typer.Option("--clean", help="Remove first what a killed drill has left.")] = False,
+    clean: Annotated[bool, typer.Option("--clean", help="First remove what a killed drill left.")] = False,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
 ) -> int:
-    """Copy to scratch topics, move the groups to scratch groups, compare all, and remove it; production is untouched.
+    """Copy to scratch topics, move the groups to scratch groups, compare everything, and clean up. Production is
+    untouched.
 
     Exit code 1 when something was not as it should be; the report says what.
     """
@@ -115,14 +116,16 @@ def partial_command(
     group: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", metavar="GROUP", help="Only this group; without --topic on all it reads. May be repeated."
+            "--group",
+            metavar="GROUP",
+            help="Only this group, on all topics that it reads unless --topic is given. May be repeated.",
         ),
     ] = None,
     approved_by: ApproveOption = None,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
 ) -> int:
-    """A topic, or a group and what it reads, on the live copies: copied to the end, offsets written, read, compared.
+    """Test a topic, or a group and its topics, on the live copies: copy to the end, write offsets, read, compare.
 
     No client is moved and nothing is paused. Exit code 1 when something was not as it should be.
     """
@@ -131,7 +134,7 @@ def partial_command(
     chosen = context.flow()
     topics = only_topics(chosen, topic)
     if topics is None and not group:
-        raise BadInput("a partial drill is about some topics or groups of the source: name one by --topic or --group")
+        raise BadInput("a partial drill needs topics or groups of the source: name one with --topic or --group")
     options = PartialOptions(
         drill=new_run("partial"),
         who=person(),
@@ -159,7 +162,9 @@ def full_command(
     context: Context,
     drill: Annotated[
         str | None,
-        typer.Option("--id", metavar="ID", help="The drill's id: made up when not given; a known one is gone on with."),
+        typer.Option(
+            "--id", metavar="ID", help="Drill ID. Generated if omitted. Pass an existing ID to resume that drill."
+        ),
     ] = None,
     approved_by: ApproveOption = None,
     quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
@@ -173,13 +178,13 @@ def full_command(
     stay: Annotated[
         float,
         typer.Option(
-            "--stay", min=0, max=YEAR_SECONDS, metavar="N", help="Seconds to stay before the way back begins."
+            "--stay", min=0, max=YEAR_SECONDS, metavar="N", help="How many seconds to wait before the failback begins."
         ),
     ] = 0.0,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
 ) -> int:
-    """Move clients to the target and back, in earnest: a switchover, and a failback; nothing is lost.
+    """Move production clients to the target and back: a real switchover, then a failback. Nothing is lost.
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """

@@ -26,7 +26,7 @@ BROKEN = 1
 FolderArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="DIR", help="The folder, or its URL; may be left out when the flows of the file name one alone."
+        metavar="DIR", help="The folder, or its URL. May be omitted if all flows of the file name the same one."
     ),
 ]
 
@@ -36,7 +36,7 @@ def list_command(
     context: Context,
     folder: FolderArgument = None,
 ) -> int:
-    """The reports of a folder, newest first.
+    """List the reports of a folder, newest first.
 
     Exit code 1 when one is damaged; it is named, and the others are listed.
     """
@@ -49,10 +49,12 @@ def list_command(
         print_warning(f"{store.where} is not there: no report was written yet, or ferry.report.dir is mistyped")
     kept = read_folder(store) if store.exists() else []
     if folder is not None and not kept:
-        raise BadInput(f"{folder} holds no report: correct DIR, or leave it out for the folder of the file")
+        raise BadInput(f"{folder} holds no report: correct DIR, or omit it for the folder of the file")
     damaged = [one.name for one in kept if one.report is None]
     for name in damaged:
-        print_warning(f"{name} cannot be read as a report and is not listed: `ferry reports verify` says what is wrong")
+        print_warning(
+            f"{name} cannot be read as a report and is not listed: `ferry reports verify` shows what is wrong"
+        )
     context.answer(lambda: index_json(kept), lambda: _show_list(kept))
     return BROKEN if damaged else 0
 
@@ -77,9 +79,9 @@ def switch_command(
     context: Context,
     switch: IdArgument,
     report: ReportOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what the report would say; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the report. Writes nothing.")] = False,
 ) -> int:
-    """Write the report of a switchover, failover or failback, from what the ledger has of it."""
+    """Write the report of a switchover, failover or failback from the ledger's records of it."""
     from ferry.features.switch.acts.report import report_of_switch  # noqa: PLC0415 - brings the Kafka clients
 
     both, chosen = context.both_ways()
@@ -94,15 +96,17 @@ def verify_command(
     folder: FolderArgument = None,
     key: Annotated[
         list[Path] | None,
-        typer.Option("--key", metavar="FILE", help="A public key or certificate in PEM; may be repeated."),
+        typer.Option("--key", metavar="FILE", help="A public key or certificate in PEM. May be repeated."),
     ] = None,
-    chain_only: Annotated[bool, typer.Option("--chain-only", help="Do not look at signatures.")] = False,
+    chain_only: Annotated[bool, typer.Option("--chain-only", help="Check only the chain, not the signatures.")] = False,
     last: Annotated[
         str | None,
-        typer.Option("--last", metavar="SHA256", help="What the newest report must be: shows that none was cut off."),
+        typer.Option(
+            "--last", metavar="SHA256", help="SHA-256 of the newest report, to prove that none was removed at the end."
+        ),
     ] = None,
 ) -> int:
-    """Check that no report was changed, removed or put in: each one's signature, and its link to the one before it.
+    """Check that no report was changed, removed or inserted: each report's signature, and its link to the previous one.
 
     Exit code 1 when something is broken; the first place is named.
     """
@@ -110,7 +114,7 @@ def verify_command(
     from ferry.features.evidence.acts.signing import public_keys  # noqa: PLC0415 - as above
 
     if chain_only == bool(key):
-        raise BadInput("name the public keys that may have signed by --key FILE, or say --chain-only")
+        raise BadInput("name the trusted public keys with --key FILE, or add --chain-only")
     store = store_of(_named(folder, context))
     checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
     if not checked:
@@ -131,7 +135,7 @@ def _show_verified(where: str, checked: Sequence[Checked], *, chain_only: bool) 
         if one.problem:
             echo(f"broken: {one.problem}")
     what = f"{where}: {count_of(len(checked), 'report')}"
-    signed = "signatures were not looked at" if chain_only else "every signature holds"
+    signed = "signatures were not checked" if chain_only else "every signature is valid"
     broken = _first_broken(checked)
     if broken is None:
         echo(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
@@ -164,7 +168,7 @@ def _named(folder: str | None, context: Context) -> str:
     Raises BadInput for an empty name, which does not mean the folder of the file.
     """
     if folder == "":
-        raise BadInput("DIR is empty: name a folder, or leave it out for that of the file")
+        raise BadInput("DIR is empty: name a folder, or omit it for the folder of the file")
     return folder or _folder(context)
 
 
@@ -173,5 +177,7 @@ def _folder(context: Context) -> str:
     folders = {flow.report.folder for flow in context.settings().flows}
     if len(folders) != 1:
         named = ", ".join(sorted(folders)) or "none"
-        raise BadInput(f"the flows of {context.config_file()} name not one folder of reports ({named}): name it")
+        raise BadInput(
+            f"the flows of {context.config_file()} do not all name one folder of reports ({named}): name the folder"
+        )
     return folders.pop()

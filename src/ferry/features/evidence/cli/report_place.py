@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 ReportOption = Annotated[
     str | None,
-    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL; wins over ferry.report.dir."),
+    typer.Option("--report", metavar="DIR", help="The folder for the report, or its URL. Overrides ferry.report.dir."),
 ]
 
 

@@ -21,7 +21,11 @@ from ferry.words import count_of, to_the_second
 
 SnapshotOption = Annotated[
     str | None,
-    typer.Option("--snapshot", metavar="NAME", help="A name, or a run: what lay there before it. Without: the newest."),
+    typer.Option(
+        "--snapshot",
+        metavar="NAME",
+        help="A snapshot's name, or a run ID: the offsets before that run. Default: the newest.",
+    ),
 ]
 
 
@@ -29,14 +33,16 @@ SnapshotOption = Annotated[
 def snapshot_command(
     context: Context,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Under which it is kept; made up when not given.")
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the snapshot. Generated if omitted.")
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="Show the snapshots that there are; take none.")] = False,
-    drop: Annotated[str | None, typer.Option("--drop", metavar="NAME", help="Forget this one; take none.")] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the snapshots. Takes none.")] = False,
+    drop: Annotated[
+        str | None, typer.Option("--drop", metavar="NAME", help="Delete this snapshot. Takes none.")
+    ] = None,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
 ) -> int:
-    """Keep the offsets that the flow's groups have on the target now in the ledger, until they are dropped.
+    """Save the groups' current offsets on the target in the ledger, until the snapshot is dropped.
 
     Each run that writes offsets keeps what lay there before by itself, under its own id; of the last ten that did.
     """
@@ -44,9 +50,9 @@ def snapshot_command(
 
     chosen = context.flow()
     if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
-        raise BadInput("--list and --drop take no snapshot: leave --name and --group away, and ask for one of the two")
+        raise BadInput("--list and --drop take no snapshot: omit --name and --group, and give one of the two")
     if name is not None and not name.strip():
-        raise BadInput("--name is empty: give the snapshot a name, or leave the option away")
+        raise BadInput("--name is empty: give the snapshot a name, or omit the option")
     with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
         if listing:
             found = kept.all()
@@ -77,7 +83,7 @@ def diff_command(
     snapshot: SnapshotOption = None,
     group: GroupsOption = None,
 ) -> int:
-    """Show which groups stand elsewhere on the target than in a snapshot. Exit code 1 when one does."""
+    """Show which groups' offsets on the target differ from a snapshot. Exit 1 if any does."""
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
     chosen = context.flow()
@@ -107,10 +113,10 @@ def rollback_command(
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where somebody else moved an offset since Ferry wrote it.")
+        bool, typer.Option("--force", help="Write even if another client moved the offset since Ferry wrote it.")
     ] = False,
 ) -> int:
-    """Write a snapshot's offsets back to groups without members on the target. What lies there now is kept as well.
+    """Write a snapshot's offsets back to the target's groups that have no members. The current offsets are saved, too.
 
     Runs leave them there from then on: `ferry groups sync --force` has them follow the source again. Exit code 1 when
     one was not written back.
@@ -135,7 +141,7 @@ def rollback_command(
         for line in group_sentences(done):
             echo(line)
         if done.offsets:
-            echo(f"undo it with ferry groups rollback --snapshot {run}; runs leave these groups where they are now")
+            echo(f"undo it with ferry groups rollback --snapshot {run}; runs no longer move these groups")
 
     context.answer(
         lambda: {

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ferry.features.groups.acts.checkpoint import Looked
 
 GroupsOption = Annotated[
-    list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated.")
+    list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group. May be repeated.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written; write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written. Writes nothing.")]
 
 
 @command()
@@ -31,10 +31,10 @@ def sync_command(
     dry_run: DryRunOption = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also write over offsets that somebody else moved on the target, and go back."),
+        typer.Option("--force", help="Overwrite offsets that another client moved on the target, even backwards."),
     ] = False,
 ) -> int:
-    """Translate the groups' offsets by what is copied, and write them to groups without members on the target.
+    """Translate the groups' offsets, and write them to the target's groups that have no members.
 
     Exit code 1 when a group that was to be written was not: the others are done, and each of these says why.
     """
@@ -87,7 +87,7 @@ def _show_wish(looked: Looked) -> None:
         echo(f"would be left: {one.message}")
     echo(
         f"{count_of(len(rows), 'offset')} of {count_of(len(looked.decided.writes), 'group')} would be written, "
-        f"{looked.decided.unchanged} are right already"
+        f"{looked.decided.unchanged} are up to date"
     )
 
 

@@ -27,15 +27,17 @@ INCOMPLETE = 1
 def show_command(
     context: Context,
     group: Annotated[
-        list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group; may be repeated.")
+        list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group. May be repeated.")
     ] = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC,...", help="Only these topics, by their names on either side."),
+        typer.Option(
+            "--topic", metavar="TOPIC,...", help="Only this topic, by its name on either side. May be repeated."
+        ),
     ] = None,
-    broker_info: Annotated[bool, typer.Option("--broker-info", help="List the brokers of both clusters, too.")] = False,
+    broker_info: Annotated[bool, typer.Option("--broker-info", help="Show the brokers of both clusters, too.")] = False,
 ) -> int:
-    """Show where consumer groups stand on both sides, and where the source's offsets lie on the target.
+    """Show the offsets of consumer groups on both clusters, and what the source's offsets translate to on the target.
 
     Exit code 1 when something could not be shown; a side that does not answer is named, and the other one is shown.
     """

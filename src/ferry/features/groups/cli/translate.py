@@ -29,22 +29,24 @@ def translate_command(
         str | None,
         typer.Argument(
             metavar="TOPIC",
-            help="Its name at the source; with --reverse, at the target.",
+            help="The topic's name at the source; with --reverse, at the target.",
             autocompletion=offered_topics,
         ),
     ] = None,
-    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0, help="Its partition.")] = None,
+    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", min=0, help="The partition of TOPIC.")] = None,
     offset: Annotated[
-        int | None, typer.Argument(metavar="OFFSET", min=0, help="The next offset that a reader would read.")
+        int | None, typer.Argument(metavar="OFFSET", min=0, help="The next offset that a consumer would read.")
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", metavar="GROUP", help="All offsets of this group, in place of TOPIC PARTITION OFFSET."),
+        typer.Option(
+            "--group", metavar="GROUP", help="Translate all offsets of this group, instead of TOPIC PARTITION OFFSET."
+        ),
     ] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="From the target to the source.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Translate from the target to the source.")] = False,
     lane: LaneOption = None,
 ) -> int:
-    """Say where a reader of one side goes on at the other, by the ledger at the target.
+    """Translate a consumer position from one cluster to the other, using the ledger.
 
     The source is asked whether it still has what was copied; when it does not answer, there is a warning. Exit code 1
     when an offset is before the first copied one or behind the last.
@@ -53,16 +55,14 @@ def translate_command(
 
     if group is not None:
         if topic is not None:
-            raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: leave one of the two out")
+            raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: omit one of the two")
         chosen = context.flow(lane)
         whole = translate_group(chosen, group, backward=reverse, patience_s=context.patience_s)
         context.answer(lambda: _group_json(chosen, whole, reverse), lambda: _print_group(whole, reverse))
         vague = any(_is_vague(found) for _, found in whole.found)
         return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
     if topic is None or partition is None or offset is None:
-        raise BadInput(
-            "translate is not told what to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP"
-        )
+        raise BadInput("translate has nothing to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP")
     place = TopicPartition(topic=topic, partition=partition)
     found = translate(context.flow(lane), place, offset, backward=reverse, patience_s=context.patience_s)
     context.answer(lambda: _json(found, offset, reverse), lambda: echo(_sentence(found, offset, reverse)))
@@ -115,8 +115,8 @@ def _print_group(whole: GroupTranslation, reverse: bool) -> None:
     for why in dict.fromkeys(why for _, _, why in whole.troubled):
         echo(why)
     for topic, place, at in whole.dealt:
-        again = "all that lies there" if at.again is None else f"at most {count_of(at.again, 'record')}"
-        echo(f"of {topic} nothing unread is missing from offset {at.offset} of {place} on; {again} read again")
+        again = "all records there" if at.again is None else f"at most {count_of(at.again, 'record')}"
+        echo(f"from offset {at.offset} of {place}, no unread record of {topic} is missed; {again} read again")
 
 
 def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
@@ -147,18 +147,20 @@ def _sentence(found: Translation, offset: int, reverse: bool) -> str:
     if pruned is not None:
         return (
             f"offset {offset} of {here} is deleted on both sides, and so are the receipts of all before {pruned} "
-            f"(ferry.ledger.prune): what is left begins at {to}"
+            f"(ferry.ledger.prune): the remaining records begin at {to}"
         )
     return (
         f"offset {offset} of {here} "
         + {
             "exact": f"is {to}",
-            "gap": f"has no counterpart (a marker, an aborted, skipped or filtered record): a reader goes on at {to}",
-            "ahead": f"is not copied yet: who begins at {to}, the copied end, loses nothing and may read again",
-            "approximate": f"was copied by the replicator before: who begins at {to}, near its record, loses nothing "
-            "and may read again",
+            "gap": "has no counterpart (a marker, an aborted, skipped or filtered record): a consumer continues at "
+            f"{to}",
+            "ahead": f"is not copied yet: a consumer that begins at {to}, the copied end, loses nothing and may read "
+            "records again",
+            "approximate": f"was copied by the previous replicator: a consumer that begins at {to}, near its record, "
+            "loses nothing and may read records again",
             "before": f"is before the first copied offset: the copy begins at {to}",
-            "log-start": f"is deleted at the {'source' if reverse else 'target'}, by its retention or by hand: what is "
-            f"left begins at {to}",
+            "log-start": f"is deleted at the {'source' if reverse else 'target'}, by its retention or by hand: the "
+            f"remaining records begin at {to}",
         }[found.outcome.word]
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def list_command(
     context: Context,
 ) -> int:
-    """List the lanes that the flow's ledger knows; only the target is asked."""
+    """List the lanes in the flow's ledger. Asks only the target."""
     from ferry.features.lanes.acts.listing import list_lanes  # noqa: PLC0415 - brings the Kafka clients
 
     chosen = context.flow()
@@ -66,13 +66,16 @@ def _show_lanes(flow: FlowConfig, lanes: Sequence[Lane]) -> None:
 def drop_command(
     context: Context,
     lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it: topics are deleted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm that topics are deleted.")] = False,
     interrupt: Annotated[
-        bool, typer.Option("--interrupt", help="Also while a run is at work on the lane, or was killed: it ends.")
+        bool,
+        typer.Option("--interrupt", help="Drop even if a run of the lane is active or was killed, and end that run."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be deleted. Writes nothing.")] = False,
 ) -> int:
-    """Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never the live lane."""
+    """Delete a lane's scratch topics, its group and its part of the ledger. Safe to repeat; never deletes the live
+    lane.
+    """
     from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
@@ -82,7 +85,8 @@ def drop_command(
         if not dry_run and not yes and found.earlier is None:
             raise BadInput(
                 f"lane {lane} has {count_of(len(found.topics), 'topic')} with {count_of(found.records, 'record')} on "
-                f"{chosen.flow.target}{_uncounted(found)}, which would be deleted: look with --dry-run, and say --yes"
+                f"{chosen.flow.target}{_uncounted(found)}, which would be deleted: check with --dry-run, then add "
+                "--yes"
             )
         if not dry_run:
             found = work.drop(new_run(RUN_PREFIX.removesuffix("-")), local_origin(), person(), interrupt=interrupt)

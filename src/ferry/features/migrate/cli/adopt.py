@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 NOT_ALL = 1
 """The exit code if a partition could not be adopted."""
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be adopted; write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be adopted. Writes nothing.")]
 AlignOption = Annotated[
     bool,
     typer.Option(
         "--align",
-        help="Begin behind the copy's last record where that is certain, also where the position says otherwise.",
+        help="Begin after the copy's last record if that is certain, even if the replicator's position differs.",
     ),
 ]
 OffsetsTopicOption = Annotated[
@@ -35,24 +35,26 @@ OffsetsTopicOption = Annotated[
     typer.Option(
         "--offsets-topic",
         metavar="TOPIC",
-        help="offset.storage.topic of Kafka Connect's workers, on the target; a dedicated one has "
+        help="offset.storage.topic of the Kafka Connect workers, on the target. Default for a dedicated one: "
         "mm2-offsets.{source}.internal.",
     ),
 ]
 ConnectorOption = Annotated[
     str | None,
-    typer.Option("--connector", metavar="NAME", help="The source connector's name; MirrorSourceConnector."),
+    typer.Option("--connector", metavar="NAME", help="Name of the source connector. Default: MirrorSourceConnector."),
 ]
 WorkersOption = Annotated[
     str | None,
-    typer.Option("--group", metavar="GROUP", help="group.id of the workers; a dedicated one has {source}-mm2."),
+    typer.Option(
+        "--group", metavar="GROUP", help="group.id of the workers. Default for a dedicated one: {source}-mm2."
+    ),
 ]
 StatusTopicOption = Annotated[
     str | None,
     typer.Option(
         "--status-topic",
         metavar="TOPIC",
-        help="status.storage.topic of Kafka Connect's workers: their group stays when the connector is stopped.",
+        help="status.storage.topic of the Kafka Connect workers, whose group stays when the connector is stopped.",
     ),
 ]
 
@@ -68,7 +70,7 @@ def adopt_mm2_command(
     align: AlignOption = False,
     dry_run: DryRunOption = False,
 ) -> int:
-    """Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect: the next run goes on where it ended.
+    """Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect. The next run continues where it stopped.
 
     Its positions are read from its offsets topic on the target, and held against both logs. Nothing of MirrorMaker 2's
     is changed. Exit code 1: some partitions could not be adopted.
@@ -89,11 +91,13 @@ def adopt_mm2_command(
 @command()
 def adopt_mm1_command(
     context: Context,
-    group: Annotated[str, typer.Option("--group", metavar="GROUP", help="group.id of MirrorMaker 1's consumer file.")],
+    group: Annotated[
+        str, typer.Option("--group", metavar="GROUP", help="group.id from MirrorMaker 1's consumer file.")
+    ],
     topics: TopicsOption = None,
     dry_run: DryRunOption = False,
 ) -> int:
-    """Take over from a stopped MirrorMaker 1 by the positions of its consumer group on the source.
+    """Take over from a stopped MirrorMaker 1, using the offsets of its consumer group on the source.
 
     Exit code 1: some partitions could not be adopted.
     """
@@ -117,7 +121,7 @@ def _adopt(
 
     options = AdoptionOptions(who=person(), only=only_topics(flow, topics), align=align)
     run = None if dry_run else new_run("adopt")
-    sentence = f"Holding what the predecessor of {flow.flow} left against both logs"
+    sentence = f"Comparing the positions that the predecessor of {flow.flow} left with both logs"
     with working(sentence, quiet=context.quiet), MicroRuns(flow, patience_s=context.patience_s) as runs:
         if run is None:
             found = preview_adoption(runs, place, options)

@@ -38,16 +38,18 @@ def hand_back_mm2_command(
         typer.Option(
             "--output",
             metavar="FILE",
-            help="Write the positions into this file, a JSON object with key and value a line; not into the topic.",
+            help="Write the positions into this file, not into the topic: a JSON object with key and value per line.",
         ),
     ] = None,
     create: Annotated[
         bool,
-        typer.Option("--create", help="Create the offsets topic where there is none: MirrorMaker 2 never ran there."),
+        typer.Option(
+            "--create", help="Create the offsets topic if it does not exist, because MirrorMaker 2 never ran there."
+        ),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be handed back; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be handed back. Writes nothing.")] = False,
 ) -> int:
-    """Write the flow's places into MirrorMaker 2's offsets topic, so that it goes on without loss or double.
+    """Write the flow's positions into MirrorMaker 2's offsets topic, so that it continues without loss or duplicates.
 
     The flow is paused with it, unless --topic names some topics: `ferry adopt mm2` takes it back, or `ferry resume`
     when MirrorMaker 2 was never started. Exit code 1: some partitions could not be handed back.
@@ -61,7 +63,7 @@ def hand_back_mm2_command(
     if output is not None and output.exists() and not dry_run:
         raise BadInput(f"--output {output} exists: name another file")
     if create and output is not None:
-        raise BadInput("--create is for the topic, and --output for a file: leave one of the two out")
+        raise BadInput("--create is for the topic, and --output for a file: omit one of the two")
     place = Mm2Place.of(
         chosen.flow.source,
         offsets_topic=offsets_topic,
@@ -97,7 +99,7 @@ def _write(output: Path, found: HandedBack) -> None:
 
 
 def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None:
-    numbers = ("goes on at", "was")
+    numbers = ("continues at", "was")
     print_table(
         ("topic", "partition", *numbers, "outcome"),
         (

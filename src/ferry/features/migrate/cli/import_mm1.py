@@ -34,45 +34,54 @@ TO_DECIDE = 1
 def import_mm1_command(
     context: Context,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the new file here, not to standard output.")
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Write the new file here instead of to standard output."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of --output.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --output if it exists.")] = False,
     source_servers: Annotated[
         list[str] | None,
         typer.Option(
             "--source.bootstrap.servers",
             metavar="HOST:PORT,...",
-            help="For a consumer file that names only ZooKeeper; repeat it for several, in their order.",
+            help="Bootstrap servers for a consumer file that names only ZooKeeper. Repeat it for several files, in "
+            "their order.",
         ),
     ] = None,
     target_servers: Annotated[
         str | None,
-        typer.Option("--target.bootstrap.servers", metavar="HOST:PORT,...", help="The same for the producer file."),
+        typer.Option(
+            "--target.bootstrap.servers",
+            metavar="HOST:PORT,...",
+            help="Bootstrap servers for a producer file that names only ZooKeeper.",
+        ),
     ] = None,
     source_aliases: Annotated[
         list[str] | None,
-        typer.Option("--source.alias", metavar="NAME", help="Name of a source cluster; repeat it for several."),
+        typer.Option("--source.alias", metavar="NAME", help="Alias of a source cluster. Repeat it for several."),
     ] = None,
     target_alias: Annotated[
-        str, typer.Option("--target.alias", metavar="NAME", help="Name of the target cluster.")
+        str, typer.Option("--target.alias", metavar="NAME", help="Alias of the target cluster.")
     ] = "target",
     offsets: Annotated[
         list[Path] | None,
         typer.Option(
             "--offsets",
             metavar="CSV",
-            help="Where MirrorMaker 1's group stands (kafka-consumer-groups.sh --export); repeat it for several.",
+            help="Offsets of MirrorMaker 1's group (kafka-consumer-groups.sh --export). Repeat it for several.",
         ),
     ] = None,
     copy_secrets: Annotated[
         bool,
-        typer.Option("--copy-secrets", help="Write passwords into the new file; else it refers to the old files."),
+        typer.Option(
+            "--copy-secrets",
+            help="Write passwords into the new file. Without it, the new file refers to the old files.",
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would become of everything, write no file.")
+        bool, typer.Option("--dry-run", help="Report what would become of each option. Writes no file.")
     ] = False,
 ) -> int:
-    """Write the MirrorMaker 2 file that does what a MirrorMaker 1 does, and say what became of each of its options.
+    """Convert a MirrorMaker 1 setup to a MirrorMaker 2 file, and report what became of each option.
 
     Put MirrorMaker 1's own options behind the command's: --consumer.config FILE (several: several sources),
     --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others, in any spelling

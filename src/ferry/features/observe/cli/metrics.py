@@ -23,17 +23,17 @@ def serve_command(
         Path | None,
         typer.Argument(
             metavar="DIR",
-            help="The folder of ferry.metrics.folder; may be left out when the flows of the file name one alone.",
+            help="The folder of ferry.metrics.folder. May be omitted if all flows of the file name the same one.",
         ),
     ] = None,
     address: Annotated[
-        str, typer.Option("--address", metavar="ADDRESS", help="Where to listen; 0.0.0.0 is everywhere.")
+        str, typer.Option("--address", metavar="ADDRESS", help="The address to listen on. 0.0.0.0 is all addresses.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="0 is any that is free.")
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port to listen on. 0 is any free port.")
     ] = PORT,
 ) -> int:
-    """Answer Prometheus with what all files of a folder tell, until it is interrupted.
+    """Serve the metrics of all files of a folder to Prometheus, until interrupted.
 
     The files are read at each scrape. There is no login: it shows how much is copied to whoever may connect.
     """
@@ -56,6 +56,6 @@ def _folder(context: Context) -> Path:
         flow.alerts.metrics_folder for flow in context.settings().flows if flow.alerts.metrics_folder is not None
     }
     if len(folders) != 1:
-        why = "no flow" if not folders else "flows name several folders, and not one"
-        raise BadInput(f"{why} of the file has a ferry.metrics.folder that is meant: name the folder")
+        why = "no flow names one" if not folders else "the flows name several folders"
+        raise BadInput(f"{why} in ferry.metrics.folder of the file: name the folder")
     return Path(folders.pop())

@@ -53,14 +53,14 @@ def planned_in_spark(
             lost = lost_transforms(session, runs.flow, only)
             refuse_in_vain(runs.flow, preview, lost)
             for why in lost.values():
-                say(f"{why}; the run refuses its topics, and copies all else")
+                say(f"{why}; the run refuses its topics, and copies all others")
         plan = planned()
         request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
         try:
             with nullcontext() if stop is None else stop.breaking():
                 copy_run(request, lambda: session)
         except Stopped as signal:
-            return plan, Retryable(f"{signal} broke off the copy of run {plan.run}")
+            return plan, Retryable(f"{signal} stopped the copy of run {plan.run}")
         except FerryError as error:
             return plan, error
         return plan, None
@@ -82,7 +82,7 @@ def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
     from ferry.run.local import copy_plan  # noqa: PLC0415 - brings the Kafka clients
 
     if flow.transforms:
-        need_spark(f"flow {flow.flow} has transforms, which take Spark")
+        need_spark(f"flow {flow.flow} has transforms, which need Spark")
     return lambda runs, plan: (copied_in_spark if plan.row_slots else copy_plan)(runs, plan)
 
 

@@ -23,7 +23,7 @@ def readiness_command(
     max_records: MaxRecordsOption = None,
     max_seconds: MaxSecondsOption = None,
 ) -> int:
-    """Say whether the target could take over now, one check a line; writes nothing.
+    """Check whether the target could take over now, and print one line per check. Writes nothing.
 
     Exit code 1 when something stands against it.
     """

@@ -22,7 +22,7 @@ from ferry.words import to_the_second
 def switch_list_command(
     context: Context,
 ) -> int:
-    """List the switches along a flow and back, as far as both ledgers can be read, oldest first."""
+    """List the switches of a flow and of its reverse flow, oldest first, as far as both ledgers can be read."""
     from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
 
     both, chosen = context.both_ways()
@@ -63,7 +63,7 @@ def switch_show_command(
     context: Context,
     switch_id: IdArgument,
 ) -> int:
-    """Show a switch step by step: who did it, when, and what was found."""
+    """Show each step of a switch: who did it, when, and what was found."""
     from ferry.features.switch.acts.history import one_switch  # noqa: PLC0415 - brings the Kafka clients
 
     both, chosen = context.both_ways()
@@ -90,10 +90,12 @@ def _show(state: SwitchState) -> None:
 def switch_abandon_command(
     context: Context,
     switch_id: IdArgument,
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for whoever reads the ledger later.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say whether it may be given up; write nothing.")] = False,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for the ledger.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show whether it may be abandoned. Writes nothing.")
+    ] = False,
 ) -> int:
-    """Give a switch up that has not promoted the new cluster yet; the pause that it set is lifted."""
+    """Abandon a switch that has not promoted the new cluster yet, and end the pause that it set."""
     from ferry.features.switch.acts.history import abandon_switch, check_abandoning  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.switch.acts.report import kept_report  # noqa: PLC0415 - as above
 

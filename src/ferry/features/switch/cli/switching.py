@@ -80,7 +80,7 @@ def switchover_command(
     redirect_url: UrlOption = None,
     report: ReportOption = None,
 ) -> int:
-    """Move clients to the target as planned: producers stop, all is copied, groups move, nothing is lost.
+    """Move clients to the target as planned: stop producers, copy all records, move the groups. Nothing is lost.
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
@@ -123,7 +123,8 @@ def failover_command(
     redirect_url: UrlOption = None,
     report: ReportOption = None,
 ) -> int:
-    """Move clients to the target although the source is gone: what was not copied is lost, and counted by partition.
+    """Move clients to the target when the source is gone. Records that were not copied are lost, and counted per
+    partition.
 
     Ends at the step that cannot be done, and goes on there when called again with its --id.
     """
@@ -150,7 +151,7 @@ def failback_command(
     dry_run: DryRunOption = False,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE", help="Where records go that were left on the old primary."),
+        typer.Option("--export", metavar="FILE", help="The file for records that were left on the old primary."),
     ] = None,
     quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
     quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
@@ -170,7 +171,8 @@ def failback_command(
     redirect_url: UrlOption = None,
     report: ReportOption = None,
 ) -> int:
-    """Move clients back to the source of FLOW, the flow that was switched: only what came since is copied.
+    """Move clients back to the source of FLOW, the flow that was switched. Only records written since the switch are
+    copied.
 
     FLOW is the switch to undo: failback 'primary->backup' moves clients from backup to primary. Records that were left
     there by a failover are written to a file. Ends at the step that cannot be done; its --id continues it.
@@ -204,7 +206,7 @@ def _lost_ms(text: str | None) -> int | None:
         return None
     lost_ms = time_ms("lost-at", text)
     if lost_ms > wall_ms():
-        raise BadInput(f"--lost-at {text!r} is still to come: write when the source was lost")
+        raise BadInput(f"--lost-at {text!r} is in the future: write when the source was lost")
     return lost_ms
 
 

@@ -36,38 +36,49 @@ def verify_command(
     context: Context,
     topic: TopicsOption = None,
     partition: Annotated[
-        int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the one topic.")
+        int | None, typer.Option("--partition", min=0, metavar="N", help="Only this partition of the topic.")
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", metavar="OFFSET|TIME", help="The partition's first source offset, or a time for all."),
+        typer.Option(
+            "--from",
+            metavar="OFFSET|TIME",
+            help="Begin at this source offset of the partition, or at this time for all partitions.",
+        ),
     ] = None,
     end: Annotated[
-        str | None, typer.Option("--to", metavar="OFFSET|TIME", help="The source offset, or the time, to end before.")
+        str | None,
+        typer.Option("--to", metavar="OFFSET|TIME", help="End before this source offset, or before this time."),
     ] = None,
-    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run has copied.")] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run copied.")] = None,
     sample: Annotated[
-        int | None, typer.Option("--sample", min=1, metavar="N", help="Only one of N segments of each partition.")
+        int | None,
+        typer.Option("--sample", min=1, metavar="N", help="Compare only one of N segments of each partition."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, metavar="SEED", help="Which ones: a seed that was printed before.")
+        int | None,
+        typer.Option("--seed", min=0, metavar="SEED", help="Seed of the sample, as an earlier comparison printed it."),
     ] = None,
     compacted: Annotated[
-        bool, typer.Option("--compacted", help="Compare all topics as compacted ones: by the latest record of a key.")
+        bool,
+        typer.Option("--compacted", help="Compare all topics like compacted ones: by the latest record of each key."),
     ] = False,
     without_ledger: Annotated[
         bool,
-        typer.Option("--without-ledger", help="Align the logs by what they hold: MirrorMaker 2 has copied, not Ferry."),
+        typer.Option(
+            "--without-ledger", help="Compare by content, for topics that MirrorMaker 2 copied (no Ferry ledger)."
+        ),
     ] = False,
     spark: Annotated[
-        bool, typer.Option("--spark", help="Transformed topics, too: a Spark of this machine transforms them again.")
+        bool,
+        typer.Option("--spark", help="Compare transformed topics, too: Spark on this machine transforms them again."),
     ] = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
     ] = False,
     lane: LaneOption = None,
 ) -> int:
-    """Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was copied.
+    """Compare what was copied on both clusters, using the ledger: keys, values, headers, timestamps, order and count.
 
     Exit code 1 when they differ, or when not all that was asked for could be compared. No cluster is written to; where
     ferry.metrics.folder is set, the outcome goes there.
@@ -79,7 +90,7 @@ def verify_command(
     if spark:
         need_spark("--spark transforms topics again in Spark")
     if seed is not None and sample is None:
-        raise BadInput(f"--seed {seed} chooses a sample: add --sample, or leave it out")
+        raise BadInput(f"--seed {seed} chooses a sample: add --sample, or omit it")
     (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)
     wanted = Wanted(
         topics=frozenset(topic) if topic else None,

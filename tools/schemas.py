@@ -134,7 +134,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
                     "copies of this flow"
                 ),
             ),
-            left_out=(many(of(LEFT_OUT)), "ACLs of the source that are not taken over"),
+            left_out=(many(of(LEFT_OUT)), "ACLs of the source that are not copied"),
             unmapped_principals=(TEXTS, "principals that no rule is about"),
             other_topics=(
                 TEXTS,

@@ -18,11 +18,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.backslash.alone": Entry(
         None,
-        "holds a backslash alone, which is not part of the value read; write it twice where it is meant",
+        "holds a single backslash, which is not part of the value read; write it twice if it is intended",
     ),
     "line.beside-connect": Entry(
         None,
-        "stands beside {other}; keep one of both",
+        "is set together with {other}; keep one of the two",
     ),
     "line.chunks": Entry(
         None,
@@ -55,11 +55,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.comma": Entry(
         None,
-        "has a comma with nothing before or behind it, which Kafka refuses{remedy}",
+        "has a comma with nothing before or after it, which Kafka refuses{remedy}",
     ),
     "line.comment": Entry(
         None,
-        "what looks like a comment behind the value is read as a part of it; {remedy}",
+        "the text after the value is not a comment but part of the value; {remedy}",
     ),
     "line.connection": Entry(
         None,
@@ -67,7 +67,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.loop": Entry(
         None,
-        "a topic such as {topic!r} would come back by {back} and be copied again, so it is refused; "
+        "a topic such as {topic!r} would come back through {back} and be copied again, so it is refused; "
         "{rest}exclude it from one of the flows, or {remedy}",
     ),
     "line.missing": Entry(
@@ -84,7 +84,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.no-key": Entry(
         None,
-        "is no key of Ferry; {remedy}",
+        "is not a key of Ferry; {remedy}",
     ),
     "line.parameter.missing": Entry(
         None,
@@ -92,7 +92,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.parameter.unknown": Entry(
         None,
-        "is no parameter of the class; {remedy}",
+        "is not a parameter of the class; {remedy}",
     ),
     "line.provider.class": Entry(
         None,
@@ -104,22 +104,21 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.quotes": Entry(
         None,
-        "the value read is {value!r}: quotes belong to it, and match themselves only; write {line}",
+        "the value read is {value!r}: quotes are part of it, and match only themselves; write {line}",
     ),
     "line.records-skipped": Entry(
         None,
-        "{what} {value} would be skipped, because record batches are copied as bytes; remove the line "
-        "where records may arrive as they are, or change them before or behind Ferry",
+        "{what} {value} would be skipped, because record batches are copied as bytes; remove the line if records may "
+        "arrive unchanged, or change them before or after Ferry",
     ),
     "line.reference.no-provider": Entry(
         None,
-        "{said} names no provider, so nothing is looked up and the text stands for itself; write "
-        "${{env:{name}}} for an environment variable",
+        "{said} names no provider, so the text is used literally; write ${{env:{name}}} for an environment variable",
     ),
     "line.reference.not-declared": Entry(
         None,
-        "provider {name!r} is not declared, so its reference is not looked up and stands for itself; use "
-        "${{env:...}}, ${{file:...}} or ${{dir:...}}, or declare it in config.providers",
+        "provider {name!r} is not declared, so its reference is used literally; use ${{env:...}}, ${{file:...}} or "
+        "${{dir:...}}, or declare it in config.providers",
     ),
     "line.same-cluster": Entry(
         None,
@@ -136,12 +135,12 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.transform.nothing": Entry(
         None,
-        "changes nothing: write one of {ways}, or take {name} out of ferry.transforms",
+        "changes nothing: write one of {ways}, or remove {name} from ferry.transforms",
     ),
     "line.transform.unknown": Entry(
         None,
-        "names transform {name!r}, of which no line says anything; write {key} = payments, orders.* and "
-        "what becomes of them, as ferry.transform.{name}.where, or take the name out",
+        "names transform {name!r}, which no line defines; write {key} = payments, orders.* and what to do with them, "
+        "for example ferry.transform.{name}.where, or remove the name",
     ),
     "line.two-flows": Entry(
         None,
@@ -153,11 +152,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.beside-connection": Entry(
         None,
-        "stands beside Airflow connection {conn_id!r} of line {other}; remove one of the two",
+        "conflicts with Airflow connection {conn_id!r} of line {other}; remove one of the two",
     ),
     "line.beside-connection.of-alias": Entry(
         None,
-        "stands beside Airflow connection {conn_id!r} of {reached}; remove one of the two",
+        "conflicts with Airflow connection {conn_id!r} of {reached}; remove one of the two",
     ),
     "line.blank": Entry(
         None,
@@ -169,16 +168,17 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.class": Entry(
         None,
-        "class {written} is not among those that Ferry knows, and would be skipped; there are {known}, "
-        "and what Spark's SQL can say in ferry.transform.NAME.sql",
+        "class {written} is not known to Ferry, and would be skipped; use {known}, or an SQL expression of Spark in "
+        "ferry.transform.NAME.sql",
     ),
     "line.client.differs": Entry(
         None,
-        "differs from line {other}, which counts: {asked}; let that one do what both may, and remove this line",
+        "differs from line {other}, which is used: {asked}; give that login the permissions of both, and remove this "
+        "line",
     ),
     "line.client.not-used": Entry(
         None,
-        "is not used: {asked}, and no line says {name} of that one; write {alias}.{name}, and remove this line",
+        "is not used: {asked}, and no line sets {name} for that client; write {alias}.{name}, and remove this line",
     ),
     "line.cluster": Entry(
         None,
@@ -186,11 +186,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.comment.shown": Entry(
         None,
-        "the value read is {value!r}: text behind a value belongs to it; {remedy}{how}",
+        "the value read is {value!r}: text after a value is part of it; {remedy}{how}",
     ),
     "line.continuous": Entry(
         None,
-        "@continuous begins a run whenever one has ended, so no lag can start one; take one of both away",
+        "@continuous begins a run whenever one has ended, so no lag can start one; remove one of the two",
     ),
     "line.enabled": Entry(
         None,
@@ -198,7 +198,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.ferry-key-of-alias": Entry(
         None,
-        "Ferry's keys stand at top level or behind S->T., not behind a cluster's alias",
+        "Ferry's keys are written at top level or after S->T., not after a cluster's alias",
     ),
     "line.flow.cluster": Entry(
         None,
@@ -215,7 +215,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.letters.topic": Entry(
         None,
-        "{name} is {why}, and dead letters may not lie among others' records; write another name",
+        "{name} is {why}, and dead letters must not be mixed with other records; write another name",
     ),
     "line.no-class": Entry(
         None,
@@ -223,11 +223,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.no-effect.acls": Entry(
         None,
-        "has no effect while {switch} is false; remove the line, or set that one to true",
+        "has no effect while {switch} is false; remove the line, or set {switch} to true",
     ),
     "line.no-effect.beside-connect": Entry(
         None,
-        "has no effect beside {key}, which takes {others}; remove the line",
+        "has no effect together with {key}, which only allows {others}; remove the line",
     ),
     "line.no-effect.here": Entry(
         None,
@@ -243,11 +243,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.no-key.spelt": Entry(
         None,
-        "is no key of Ferry, whose keys are spelt in small letters; write {line}",
+        "is not a key of Ferry, whose keys are in lower case; write {line}",
     ),
     "line.no-key.transform": Entry(
         None,
-        "is no key of a transform, which is written {prefix}NAME.KEY; {remedy}",
+        "is not a key of a transform, which is written {prefix}NAME.KEY; {remedy}",
     ),
     "line.not-known": Entry(
         None,
@@ -259,7 +259,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.predicate.none": Entry(
         None,
-        "has no predicate to turn round; write one, or remove the line",
+        "has no predicate to negate; write one, or remove the line",
     ),
     "line.predicate.unknown": Entry(
         None,
@@ -279,7 +279,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.seconds": Entry(
         None,
-        "{value} is read as milliseconds, which is in 1970; where seconds are meant, write {line}",
+        "{value} is read as milliseconds, which is in 1970; if seconds are intended, write {line}",
     ),
     "line.set-twice": Entry(
         None,
@@ -287,7 +287,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.spelt": Entry(
         None,
-        "has no effect, keys are spelt in small letters; write {line}",
+        "has no effect, because keys are in lower case; write {line}",
     ),
     "line.topics.empty": Entry(
         None,
@@ -295,8 +295,8 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.torn": Entry(
         None,
-        "ends in a backslash with a {what} behind it, so the value does not go on there: line {other} is "
-        "read as a key of its own; {remedy}",
+        "ends in a backslash followed by a {what}, so the value does not continue: line {other} is read as a separate "
+        "key; {remedy}",
     ),
     "line.transform.no-salt": Entry(
         None,
@@ -309,19 +309,19 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.transform.of-connect": Entry(
         None,
-        "goes with Connect's {connect}, which no enabled flow has; write {owner}{connect} = ..., or remove it",
+        "belongs to Connect's {connect}, which no enabled flow has; write {owner}{connect} = ..., or remove it",
     ),
     "line.transform.poison-passes": Entry(
         None,
-        "lets values that are no JSON through as they are, unmasked; write fail or skip where that counts",
+        "lets values that are not JSON through unmasked; write fail or skip if that matters",
     ),
     "line.transform.sql-and-function": Entry(
         None,
-        "stands beside sql; a transform begins with one of both: remove the other",
+        "is set together with sql; a transform begins with one of the two: remove the other",
     ),
     "line.transform.unlisted": Entry(
         None,
-        "is of transform {name!r}, which {list} lists for no enabled flow: nothing of it is carried out, "
-        "and records are copied as they are; add {name} to {owner}{list}{meant}, or remove {several}",
+        "belongs to transform {name!r}, which {list} lists for no enabled flow: it is not executed, and records are "
+        "copied unchanged; add {name} to {owner}{list}{meant}, or remove {several}",
     ),
 }

@@ -14,7 +14,7 @@ LOGINS: Mapping[str, Entry] = {
     ),
     "login.endpoint-file": Entry(
         None,
-        "{endpoint} is a file, which counts in files alone; name a token endpoint, or write the "
+        "{endpoint} is a file, which is only allowed in configuration files; name a token endpoint, or write the "
         "cluster's settings into the file",
     ),
     "login.half": Entry(
@@ -39,8 +39,8 @@ LOGINS: Mapping[str, Entry] = {
     ),
     "login.jaas.line-break": Entry(
         None,
-        "has a line break before a closing quote; where ${{...}} looks the value up, write the file "
-        "without one at its end, as printf %s does",
+        "has a line break before a closing quote; if ${{...}} reads the value from a file, write that file without a "
+        "line break at its end, for example with printf %s",
     ),
     "login.jaas.no-end": Entry(
         None,
@@ -80,7 +80,7 @@ LOGINS: Mapping[str, Entry] = {
     ),
     "login.jaas.unreadable": Entry(
         None,
-        "{named} cannot be read: {reason}; correct the path or its rights",
+        "{named} cannot be read: {reason}; correct the path or its permissions",
     ),
     "login.mechanism": Entry(
         None,
@@ -89,26 +89,26 @@ LOGINS: Mapping[str, Entry] = {
     ),
     "login.no-host": Entry(
         None,
-        "Host is empty; write the bootstrap servers, host:port with commas between",
+        "Host is empty; write the bootstrap servers as host:port, separated by commas",
     ),
     "login.no-setting": Entry(
         None,
-        "{key!r} is no setting of a connection; Host holds the brokers, Extra holds security.protocol, "
-        "ssl.* and sasl.*, and other client settings stand in the file",
+        "{key!r} is not a setting of a connection; Host holds the brokers, Extra holds security.protocol, ssl.* and "
+        "sasl.*, and other client settings belong in the file",
     ),
     "login.no-text": Entry(
         None,
-        "{key} is no text; write one value",
+        "{key} is not a text; write one value",
     ),
     "login.none": Entry(
         None,
-        "has no login; write Login and Password, or {jaas} for Kerberos: a JAAS file of {kafka_opts} "
-        "counts for clusters of the file alone",
+        "has no login; write Login and Password, or {jaas} for Kerberos: a JAAS file of {kafka_opts} is only used for "
+        "clusters of the file",
     ),
     "login.path": Entry(
         None,
-        "{name}={text} is no path that connections may name; add it or its folder to {paths_variable} on "
-        "the machines that use the connection",
+        "{name}={text} is not a path that connections may name; add it or its folder to {paths_variable} on the "
+        "machines that use the connection",
     ),
     "login.protocol": Entry(
         None,
@@ -116,7 +116,7 @@ LOGINS: Mapping[str, Entry] = {
     ),
     "login.reference": Entry(
         None,
-        "{key} holds a ${{...}} reference, which counts in files alone; write the value itself",
+        "{key} holds a ${{...}} reference, which is only allowed in configuration files; write the value itself",
     ),
     "login.shown-key": Entry(
         None,

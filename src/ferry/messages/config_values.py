@@ -9,7 +9,7 @@ from ferry.messages.entry import Entry
 VALUES: Mapping[str, Entry] = {
     "value.address": Entry(
         None,
-        "is no http or https address; write for example https://gateway.example/switch",
+        "is not an http or https address; write for example https://gateway.example/switch",
     ),
     "value.boolean": Entry(
         None,
@@ -17,23 +17,23 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.cast": Entry(
         None,
-        "{value!r} is no cast; write $.name:TYPE, or $:TYPE of all of it, with one of {known}",
+        "{value!r} is not a cast; write $.name:TYPE, or $:TYPE for the whole value, with one of {known}",
     ),
     "value.cast.all": Entry(
         None,
-        "{value!r} casts all of it, beside fields in it; keep one of both",
+        "{value!r} casts the whole value and also fields in it; keep one of the two",
     ),
     "value.cast.connect": Entry(
         None,
-        "{value!r} is no cast; write field:TYPE, or TYPE alone, with one of {types}",
+        "{value!r} is not a cast; write field:TYPE, or TYPE alone, with one of {types}",
     ),
     "value.cast.whole": Entry(
         None,
-        "{value!r} casts the whole beside fields; keep one of both",
+        "{value!r} casts the whole value and also fields in it; keep one of the two",
     ),
     "value.choice": Entry(
         None,
-        "{value!r} is none of {choices}; write one of these",
+        "{value!r} is not one of {choices}; write one of these",
     ),
     "value.empty": Entry(
         None,
@@ -41,15 +41,15 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.folder": Entry(
         None,
-        "{value!r} is no folder; write a path, or a URL as s3://bucket/path",
+        "{value!r} is not a folder; write a path, or a URL such as s3://bucket/path",
     ),
     "value.folder.not-absolute": Entry(
         None,
-        "{path!r} is no absolute path; every process of the flow has to find the same folder",
+        "{path!r} is not an absolute path; every process of the flow must find the same folder",
     ),
     "value.function": Entry(
         None,
-        "{path!r} is no import path of a function; write for example my_company.flows:small",
+        "{path!r} is not the import path of a function; write for example my_company.flows:small",
     ),
     "value.guard.no-topics": Entry(
         None,
@@ -65,7 +65,7 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.import-path": Entry(
         None,
-        "{path!r} is no import path; write for example my_company.alerts.page_the_dba",
+        "{path!r} is not an import path; write for example my_company.alerts.page_the_dba",
     ),
     "value.interval": Entry(
         None,
@@ -73,7 +73,7 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.interval.zero": Entry(
         None,
-        "an interval of 0 seconds is no interval; write 1 or more, or -1 for never",
+        "an interval of 0 seconds is not an interval; write 1 or more, or -1 for never",
     ),
     "value.java-class": Entry(
         None,
@@ -81,7 +81,8 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.json-path": Entry(
         None,
-        "{value!r} is no path; write $.name.name, $['name with a blank'], $.list[*].name or $.* for all of a level",
+        "{value!r} is not a path; write $.name.name, $['name with a blank'], $.list[*].name or $.* for all fields of "
+        "a level",
     ),
     "value.lane": Entry(
         None,
@@ -93,15 +94,15 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.names.empty": Entry(
         None,
-        "is empty; write a name, several with commas between",
+        "is empty; write a name, or several separated by commas",
     ),
     "value.not-json": Entry(
         None,
-        'is no JSON ({error}); write for example {{"slack_webhook_conn_id": "slack"}}',
+        'is not JSON ({error}); write for example {{"slack_webhook_conn_id": "slack"}}',
     ),
     "value.not-json-object": Entry(
         None,
-        'is no JSON object; write for example {{"slack_webhook_conn_id": "slack"}}',
+        'is not a JSON object; write for example {{"slack_webhook_conn_id": "slack"}}',
     ),
     "value.number": Entry(
         None,
@@ -121,15 +122,15 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.path": Entry(
         None,
-        "{value!r} is no full path; write one, or a URL as s3://bucket/path",
+        "{value!r} is not a full path; write one, or a URL such as s3://bucket/path",
     ),
     "value.path.not-absolute": Entry(
         None,
-        "path {path!r} is not absolute; write it from the root on",
+        "path {path!r} is not absolute; write it from the root",
     ),
     "value.paths.empty": Entry(
         None,
-        "names no path; write absolute ones with commas between, or remove the line",
+        "names no path; write absolute paths separated by commas, or remove the line",
     ),
     "value.pattern": Entry(
         None,
@@ -137,15 +138,15 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.principal": Entry(
         None,
-        "{replacement!r} is no principal; write its type before it, for example User:a",
+        "{replacement!r} is not a principal; write its type before it, for example User:a",
     ),
     "value.principal.group": Entry(
         None,
-        "{replacement!r} names group ${number}, but {pattern!r} has {groups}; put parentheses around what is meant",
+        "{replacement!r} names group ${number}, but {pattern!r} has {groups}; put parentheses around the intended part",
     ),
     "value.rename": Entry(
         None,
-        "{value!r} is no rename; write old:new, several with commas between",
+        "{value!r} is not a rename; write old:new, several separated by commas",
     ),
     "value.replacement": Entry(
         None,
@@ -157,16 +158,16 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.rule": Entry(
         None,
-        "{written!r} is no rule; write PATTERN => PRINCIPAL, several with semicolons between",
+        "{written!r} is not a rule; write PATTERN => PRINCIPAL, several separated by semicolons",
     ),
     "value.salt": Entry(
         None,
-        "is shorter than {least} bytes, which can be guessed; make one by openssl rand -hex 32",
+        "is shorter than {least} bytes, which can be guessed; make one with openssl rand -hex 32",
     ),
     "value.schedule": Entry(
         None,
-        "schedule {value!r} is no cron expression of five fields, no preset ({presets}) and not none; "
-        "write for example */5 * * * *",
+        "schedule {value!r} is not a cron expression of five fields, a preset ({presets}) or none; write for example "
+        "*/5 * * * *",
     ),
     "value.schedule.field": Entry(
         None,
@@ -174,11 +175,11 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.schedule.no-windows": Entry(
         None,
-        "{value!r} cuts time into no windows; write for example @daily, @hourly or 0 */6 * * *",
+        "{value!r} does not divide time into windows; write for example @daily, @hourly or 0 */6 * * *",
     ),
     "value.separator": Entry(
         None,
-        "separator {value!r} cannot stand in a topic name; use dots, underscores or hyphens",
+        "separator {value!r} is not allowed in a topic name; use dots, underscores or hyphens",
     ),
     "value.server": Entry(
         None,
@@ -194,7 +195,7 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.server.placeholder": Entry(
         None,
-        "{server!r} only holds the place of the brokers; write host:port, several with commas",
+        "{server!r} is only a placeholder for the brokers; write host:port, several separated by commas",
     ),
     "value.server.port": Entry(
         None,
@@ -202,11 +203,11 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.servers.none": Entry(
         None,
-        "no bootstrap server; write host:port, several with commas between",
+        "no bootstrap server; write host:port, several separated by commas",
     ),
     "value.share": Entry(
         None,
-        "{value!r} is no share; write percent, as 10% or 0.5%, above 0 and to four digits",
+        "{value!r} is not a share; write percent, for example 10% or 0.5%, above 0 and with at most four digits",
     ),
     "value.side": Entry(
         None,
@@ -235,16 +236,16 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.targets": Entry(
         None,
-        "{value!r} {why}; write whole names of topics of the target, with commas between, as {{topic}}-eu",
+        "{value!r} {why}; write whole names of topics of the target, separated by commas, for example {{topic}}-eu",
     ),
     "value.targets.many": Entry(
         None,
-        "lists {topics} topics, and at most {most} are kept up at once; leave some out",
+        "lists {topics} topics, but at most {most} are allowed at once; remove some",
     ),
     "value.time-format": Entry(
         None,
-        "format {value!r} is not supported; write yyyy, yy, MM, dd, HH, mm, ss and SSS with other "
-        "characters between, letters among them in '...'",
+        "format {value!r} is not supported; write yyyy, yy, MM, dd, HH, mm, ss and SSS with other characters between "
+        "them, and letters in '...'",
     ),
     "value.topic": Entry(
         None,
@@ -252,15 +253,15 @@ VALUES: Mapping[str, Entry] = {
     ),
     "value.topics.none": Entry(
         None,
-        "{value!r} names no topic; write names or Java regular expressions, with commas between",
+        "{value!r} names no topic; write names or Java regular expressions, separated by commas",
     ),
     "value.topics.quotes": Entry(
         None,
-        "{value!r} has quotes that are part of it, and match themselves only; write plain ones",
+        "{value!r} has quotes that are part of it, and match only themselves; write it without quotes",
     ),
     "value.transform-name": Entry(
         None,
-        "{value!r} is no name of a transform; use letters, digits, underscore and hyphen only",
+        "{value!r} is not a name of a transform; use letters, digits, underscore and hyphen only",
     ),
     "value.transform-name.connect": Entry(
         None,

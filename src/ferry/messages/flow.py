@@ -9,27 +9,27 @@ from ferry.model import RefusalKind
 
 K = RefusalKind
 
-_OR_WAIT = "or wait for topics to come with ferry.guard.topics.none = skip"
+_OR_WAIT = "or wait for such topics with ferry.guard.topics.none = skip"
 
 FLOW: Mapping[str, Entry] = {
     "topics.none.name": Entry(
         K.TOPICS_NONE,
-        "topics names {topic}, which cluster {cluster} does not have or does not show to this login",
+        "topics names {topic}, but cluster {cluster} does not have it or does not show it to this login",
         f"correct it, create the topic, or grant DESCRIBE on it; {_OR_WAIT}",
     ),
     "topics.none.one": Entry(  # one of several names: only a note
         K.TOPICS_NONE,
-        "topics names {topic}, which cluster {cluster} does not have or does not show to this login",
+        "topics names {topic}, but cluster {cluster} does not have it or does not show it to this login",
         "correct it, create the topic, or grant DESCRIBE on it",
     ),
     "topics.none.empty": Entry(
         K.TOPICS_NONE,
-        "flow {flow} copies nothing, for topics is empty",
-        f"name the topics that it is for; {_OR_WAIT}",
+        "flow {flow} copies nothing, because topics is empty",
+        f"name the topics to copy; {_OR_WAIT}",
     ),
     "topics.none.excluded": Entry(
         K.TOPICS_NONE,
-        "topics.exclude leaves out all that topics takes of cluster {cluster} ({some})",
+        "topics.exclude excludes every topic of cluster {cluster} that topics includes ({some})",
         f"correct one of the two; {_OR_WAIT}",
     ),
     "topics.none.shown": Entry(
@@ -40,16 +40,16 @@ FLOW: Mapping[str, Entry] = {
     "topics.none.matched": Entry(
         K.TOPICS_NONE,
         "topics ({patterns}) matches none of the {shown} topic(s) that cluster {cluster} shows",
-        "correct it (ferry plan --why NAME tells of one topic), or grant DESCRIBE on the topics; " + _OR_WAIT,
+        "correct it (ferry plan --why NAME explains one topic), or grant DESCRIBE on the topics; " + _OR_WAIT,
     ),
     "name.too-long": Entry(
         K.NAME_TOO_LONG,
-        "target name {target}... of topic {cut}... has {length} characters, Kafka allows {most}",
+        "target name {target}... of topic {cut}... has {length} characters, but Kafka allows {most}",
         "{shorter}",
     ),
     "name.invalid": Entry(
         K.INVALID_NAME,
-        "{by} names topic {topic} {target!r} on the target, which {why}",
+        "{by} names topic {topic} {target!r} on the target, but that {why}",
         "correct {it}, or exclude the topic",
     ),
     "name.clash": Entry(
@@ -65,19 +65,19 @@ FLOW: Mapping[str, Entry] = {
     "way.loop.opposite": Entry(
         K.LOOP,
         "topic {topic} would come back to cluster {cluster} and be copied again (by {flows})",
-        "let {last} rest until a switch (ferry pause '{last}' --why standby), or exclude it from one of these flows, "
-        "for example in {last}.topics.exclude, or use DefaultReplicationPolicy",
+        "pause {last} until a switch (ferry pause '{last}' --why standby), or exclude it from one of these flows, for "
+        "example in {last}.topics.exclude, or use DefaultReplicationPolicy",
     ),
     "way.returning": Entry(
         K.LOOP,
         "offsets {start} to {last} of {source} came from cluster {cluster}, and would go back there",
-        "disable the flow {back}, and copy what lies behind them in a new lane with {flow}.ferry.start = "
+        "disable the flow {back}, and copy the records after them in a new lane with {flow}.ferry.start = "
         "{topic}:{partition}:{behind}",
     ),
     "owned.by-lane": Entry(
         K.OWNED,
         "target topic {target} belongs to lane {owner} of this flow",
-        "copy it with ferry.lane = {owner}, or leave it out here (topics.exclude)",
+        "copy it with ferry.lane = {owner}, or exclude it here (topics.exclude)",
     ),
     "owned.no-live-lane": Entry(
         K.OWNED,
@@ -87,11 +87,12 @@ FLOW: Mapping[str, Entry] = {
     "owned.by-flow": Entry(
         K.OWNED,
         "target topic {target} belongs to the flow of ledger {ledger}",
-        "let the policy give another name, exclude the topic, or merge both flows with ferry.merge.topics",
+        "give it another name by the replication policy, exclude the topic, or merge both flows with "
+        "ferry.merge.topics",
     ),
     "owned.not-shared": Entry(
         K.OWNED,
         "target topic {target} belongs to the flow of ledger {ledger} alone",
-        "name the topic in that flow's ferry.merge.topics, too, and let it run once",
+        "name the topic in that flow's ferry.merge.topics, too, and run that flow once",
     ),
 }

@@ -13,75 +13,75 @@ K = RefusalKind
 RECORDS: Mapping[str, Entry] = {
     "transform.unknown-target": Entry(
         K.TRANSFORM,
-        "ferry.transform.{transform} names the copy of topic {topic} record by record ({why}), and a run has to know "
-        "it before",
-        "write ferry.transform.{transform}.targets = the topics that they may name, with commas between, and "
-        "ferry.transform.{transform}.partitions; or name it by topic, target, literals, concat and regexp_replace "
-        "alone, or RegexRouter without such a predicate; or leave the topic out (topics.exclude)",
+        "ferry.transform.{transform} names the copy of topic {topic} record by record ({why}), but a run must know it "
+        "in advance",
+        "list the possible topics in ferry.transform.{transform}.targets, separated by commas, and write "
+        "ferry.transform.{transform}.partitions; or name the copy by topic, target, literals, concat and "
+        "regexp_replace alone, or by RegexRouter without such a predicate; or exclude the topic (topics.exclude)",
     ),
     "transform.merged": Entry(
         K.TRANSFORM,
         "topic {topic} gets other partitions (ferry.transform.{transform}.partitions), and its target {target} is "
         "shared with other flows (ferry.merge.topics)",
-        "take it out of one of both",
+        "remove it from one of the two",
     ),
     "transform.copied-before": Entry(
         K.TRANSFORM,
-        "target topic {target} was copied partition by partition up to now, and transform {transform} would deal topic "
-        "{topic} to {partitions} partitions",
+        "target topic {target} was copied partition by partition until now, but transform {transform} would "
+        "repartition topic {topic} into {partitions} partitions",
         f"remove ferry.transform.{{transform}}.partitions, or {ANEW}",
     ),
     "transform.dealt-before": Entry(
         K.TRANSFORM,
-        "target topic {target} was dealt to {partitions} partitions by run {run}, and topic {topic} is to keep its own "
-        "now",
+        "target topic {target} was repartitioned into {partitions} partitions by run {run}, but topic {topic} would "
+        "now keep its own",
         f"write ferry.transform.NAME.partitions again, or {ANEW}",
     ),
     "transform.dealt-before.unknown": Entry(
         K.TRANSFORM,
-        "target topic {target} was dealt to other partitions by run {run}, and topic {topic} is to keep its own now",
+        "target topic {target} was repartitioned by run {run}, but topic {topic} would now keep its own partitions",
         f"write ferry.transform.NAME.partitions again, or {ANEW}",
     ),
     "transform.window": Entry(
         K.TRANSFORM,
-        "topic {topic} gets other partitions (ferry.transform.{transform}.partitions), and a window of it cannot be "
-        "copied by itself",
-        "name other topics (--topic), or copy all of it anew under another alias of the source cluster",
+        "topic {topic} gets other partitions (ferry.transform.{transform}.partitions), and a single window of it "
+        "cannot be copied",
+        "name other topics (--topic), or copy all of it again under another alias of the source cluster",
     ),
     "transform.scratch": Entry(
         K.TRANSFORM,
-        "records of topic {topic} choose among several topics (ferry.transform.{transform}.targets), and lane {lane} "
+        "records of topic {topic} go to one of several topics (ferry.transform.{transform}.targets), but lane {lane} "
         "has scratch topics of its own",
-        "leave the topic out here (--topic)",
+        "name other topics (--topic)",
     ),
     "transform.lost-rule": Entry(
         K.TRANSFORM,
-        "transform {transform} has changed, and what some partitions of {target} have already has to be finished for "
-        "the others by what it was, which cannot be carried out",
+        "transform {transform} has changed, and its old form can no longer run; some partitions of {target} already "
+        "have records that the others still need by that old form",
         f"{{why}}; or {ANEW}",
     ),
     "transform.poison": Entry(K.POISON, "{why}"),
     "letters.no-topic": Entry(
         None,
-        "{topic} is not copied, for dead letters of ferry.transform.{transform} have no topic {letters}",
+        "{topic} is not copied, because topic {letters} for dead letters of ferry.transform.{transform} does not exist",
         "{why}",
     ),
     "letters.gone": Entry(
         K.TARGET_CHANGED,
-        "topic {letters} on cluster {cluster}, where the record at offset {at} of {read} is to go as a dead "
-        "letter, is gone",
-        "run again, and Ferry makes it",
+        "topic {letters} on cluster {cluster}, which must take the record at offset {at} of {read} as a dead letter, "
+        "is gone",
+        "run again, and Ferry creates it",
     ),
     "letters.too-large": Entry(
         K.TOO_LARGE,
-        "the record at offset {at} of {read} takes {bytes} bytes as a dead letter, where {letters} on cluster "
-        "{cluster} takes {limit}",
+        "the record at offset {at} of {read} takes {bytes} bytes as a dead letter, but {letters} on cluster {cluster} "
+        "accepts {limit}",
         "raise max.message.bytes there",
     ),
     "letters.leaderless": Entry(K.NO_LEADER, "{why}, and dead letters go there", "bring its brokers back"),
     "record.too-large": Entry(
         K.TOO_LARGE,
-        "the record at offset {at} of {read} takes {bytes} bytes, where {place} takes {limit}",
+        "the record at offset {at} of {read} takes {bytes} bytes, but {place} accepts {limit}",
         "raise max.message.bytes there, or let the transform shorten it",
     ),
     "batch.too-large": Entry(
@@ -94,7 +94,7 @@ RECORDS: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "{place} on cluster {cluster} refuses a timestamp in the batch at source offset {at} ({words})",
         "raise message.timestamp.after.max.ms on that topic for times ahead of its brokers' clock, or "
-        "message.timestamp.before.max.ms for old ones; if config.properties.exclude names it, take it out there",
+        "message.timestamp.before.max.ms for old ones; if config.properties.exclude names it, remove it there",
     ),
     "batch.not-accepted": Entry(
         K.INVALID_CONFIG,

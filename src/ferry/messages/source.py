@@ -11,27 +11,27 @@ from ferry.model import RefusalKind
 K = RefusalKind
 
 _COMPARE = (
-    f"compare both sides, then {ANEW}; or copy the new records behind the old ones with "
-    "ferry.guard.source.truncated = restart"
+    f"compare both sides, then {ANEW}; or copy the new records after the old ones with ferry.guard.source.truncated = "
+    "restart"
 )
 _SEEN_LATE = (
-    "raise delete.retention.ms at the source above what lies between two runs, or what a first copy takes, for "
-    "otherwise the next one comes too late as well; then go on with ferry.guard.tombstones.passed = skip, or"
+    "raise delete.retention.ms at the source above the time between two runs and the time of a first copy, otherwise "
+    "the next run is refused, too; then continue with ferry.guard.tombstones.passed = skip, or"
 )
-_RETENTION = f"raise retention at the source, and go on there with ferry.guard.retention.passed = skip; or {ANEW}"
+_RETENTION = f"raise retention at the source, and continue there with ferry.guard.retention.passed = skip; or {ANEW}"
 
 SOURCE: Mapping[str, Entry] = {
     "source.no-leader": Entry(K.NO_LEADER, "source {source} has no leader", BROKERS),
-    "source.unserved": Entry(None, "source {source} is left out, {why}; the next run copies it"),
+    "source.unserved": Entry(None, "source {source} is not copied, {why}; the next run copies it"),
     "source.recreated": Entry(
         K.TOPIC_RECREATED,
         "source topic {topic} was deleted and created again after {end} offsets of partition {partition} were copied "
         "(topic id {then}, now {now})",
-        f"{ANEW}; or copy it behind the old records with ferry.guard.topic.recreated = restart",
+        f"{ANEW}; or copy it after the old records with ferry.guard.topic.recreated = restart",
     ),
     "source.recreated.fewer": Entry(
         K.TOPIC_RECREATED,
-        "source {source} was copied up to offset {end}, now topic {topic} has {partitions} partition(s)",
+        "source {source} was copied up to offset {end}, but topic {topic} now has {partitions} partition(s)",
         f"it was deleted and created again; {ANEW}",
     ),
     "source.recreated.dealt": Entry(
@@ -42,13 +42,13 @@ SOURCE: Mapping[str, Entry] = {
     "source.recreated.dealt.fewer": Entry(
         K.TOPIC_RECREATED,
         "source topic {topic} was deleted and created again since it was copied to {target} (it has {partitions} "
-        "partition(s) where {read} were read)",
+        "partition(s), {read} were read before)",
         ANEW,
     ),
     "source.diverged": Entry(
         K.SOURCE_TRUNCATED,
-        "source {source} was copied up to offset {end}, but its log was truncated to {cut} since (leader epoch {epoch} "
-        f"ends there; {UNCLEAN})",
+        f"source {{source}} was copied up to offset {{end}}, but its log was since truncated to {{cut}} (leader epoch "
+        f"{{epoch}} ends there; {UNCLEAN})",
         _COMPARE,
     ),
     "source.shorter": Entry(
@@ -58,65 +58,66 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.truncated.dealt": Entry(
         K.SOURCE_TRUNCATED,
-        f"source {{source}} was copied up to offset {{end}}, but its log was truncated to {{cut}} since ({UNCLEAN})",
+        f"source {{source}} was copied up to offset {{end}}, but its log was since truncated to {{cut}} ({UNCLEAN})",
         f"compare both sides, then {ANEW}",
     ),
     "source.truncated.before": Entry(
         K.SOURCE_TRUNCATED,
-        "{source} on cluster {cluster} ended at offset {end} or behind before it was read, but its log was truncated "
-        f"to {{cut}} meanwhile (leader epoch {{epoch}} ends there; {UNCLEAN})",
+        f"{{source}} on cluster {{cluster}} ended at offset {{end}} or later before it was read, but its log was "
+        f"meanwhile truncated to {{cut}} (leader epoch {{epoch}} ends there; {UNCLEAN})",
         "nothing more of it was written; run again",
     ),
     "source.truncated.read": Entry(
         K.SOURCE_TRUNCATED,
-        "{source} on cluster {cluster} was read up to offset {end}, but its log was truncated to {cut} since (leader "
-        f"epoch {{epoch}} ends there; {UNCLEAN})",
-        "plan again, and the plan says what can be done",
+        f"{{source}} on cluster {{cluster}} was read up to offset {{end}}, but its log was since truncated to {{cut}} "
+        f"(leader epoch {{epoch}} ends there; {UNCLEAN})",
+        "plan again, and the plan shows what to do",
     ),
     "source.retention-passed": Entry(
         K.RETENTION_PASSED,
-        "source {source} begins at offset {log_start}, records {start} to {last} were deleted before being copied",
+        "source {source} begins at offset {log_start}, but records {start} to {last} were deleted before they were "
+        "copied",
         _RETENTION,
     ),
     "source.retention-passed.one": Entry(
         K.RETENTION_PASSED,
-        "source {source} begins at offset {log_start}, record {start} was deleted before being copied",
+        "source {source} begins at offset {log_start}, but record {start} was deleted before it was copied",
         _RETENTION,
     ),
     "source.tombstones-passed": Entry(
         K.TOMBSTONES_PASSED,
         "compacted source {source} was last read to its end before {read_ms:time}, longer ago than its "
-        "delete.retention.ms of {retention_ms} allows, so keys that were deleted since may live on at the target",
-        f"{_SEEN_LATE} delete the copy and let it be copied anew with ferry.guard.target.changed = restart",
+        "delete.retention.ms of {retention_ms} allows, so keys that were deleted since may remain on the target",
+        f"{_SEEN_LATE} delete the copy and copy it again with ferry.guard.target.changed = restart",
     ),
     "source.tombstones-passed.dealt": Entry(
         K.TOMBSTONES_PASSED,
         "compacted source {source} was last read to its end before {read_ms:time}, longer ago than its "
-        "delete.retention.ms of {retention_ms} allows, so keys that were deleted since may live on at the target",
+        "delete.retention.ms of {retention_ms} allows, so keys that were deleted since may remain on the target",
         f"{_SEEN_LATE} {ANEW}",
     ),
     "source.cluster-changed": Entry(
         K.CLUSTER_CHANGED,
-        "the source alias {alias} now leads to cluster {now}, the ledger was written from {then}",
-        "correct the bootstrap servers, or use a new alias; or copy the other cluster's topics behind the old records "
+        "the source alias {alias} now leads to cluster {now}, but the ledger was written from {then}",
+        "correct the bootstrap servers, or use a new alias; or copy the other cluster's topics after the old records "
         "with ferry.guard.cluster.changed = restart",
     ),
     "source.cluster-changed.dealt": Entry(
         K.CLUSTER_CHANGED,
-        "topic {topic} was dealt to {target} from another cluster than {alias} leads to now, and cannot go on behind "
-        "that",
+        "topic {topic} was repartitioned into {target} from another cluster than {alias} leads to now, and cannot "
+        "continue from this one",
         ANEW,
     ),
     "source.gone": Entry(
         K.TOPIC_GONE,
-        "source topic {topic}, copied before in {partitions} partition(s), is not on cluster {cluster} any more, or "
+        "source topic {topic}, copied before in {partitions} partition(s), is no longer on cluster {cluster}, or is "
         "hidden from this login",
-        "grant DESCRIBE on it, or name it in topics.exclude if it was deleted on purpose (ferry.guard.topic.gone = "
-        "skip notes all such topics instead)",
+        "grant DESCRIBE on it, or name it in topics.exclude if it was deleted on purpose (with ferry.guard.topic.gone "
+        "= skip, all such topics are only noted)",
     ),
     "source.deleted.copy-left": Entry(
         K.TOPIC_GONE,
-        "source topic {topic} was deleted, its copy {target} is left",
+        "source topic {topic} was deleted, but its copy {target} was not",
         "{why}; delete it by hand, or name {topic} in topics.exclude to keep it",
     ),
     "source.hidden": Entry(
@@ -124,19 +125,19 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.settings-hidden": Entry(
         K.NOT_AUTHORIZED,
-        "not allowed to read the settings of topic {topic} on cluster {cluster}, with which topic {target} is to be "
-        "created",
+        "not allowed to read the settings of topic {topic} on cluster {cluster}, which topic {target} needs when it "
+        "is created",
         "grant DESCRIBE_CONFIGS on it, or create topic {target} by hand",
     ),
     "source.silent": Entry(
         K.NO_LEADER,
-        "no leader of {place} on cluster {cluster} tells how far its log reaches",
+        "no leader of {place} on cluster {cluster} reports its log's end",
         "bring its brokers back",
     ),
     "source.deal-not-begun": Entry(
         K.NO_LEADER,
-        "the copy of topic {topic} does not begin, for where it begins is settled for all partitions at once and "
-        "{places} cannot be asked",
+        "the copy of topic {topic} does not begin, because all partitions must begin together and {places} cannot be "
+        "asked",
         BROKERS,
     ),
 }

@@ -167,7 +167,7 @@ def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
     """Yield the ACLs to copy ACLs; they are not optional if the file asks for all (`ferry.features.acls.acts.sync`)."""
     if flow.syncs_acls:
         optional = flow.acls.policy is not AclPolicy.FULL
-        why = "to read ACLs; without it none are taken over"
+        why = "to read ACLs; without it none are copied"
         yield Acl(side="source", resource=_CLUSTER, operation="Describe", why=why, optional=optional)
         why = "to take the source's ACLs over; who has it can permit himself anything"
         yield Acl(side="target", resource=_CLUSTER, operation="Alter", why=why, optional=optional)

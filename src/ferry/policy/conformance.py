@@ -78,7 +78,7 @@ def _of_topic(policy: OwnPolicy, alias: str, topic: str, owners: dict[str, str])
         yield f"names topic {topic!r} differently each time: the name may depend on alias and topic only"
     why = illegal_name(target)
     if why is not None:
-        yield f"names topic {topic!r} {target[:60]!r} on the target, which {why}"
+        yield f"names topic {topic!r} {target[:60]!r} on the target, but that {why}"
         return
     rival = owners.setdefault(target, topic)
     if rival != topic:

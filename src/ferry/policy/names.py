@@ -72,7 +72,7 @@ def illegal_name(name: str) -> str | None:
     if name in (".", ".."):
         return "is a folder's name"
     if len(name) > MAX_TOPIC_NAME:
-        return f"has {len(name)} characters, Kafka allows {MAX_TOPIC_NAME}"
+        return f"has {len(name)} characters, but Kafka allows {MAX_TOPIC_NAME}"
     if not _LEGAL.fullmatch(name):
         return "has other characters than letters, digits, dot, underscore and hyphen"
     return None

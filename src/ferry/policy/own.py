@@ -213,7 +213,7 @@ def _try(policy: OwnPolicy, alias: str) -> None:
         why = illegal_name(remote)
         if why is not None:
             raise BadInput(
-                f"policy {policy.path} names topic {topic!r} {remote!r} on the target, which {why}: {_REMEDY}"
+                f"policy {policy.path} names topic {topic!r} {remote!r} on the target, but that {why}: {_REMEDY}"
             )
         for name in (topic, remote):
             policy.topic_source(name)

@@ -57,7 +57,7 @@ def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
     assert "Dealt to other partitions" in page
     assert "a.t-11" in page
     assert "[5, 47)" in page
-    assert "topic t: 18 offsets read, 42 records dealt to 1 partition of a.t, 0 dead letters" in page
+    assert "topic t: 18 offsets read, 42 records repartitioned into 1 partition of a.t, 0 dead letters" in page
 
 
 def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) -> None:

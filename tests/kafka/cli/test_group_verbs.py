@@ -77,7 +77,7 @@ def test_the_verbs_of_groups(
     assert (unknown.code, "the ledger has no snapshot 'drill'" in unknown.err) == (2, True)
     for name, why in (
         (f"none-{alias}", f"is not on {alias}"),
-        ("elsewhere", "is left out by"),
+        ("elsewhere", "is excluded by"),
         ("ferry.x", "of Ferry"),
     ):
         refused = ferry("groups", "sync", "--group", name, config=config)

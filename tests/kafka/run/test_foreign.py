@@ -79,7 +79,7 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
     assert (report.state, report.records) == (RunState.FAILED, 0)
     said = {refusal.topic: (refusal.kind, refusal.message) for refusal in report.refusals}
     assert {kind for kind, _ in said.values()} == {RefusalKind.FOREIGN_WRITER}
-    assert f"{lab.target_topic(early)}-0, at offset 11, behind our last record at 9" in said[early][1]
+    assert f"{lab.target_topic(early)}-0 at offset 11, after Ferry's last record at 9" in said[early][1]
     assert "at offset 11, after run one was planned" in said[late][1]
 
     tolerant = replace(lab, settings={**settings, "ferry.guard.foreign.writer": f"fail, skip:{early}, skip:{late}"})
@@ -138,7 +138,7 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     meddle(lab, void)  # its receipt is of an aborted transaction: none of ours lies before
     refusal = lab.micro_run().refusals[-1]
     assert (refusal.topic, refusal.kind) == (void, RefusalKind.FOREIGN_WRITER)
-    assert f"somebody else wrote to target {lab.target_topic(void)}-0, at offset 0: find" in refusal.message
+    assert f"another client wrote to target {lab.target_topic(void)}-0 at offset 0: find" in refusal.message
     tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
     report = tolerant.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
@@ -184,7 +184,7 @@ def test_a_strangers_records_in_a_copy_that_was_created_again_have_a_guard_of_th
         assert refusal.kind is RefusalKind.FOREIGN_WRITER, "a plan says so, too"
     (refusal,) = again.micro_run().refusals
     assert refusal.kind is RefusalKind.FOREIGN_WRITER
-    assert f"somebody else wrote to target {copy}-0, at offset 0: find the writer" in refusal.message
+    assert f"another client wrote to target {copy}-0 at offset 0: find the writer" in refusal.message
     both = replace(lab, settings={**again.settings, "ferry.guard.foreign.writer": "skip"})
     report = both.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
@@ -233,7 +233,7 @@ def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_e
     assert (report.state, report.records) == (RunState.PARTIAL, 10)
     ((refused, message),) = [(refusal.topic, refusal.message) for refusal in report.refusals]
     assert refused == kept
-    assert f"somebody else wrote to target {lab.target_topic(kept)}-0, at offset 11" in message
+    assert f"another client wrote to target {lab.target_topic(kept)}-0 at offset 11" in message
     numbers = [b"%d" % number for number in range(15)]
     assert keys(lab, kept) == [*numbers[:10], b"foreign"]
     assert keys(lab, let) == [*numbers[:10], b"foreign", *numbers[10:]]
@@ -275,7 +275,7 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
         names, RefusalKind.FOREIGN_WRITER
     )
     for refusal in result.refusals.values():
-        assert "somebody else has a transaction open on " in refusal.message
+        assert "another client has a transaction open on " in refusal.message
         assert refusal.message.endswith("; then run again")
     assert 0 < sum(receipt.records for receipt in result.receipts) < 1_000
     for stranger in strangers:

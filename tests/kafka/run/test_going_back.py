@@ -351,7 +351,9 @@ def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: R
             assert not result.receipts
             assert {one.kind for one in result.refusals.values()} == {RefusalKind.SOURCE_TRUNCATED}
             (message,) = {one.message for one in result.refusals.values()}
-            assert "ended at offset 30 or behind before it was read, but its log was truncated to 10" in message
+            assert (
+                "ended at offset 30 or later before it was read, but its log was meanwhile truncated to 10" in message
+            )
     units.run()  # nothing of it was copied: there is nothing to decide
     assert units.assert_once() == 50
 
@@ -389,7 +391,7 @@ def assert_the_new_log_is_copied_from_where_it_was_cut(lab: Lab, topic: str) -> 
     (refusal,) = report.refusals
     assert refusal.kind is RefusalKind.SOURCE_TRUNCATED
     assert (
-        f"{topic}-0 was copied up to offset 80, but its log was truncated to 50 since (leader epoch" in refusal.message
+        f"{topic}-0 was copied up to offset 80, but its log was since truncated to 50 (leader epoch" in refusal.message
     )
     report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
@@ -438,11 +440,11 @@ def assert_the_rest_of_a_run_is_not_read_from_another_log(lab: Lab, plan: Plan) 
     assert (report.state, report.records) == (RunState.PARTIAL, 50)
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.kind) == (topic, RefusalKind.SOURCE_TRUNCATED)
-    assert "was read up to offset 20, but its log was truncated to 10 since (leader epoch" in refusal.message
+    assert "was read up to offset 20, but its log was since truncated to 10 (leader epoch" in refusal.message
     assert (copied(topic), copied(other)) == (list(range(20)), list(range(30)))
 
     (refusal,) = lab.micro_run().refusals
-    assert "was copied up to offset 20, but its log was truncated to 10 since" in refusal.message
+    assert "was copied up to offset 20, but its log was since truncated to 10" in refusal.message
     report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
     assert copied(topic) == [*range(20), *range(1_000, 1_040)]
@@ -501,11 +503,13 @@ def assert_a_cut_shows_although_others_have_filled_the_log_up(lab: Lab, plan: Pl
         report = lab.copy(runs, plan)
     (refusal,) = report.refusals
     assert (report.records, refusal.kind) == (0, RefusalKind.TARGET_CHANGED)
-    assert re.search(r"was written up to \d+, but its log was cut to 5\d since \(leader epoch", refusal.message)
+    assert re.search(r"was written up to \d+, but its log was since truncated to 5\d \(leader epoch", refusal.message)
 
     (refusal,) = lab.micro_run().refusals
     assert refusal.kind is RefusalKind.TARGET_CHANGED
-    assert re.search(r"cut to 5\d since .* others have filled it up again: it lost records: find out", refusal.message)
+    assert re.search(
+        r"since truncated to 5\d .* other clients wrote to it since: it lost records: find out", refusal.message
+    )
     report = replace(lab, settings={**lab.settings, "ferry.guard.target.changed": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
     assert (report.plan.gaps[0].start, report.plan.gaps[0].end, report.plan.gaps[0].void_from) == (80, 50, 50)

@@ -167,9 +167,9 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
         report = lab.micro_run()
         assert report.records == 0
         assert {refusal.kind for refusal in report.refusals} == {RefusalKind.LEDGER_BEHIND}
-        assert "copied up to source offset 50, as the lane's own position says, but the ledger has it up to 25" in (
-            report.refusals[0].message
-        )
+        assert (
+            "copied up to source offset 50, according to the lane's own position, but the ledger has it only up to 25"
+        ) in (report.refusals[0].message)
 
     # Without an export nothing is copied anew either, before the copy is deleted.
     lose(lab)

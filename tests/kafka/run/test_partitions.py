@@ -96,7 +96,7 @@ def test_what_is_deleted_between_plan_and_copy_is_told_with_its_offsets(
     # Nothing was copied of it yet, and still the ledger knows what was there at the first plan.
     (refusal,) = lab.micro_run().refusals
     assert (refusal.partition, refusal.kind) == (0, RefusalKind.RETENTION_PASSED)
-    assert f"{topic}-0 begins at offset 15, records 0 to 14 were deleted before being copied" in refusal.message
+    assert f"{topic}-0 begins at offset 15, but records 0 to 14 were deleted before they were copied" in refusal.message
     report = replace(lab, settings={"ferry.guard.retention.passed": "skip"}).micro_run()
     assert (report.state, report.records, lab.assert_equal()) == (RunState.SUCCESS, 5, 25)
     assert [(gap.start, gap.end, gap.why) for gap in report.plan.gaps] == [(0, 15, RefusalKind.RETENTION_PASSED)]

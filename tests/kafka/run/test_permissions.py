@@ -171,8 +171,8 @@ def test_dead_letters_that_may_have_no_topic_refuse_those_that_need_it_when_the_
     (refusal,) = plan.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == (f"{topic}-closed", None, RefusalKind.NOT_AUTHORIZED)
     assert refusal.message.startswith(
-        f"{topic}-closed is not copied, for dead letters of ferry.transform.masked have no topic {letters}: topic "
-        f"{letters} on cluster t{lab.alias} was not created"
+        f"{topic}-closed is not copied, because topic {letters} for dead letters of ferry.transform.masked does not "
+        f"exist: topic {letters} on cluster t{lab.alias} was not created"
     )
     assert "grant CREATE on it" in refusal.message
     assert {piece.source.topic for piece in plan.slices} == {f"{topic}-open"}

@@ -44,7 +44,7 @@ def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_cop
     assert (report.state, report.records) == (RunState.PARTIAL, 4_000), report.refusals
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == (poor, 0, RefusalKind.TOO_FEW_REPLICAS)
-    assert f"target {target}-0 has 2 replicas in sync where min.insync.replicas asks for 3: bring" in refusal.message
+    assert f"target {target}-0 has 2 in-sync replicas, min.insync.replicas requires 3: bring" in refusal.message
     ledger = admin.list_topics(ledger_topic(lab.alias)).topics[ledger_topic(lab.alias)].partitions[0]
     assert len(ledger.replicas) == 3, "created with a broker down, it would be refused once that is back"
     three_brokers.start()
@@ -91,7 +91,8 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
         report = runs.report("one")
     assert str(caught.value).startswith(
         f"{target}-0 on cluster t{lab.alias} answers NotEnoughReplicasError (19): fewer replicas are in sync than "
-        "min.insync.replicas asks for, bring them back or ask for fewer; until then its transaction cannot end ("
+        "min.insync.replicas requires; bring them back, or lower min.insync.replicas; until then its transaction "
+        "cannot end ("
     )
     assert (report.state, report.records) == (RunState.PARTIAL, 1_000)
     (refusal,) = report.refusals

@@ -221,7 +221,7 @@ def test_a_topic_that_was_copied_the_other_way_is_refused_either_way(units: Unit
     other.micro_run()
     with lab_of(other, units.topic).runs() as runs:
         (refusal,) = runs.open_run("r-dealt", local_origin()).refusals
-    assert "partition by partition up to now" in refusal.message
+    assert "partition by partition until now" in refusal.message
 
 
 def test_what_somebody_passes_by_hand_is_passed_for_all_target_partitions(units: Units, tmp_path: Path) -> None:

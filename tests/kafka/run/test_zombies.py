@@ -210,8 +210,8 @@ def test_a_target_topic_created_again_mid_run_is_refused_until_somebody_decides(
         (number, RefusalKind.TARGET_CHANGED) for number in mine
     }
     said = (
-        f"target topic {target} on cluster t{lab.alias} was deleted and created again since the plan of run one: "
-        "find out who did it, then run again"
+        f"target topic {target} on cluster t{lab.alias} was deleted and created again after run one was planned: find "
+        "out who did it, then run again"
     )
     assert {refusal.message for refusal in result.refusals.values()} == {said}
     copied = {receipt.source.partition: receipt.end for receipt in lab.receipts()}

@@ -223,5 +223,5 @@ def test_what_is_corrected_needs_no_second_correction(text: str) -> None:
     once = fix(text, "f")
     again = fix(once.text, "f")
     # A line that went as a repetition may have stood between two that are one entry but for a blank.
-    assert [one.message for one in again.corrected if "the value does not go on there" not in one.message] == []
+    assert [one.message for one in again.corrected if "the value does not continue" not in one.message] == []
     assert once.text == again.text or again.corrected

@@ -19,7 +19,7 @@ a->b.enabled = true
 LOGIN = 'x.Y required username="{}" password="geheim";'
 
 
-LAST = "for all that it asks there; let that one do what both may, and remove this line"
+LAST = "give that login the permissions of both, and remove this line"
 
 
 @pytest.mark.parametrize(

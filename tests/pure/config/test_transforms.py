@@ -215,7 +215,10 @@ def test_casts_are_by_type_and_of_all_or_of_fields() -> None:
         Cast(paths=("$['b']",), to="string", is_object=True),
         Cast(paths=(), to="string", of_key=True),
     )
-    for spec, words in (("a:int", "'a:int' is no cast; write field:TYPE"), ("int8, a:int8", "casts the whole beside")):
+    for spec, words in (
+        ("a:int", "'a:int' is not a cast; write field:TYPE"),
+        ("int8, a:int8", "casts the whole value and also"),
+    ):
         assert any(words in one for one in errors(chain("v.type = @Cast$Value", f"v.spec = {spec}")))
 
 

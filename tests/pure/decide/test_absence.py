@@ -32,7 +32,13 @@ def test_a_copied_topic_that_the_source_lists_no_more_is_refused_and_the_others_
     plan = decide_plan(RULES, GONE, "run", 7)
     (refused,) = plan.refusals
     assert (refused.topic, refused.partition, refused.kind) == ("orders", None, RefusalKind.TOPIC_GONE)
-    for words in ("source topic orders", "2 partition(s)", "not on cluster a", "grant DESCRIBE", "topics.exclude"):
+    for words in (
+        "source topic orders",
+        "2 partition(s)",
+        "no longer on cluster a",
+        "grant DESCRIBE",
+        "topics.exclude",
+    ):
         assert words in refused.message
     assert [piece.source.topic for piece in plan.slices] == ["users"]
 

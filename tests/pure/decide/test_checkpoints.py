@@ -238,14 +238,17 @@ def test_a_topic_that_may_not_be_seen_is_named_and_what_ferry_wrote_of_it_stays_
         found = not_copied_now(RULES, remembered(15, 5), target, at=None, denied=frozenset({"orders"}))
         assert (why(found), found.gone) == ([Why.FAILED], {})
         assert found.left[0].message == (
-            "what group app has committed of orders on primary may not be seen: grant DESCRIBE on that topic"
+            "the committed offsets of group app in orders on primary are hidden from this login: grant DESCRIBE on "
+            "that topic"
         )
     assert why(not_copied_now(NARROWED, remembered(15, 5), THERE, at=None, denied=frozenset({"orders"}))) == []
     hidden = replace(nowhere, denied={"app": frozenset({TARGET.topic})})
     asked = translated(RULES, {"app": {SOURCE: CommittedOffset(offset=15)}}, {SOURCE: Mapped(TARGET, COPIED)})
     found = decide_groups(RULES, asked, hidden, {"app": remembered(15, 5)}, now_ms=NOW)
     assert (why(found), written(found)) == ([Why.FAILED], [])
-    assert found.left[0].message.endswith("of primary.orders on backup may not be seen: grant READ on that topic")
+    assert found.left[0].message.endswith(
+        "in primary.orders on backup are hidden from this login: grant READ on that topic"
+    )
     found = not_copied_now(RULES, remembered(15, 5), hidden, at=None)
     assert (why(found), found.gone) == ([], {})
 

@@ -262,13 +262,17 @@ def test_a_new_source_partition_begins_where_a_plan_first_saw_it() -> None:
 @pytest.mark.parametrize(
     ("facts", "kind", "says"),
     [
-        ({"receipts": {place("a.t"): replace(RECEIPT, target=place("a.t"))}}, RefusalKind.TRANSFORM, "by partition up"),
+        (
+            {"receipts": {place("a.t"): replace(RECEIPT, target=place("a.t"))}},
+            RefusalKind.TRANSFORM,
+            "by partition until",
+        ),
         ({"targets": {}}, RefusalKind.TARGET_CHANGED, "is gone"),
         ({"targets": {"a.t": target("a.t", 5, 4, topic_id="new")}}, RefusalKind.TARGET_CHANGED, "created again"),
         ({"targets": {"a.t": target("a.t", 5)}}, RefusalKind.TARGET_CHANGED, "fewer than were written"),
         ({"source_cluster_id": "other"}, RefusalKind.CLUSTER_CHANGED, "from another cluster"),
         # A driver that was overtaken has put an older rule back: each partition would begin at its beginning again.
-        ({"eras": {"a.t": replace(ERA, since=0)}}, RefusalKind.LEDGER_BEHIND, "older one in force"),
+        ({"eras": {"a.t": replace(ERA, since=0)}}, RefusalKind.LEDGER_BEHIND, "current rule is older"),
     ],
 )
 def test_what_stands_against_the_whole_topic_is_one_sentence(facts: dict[str, Any], kind: str, says: str) -> None:
@@ -291,7 +295,7 @@ def test_windows_and_shared_topics_are_refused() -> None:
     assert dealt_before(FACTS, "t", "a.t") is None
     before = dealt_before(FACTS_HALF, "t", "a.t")
     assert before is not None
-    assert "dealt to 2 partitions" in before.message
+    assert "repartitioned into 2 partitions" in before.message
 
 
 # Whatever happens
@@ -551,7 +555,7 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(gold
     assert [one.starts for one in void.lots] == [(5, 3), (5, 2)]
 
     cut = replace(facts, sources={"t": topic("t", part(end=4), part(end=9))})
-    with pytest.raises(Refused, match="was truncated to 4"):
+    with pytest.raises(Refused, match="was since truncated to 4"):
         skip_gap(rules, cut, SkipRequest(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
     with pytest.raises(Refused) as caught:
         skip_gap(DEALT, BESIDE, SkipRequest(source=place("t"), to=9, who="x", reason="y"), "r", 7)

@@ -136,8 +136,8 @@ def test_transforms_are_told_by_what_receipts_have() -> None:
         "ferry.transform.masked: 110 offsets read, 100 records written, 1 dead letter",
     ]
     assert [one.partition("; ")[2] for one in told] == [
-        "nothing was to be written of the other 100",
-        "nothing was to be written of the other 9",
+        "the other 100 needed no writing",
+        "the other 9 needed no writing",
     ]
 
 

@@ -289,7 +289,7 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
     group = ListedGroup(name="g", kind=GroupKind.CLASSIC, state="Stable", protocol_type="consumer")
     for new, against, why in [
         (replace(empty, listed={"g": group}), (), "has members on backup"),
-        (replace(empty, pending={"g": {COPY}}), (), "in a transaction that is not decided"),
+        (replace(empty, pending={"g": {COPY}}), (), "in a transaction that is still open"),
         (replace(empty, failed={"g": "no coordinator"}), (), "no coordinator"),
         (empty, ("offsets of orders-0 are not translated",), "are not translated"),
     ]:

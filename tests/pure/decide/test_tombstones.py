@@ -1,4 +1,4 @@
-"""A compacted topic must be read to its end again and again: else a deleted key may live on at the target."""
+"""A compacted topic must be read to its end again and again: else a deleted key may remain on the target."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def test_a_lane_that_did_not_come_to_the_end_for_too_long_is_refused(found: Fact
 def test_the_sentence_says_what_keeps_it_from_coming_back_before_the_ways_on(golden: Golden) -> None:
     """Where runs come too seldom, either way on leads to the same refusal again."""
     (refusal,) = planned(facts(9_000)).refusals
-    remedy = refusal.message.partition("may live on at the target: ")[2]
+    remedy = refusal.message.partition("may remain on the target: ")[2]
     golden(remedy)
 
 

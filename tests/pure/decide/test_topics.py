@@ -208,7 +208,7 @@ def test_a_target_with_more_partitions_is_refused_and_deleting_it_advised_only_w
     found = topic_refusal(RULES, facts, topic("orders", part()))
     assert found is not None
     assert found.kind is RefusalKind.PARTITION_COUNT
-    for words in ("a.orders has 2 partitions", "orders has 1,", "give the source as many, or", remedy):
+    for words in ("a.orders has 2 partitions", "orders has 1,", "give the source topic as many partitions, or", remedy):
         assert words in found.message
 
 

@@ -275,7 +275,7 @@ def test_units_lose_the_source_partition_that_was_cut_alone() -> None:
     assert asyncio.run(logs.check([unit((0, 0), (9, 9))])) == {OTHER: 6}
     (held,) = logs.cuts.values()
     assert held.refusal.message == (
-        "t-0 on cluster a ended at offset 9 or behind before it was read, but its log was truncated to 6 meanwhile "
+        "t-0 on cluster a ended at offset 9 or later before it was read, but its log was meanwhile truncated to 6 "
         "(leader epoch 5 ends there; unclean leader election?): nothing more of it was written; run again"
     )
 
@@ -292,7 +292,7 @@ def test_what_an_earlier_attempt_has_written_is_not_gone_on_with_from_another_lo
     assert seen.marks == {PLACE: Mark(6, 20)}
     logs = SourceLogs(source=source, seen=seen.marks, notes=None)
     assert asyncio.run(logs.check([of])) == {}
-    assert "t-0 on cluster a was read up to offset 9, but its log was truncated to 6 since" in (
+    assert "t-0 on cluster a was read up to offset 9, but its log was since truncated to 6" in (
         logs.cuts[PLACE].refusal.message
     )
 
@@ -308,7 +308,7 @@ def test_a_log_that_nobody_tells_of_is_hindered_and_none_other() -> None:
     assert (seen.silent[PLACE].kind, seen.silent[PLACE].offset) == (RefusalKind.NO_LEADER, 3)
     logs = SourceLogs(source=source, seen=seen.marks, notes=None)
     pieces = [piece(9), replace(piece(9), source=OTHER, target=TopicPartition("a.t", 1))]
-    with pytest.raises(Blocked, match="no leader of t-0 on cluster a tells how far its log reaches") as caught:
+    with pytest.raises(Blocked, match="no leader of t-0 on cluster a reports its log's end") as caught:
         asyncio.run(logs.check(pieces))
     assert [one.piece for one in caught.value.drops] == pieces[:1]
 

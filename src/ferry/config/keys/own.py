@@ -201,8 +201,7 @@ FERRY_KEYS = (
         name="ferry.sync.acls.principal.mapping",
         default="",
         values="rules `PATTERN => PRINCIPAL` with semicolons between them; empty: principals stay as they are",
-        meaning="who the principals of the source are on the target; ACLs of one that no rule matches are not taken "
-        "over",
+        meaning="who the principals of the source are on the target; ACLs of one that no rule matches are not copied",
     ),
     FerryKey(
         name="ferry.task.memory.bytes",

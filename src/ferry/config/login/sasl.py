@@ -197,7 +197,7 @@ def _address(url: str) -> SplitResult:
     return parts
 
 
-def _content(key: str, path: str, remedy: str = "correct the path or its rights") -> bytes:
+def _content(key: str, path: str, remedy: str = "correct the path or its permissions") -> bytes:
     try:
         with Path(path).open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)

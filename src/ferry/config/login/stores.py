@@ -118,7 +118,7 @@ class _Store:
             with path.open("rb") as file:
                 content = file.read(_MAX_STORE_BYTES + 1)
         except OSError as error:
-            what, remedy = f"{self._key}.location: {path}", "correct the path or its rights"
+            what, remedy = f"{self._key}.location: {path}", "correct the path or its permissions"
             said = sentence("login.file.unreadable", what=what, why=str(error.strerror), remedy=remedy)
             raise BadInput(said) from None
         if len(content) > _MAX_STORE_BYTES:

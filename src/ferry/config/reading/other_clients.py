@@ -75,7 +75,7 @@ def _look_for_difference(
         counts = entries.of_flow_client(reader.flow, reader.side, reader.role).get(name)
         if counts is not None and counts.value.strip() == entry.value.strip():
             continue
-        asked = f"Ferry reaches {reader.alias} as its {reader.role}, for all that it asks there"
+        asked = f"Ferry uses its {reader.role} client for all requests to {reader.alias}"
         if counts is None:
             message = sentence("line.client.not-used", asked=asked, name=name, alias=reader.alias)
         else:

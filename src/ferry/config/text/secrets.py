@@ -209,7 +209,9 @@ def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise _wrong(key, f"{reference.group()} cannot be read: {reason}; correct the path or its rights") from None
+        raise _wrong(
+            key, f"{reference.group()} cannot be read: {reason}; correct the path or its permissions"
+        ) from None
     found = {entry.key: entry.value for entry in parse(text, path)}
     if name not in found:
         raise _wrong(key, f"{reference.group()} names no entry of {path}; add {name} = ... to that file")

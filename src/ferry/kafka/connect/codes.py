@@ -90,7 +90,7 @@ UNAUTHORIZED = frozenset(
 OF_ONE_PARTITION = frozenset({UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED})
 """Errors in an answer about several partitions of a transaction that concern one partition alone."""
 
-_TOO_FEW = "fewer replicas are in sync than min.insync.replicas asks for, bring them back or ask for fewer"
+_TOO_FEW = "fewer replicas are in sync than min.insync.replicas requires; bring them back, or lower min.insync.replicas"
 _REMEDIES = {
     UNKNOWN_TOPIC_OR_PARTITION: "the topic is gone, find out who deleted it, then run again",
     UNKNOWN_TOPIC_ID: "the topic is gone, find out who deleted it, then run again",

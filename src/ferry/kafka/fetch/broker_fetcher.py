@@ -133,9 +133,9 @@ class BrokerFetcher:
             self._buffer.fail(
                 place,
                 RefusalKind.SOURCE_TRUNCATED,
-                f"{place} on cluster {self._cluster.alias} was read up to offset {end}, but its log was truncated to "
-                f"{at} since (leader epoch {epoch} ends there; unclean leader election?): plan again, and the plan "
-                "says what can be done",
+                f"{place} on cluster {self._cluster.alias} was read up to offset {end}, but its log was since "
+                f"truncated to {at} (leader epoch {epoch} ends there; unclean leader election?): plan again, and the "
+                "plan shows what to do",
             )
         if looked.cut:
             self._buffer.wake()

@@ -18,7 +18,7 @@ def lost_range(
         last = min(end, log_start) - 1
         lost = f"offset {start} was" if last == start else f"offsets {start} to {last} were"
         return RefusalKind.RETENTION_PASSED, (
-            f"{where} begins at offset {log_start} by now, {lost} deleted after the run was planned and before being "
+            f"{where} begins at offset {log_start} by now, {lost} deleted after the run was planned and before it was "
             "copied: raise retention at the source, and plan again; the plan says what can be done"
         )
     if start > log_end:

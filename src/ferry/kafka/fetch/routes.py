@@ -49,7 +49,7 @@ class Routes:
         if info is None and not planned:
             self._gone.add(place.topic)
         if planned and info is not None and info.id_text and planned != info.id_text:
-            why = f"{where} was created again since the plan: plan again, and the plan says what can be done"
+            why = f"{where} was created again since the plan: plan again, and the plan shows what to do"
             return RefusalKind.TOPIC_RECREATED, why
         if info is None or place.partition not in info.partitions or place.topic in self._gone:
             why = f"{where} is gone since the plan: if that was meant, leave it out of topics; then run again"

@@ -244,7 +244,7 @@ def _not_taken(rules: AclRules, binding: AclBinding) -> LeftOut | None:
     if not binding.is_known:
         return out("this Ferry does not know what it is about: upgrade Ferry")
     if binding.resource_type not in TYPES:
-        return out(f"ACLs of a {binding.resource_type} are not taken over")
+        return out(f"ACLs of a {binding.resource_type} are not copied")
     if rules.sync.policy is AclPolicy.READ:
         return _not_read_side(binding)
     own = OWN_NAMES.get(binding.resource_type)

@@ -73,9 +73,9 @@ def _trouble(what: str, topic: str, last: Receipt, now: Present, *, went_on: boo
         )
     if now.target_cut is not None and now.target_cut < last.target_next:
         return (
-            f"offsets of {what} are not translated, for target {last.target} was written up to "
-            f"{last.target_next}, but its log was cut to {now.target_cut} since (leader epoch {last.target_epoch} ends "
-            "there), and has other records there: it lost records, do what a run's refusal target-changed says"
+            f"offsets of {what} are not translated, for target {last.target} was written up to {last.target_next}, but "
+            f"its log was since truncated to {now.target_cut} (leader epoch {last.target_epoch} ends there), and has "
+            "other records there: it lost records, do what a run's refusal target-changed says"
         )
     return None
 

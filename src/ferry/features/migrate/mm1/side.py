@@ -86,8 +86,8 @@ class Side:
         if not self.hides(entry.key) and _COMMENT_BEHIND.search(entry.value):
             raise self.bad(
                 entry,
-                f"the value read is {entry.value!r}: text behind a value belongs to it; put the comment on a line of"
-                " its own",
+                f"the value read is {entry.value!r}: text after a value is part of it; put the comment on a line of "
+                "its own",
             )
         name = f"{self.alias}.{key}"
         if self.hides(entry.key):

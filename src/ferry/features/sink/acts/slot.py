@@ -220,8 +220,8 @@ class DeliverySlot:
         )
         if limit is not None and len(batch.data) > limit:
             raise Refused(
-                f"a record of {self._spec.delivery} for {part.place} takes {len(batch.data)} bytes, where the topic on "
-                f"cluster {self._cluster.alias} takes {limit}: raise max.message.bytes there, or make it shorter"
+                f"a record of {self._spec.delivery} for {part.place} takes {len(batch.data)} bytes, but the topic on "
+                f"cluster {self._cluster.alias} accepts {limit}: raise max.message.bytes there, or make it shorter"
             )
         writer = self._writer
         try:

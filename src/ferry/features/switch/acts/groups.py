@@ -307,7 +307,7 @@ async def _settled(
     if pending:
         group, places = next(iter(sorted(pending.items())))
         raise Refused(
-            f"group {group} has an offset of {min(places)} on {flow.flow.source} in a transaction that is not decided: "
+            f"group {group} has an offset of {min(places)} on {flow.flow.source} in a transaction that is still open: "
             "end it, or wait for it to end, then go on"
         )
     active = await groups_at_work(flow, source, state.switch.options)

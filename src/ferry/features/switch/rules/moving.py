@@ -249,7 +249,7 @@ def decide_moving(
         end = new.ends.get(one.place)
         if end is not None and at > end:
             why = (
-                f"group {group} stands at {at} of {one.place} on {new.alias}, beyond its end {end}: reset it there, or "
+                f"group {group} is at {at} of {one.place} on {new.alias}, beyond its end {end}: reset it there, or "
                 f"leave it with --leave-group {group}"
             )
             return Moving(group=group, why=why)
@@ -279,9 +279,9 @@ def _again(moving: Moving, new: NewSide) -> int | None:
 
 def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:
     return (
-        f"group {group} has no checkpoint of use, for it stands at {now} of {one.place} on {new.alias}, and "
-        f"what runs wrote last is {one.offset}: how far it had read elsewhere is not known; leave it where it stands "
-        f"with --leave-group {group}"
+        f"group {group} has no checkpoint of use, for it is at {now} of {one.place} on {new.alias}, and what runs "
+        f"wrote last is {one.offset}: how far it had read elsewhere is not known; leave it where it stands with "
+        f"--leave-group {group}"
     )
 
 
@@ -384,7 +384,7 @@ def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Colle
     pending = sorted(set(new.pending.get(group, ())) & placed.keys())
     if pending:
         return (
-            f"group {group} has an offset of {pending[0]} on {new.alias} in a transaction that is not decided: end it, "
+            f"group {group} has an offset of {pending[0]} on {new.alias} in a transaction that is still open: end it, "
             "or wait for it to end"
         )
     return f"group {group}: {next(iter(against))}" if against else None

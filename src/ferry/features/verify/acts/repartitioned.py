@@ -112,7 +112,7 @@ def _left(
         why = "it was created again at the source since it was copied"
         return left_whole(era, why, NotComparedKind.SOURCE_REPLACED, asked=True)
     if there is None:
-        why = "its copy is gone from the target: `ferry plan` says what can be done"
+        why = "its copy is gone from the target: `ferry plan` shows what to do"
         return left_whole(era, why, NotComparedKind.TARGET_GONE, asked=True)
     if is_compacted:
         why = (

@@ -181,7 +181,7 @@ def _with_both_sides(every: Sequence[Copied], source: Cluster, target: Cluster, 
             _leave_out(found, one, NotComparedKind.SOURCE_REPLACED, f"{again_there}: there is nothing to compare with")
         elif there is None or one.target.partition not in there.partitions:
             gone = f"{one.target}, the copy of {one.source}, is gone from the target"
-            _leave_out(found, one, NotComparedKind.TARGET_GONE, f"{gone}: `ferry plan` says what can be done")
+            _leave_out(found, one, NotComparedKind.TARGET_GONE, f"{gone}: `ferry plan` shows what to do")
         else:
             if one.target_topic_id and there.id_text and one.target_topic_id != there.id_text:
                 again.add(one.target.topic)

@@ -188,7 +188,7 @@ _WHY = {
     "another transform: what lies on the target is not verifiable by today's rule",
     NotComparedKind.UNREADABLE: "cannot be compared, for partitions of one side have no leader that answers",
     NotComparedKind.SOURCE_REPLACED: "were made of records that the source's logs, which end before them, do not have "
-    "any more: they were cut, or the topic created again; `ferry plan` says what can be done",
+    "any more: they were cut, or the topic created again; `ferry plan` shows what to do",
     NotComparedKind.SOURCE_DELETED: "were made of records of which the source has deleted some",
     NotComparedKind.TARGET_DELETED: "are deleted on the target, wholly or in part",
     NotComparedKind.NOT_STABLE: "may not be read yet, for a transaction is open before them, or they were cut off on "

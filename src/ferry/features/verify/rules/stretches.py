@@ -155,7 +155,7 @@ def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotCom
     yield NotComparedKind.SOURCE_DELETED, (0, ends.source_start), deleted, False
     replaced = (
         f"the log of {source} at the source ends at offset {ends.source_end}, before what was copied: it was cut, or "
-        "the topic created again; `ferry plan` says what can be done"
+        "the topic created again; `ferry plan` shows what to do"
     )
     yield NotComparedKind.SOURCE_REPLACED, (ends.source_end, max(end, ends.source_end)), replaced, True
     if copied.segments and ends.target_start > copied.segments[0].target_start:

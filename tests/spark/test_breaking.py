@@ -186,7 +186,7 @@ def test_a_slow_transform_holds_no_transaction_and_one_that_hangs_is_refused_alo
         report = runs.report("r-1")
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.kind) == (f"{topic}-hangs", RefusalKind.TRANSFORM)
-    assert refusal.message.startswith("ferry.transform.hangs takes too long: a task was at work for ")
+    assert refusal.message.startswith("ferry.transform.hangs takes too long: a task ran for ")
     assert refusal.message.endswith("or raise ferry.transform.hangs.timeout.ms")
     assert f"ferry: refused: {refusal.message}" in job.text()
     for name, value in given.items():

@@ -98,7 +98,7 @@ def test_a_frame_that_changes_each_time_is_refused(book: Notebook, target_cluste
     create_topic(target_cluster, topic, 2)
     asked = {**to(target_cluster), "topics": [topic], "application": new_alias(), "batch": 3}
     assert len(book.delivered("drawn", **asked)["parts"]) == 2
-    with pytest.raises(Failed, match=r"^Refused: batch 3 of application .* has other records than when it was begun"):
+    with pytest.raises(Failed, match=r"^Refused: batch 3 of application .* has other records than when it began"):
         book.delivered("drawn", **asked)
     # The markers of a commit come after its acknowledgement: on a busy machine seconds later.
     wait_until(lambda: len(values(target_cluster, topic)) == 50, 60, "the records of the first frame alone")

@@ -70,9 +70,9 @@ def test_a_secret_that_cannot_be_had_ends_the_task_before_anything_is_started(
 
 def test_a_file_is_no_handover(tmp_path: Path) -> None:
     (tmp_path / "clients").write_text("[]")
-    with pytest.raises(BadInput, match="is no pipe"):
+    with pytest.raises(BadInput, match="is not a pipe"):
         taken(flow(), tmp_path / "clients")
-    with pytest.raises(BadInput, match="hands no connection data over"):
+    with pytest.raises(BadInput, match="passes no connection data"):
         taken(flow(), tmp_path / "none")
 
 

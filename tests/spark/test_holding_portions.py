@@ -64,7 +64,7 @@ def raising(at: int, error: Exception) -> Callable[[Sequence[int]], None]:
 
 BROKEN = Raised('Traceback (most recent call last):\n  File "f.py", line 3, in mask\nKeyError: 7\n')
 GONE = Raised("Traceback (most recent call last):\nferry.errors.Unreachable: a does not answer\n")
-WORDS = "Spark gave up ferry.transform.some ("
+WORDS = "Spark failed on ferry.transform.some ("
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_times_that_stay_the_same_may_be_written(book: Notebook) -> None:
         ("SELECT * FROM records WHERE current_database() = 'x'", "calls current_schema(), which is not the same"),
         (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}) = key", "calls aes_encrypt(), which is not the same"),
         (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}, 'CBC') = key", "calls aes_encrypt(), which is not"),
-        ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row has to come of one record"),
+        ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row must be made from one record"),
         ("SELECT * FROM records LIMIT 1", "has LIMIT: each row"),
         ("SELECT DISTINCT * FROM records", "has DISTINCT: each row"),
         ("SELECT a.* FROM records a JOIN records b ON a.key = b.key", "has a join: each row"),

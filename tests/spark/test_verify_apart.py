@@ -139,14 +139,14 @@ def test_what_is_compared_goes_in_portions_and_what_fails_is_told_while_the_rest
     assert f" at offset {at}" in one["message"], one
     assert "copy is damaged; restore it from a replica" in one["message"]
     for one in left[waits]:
-        assert "were not compared: ferry.transform.waits takes too long: a task was at work for " in one["message"]
+        assert "were not compared: ferry.transform.waits takes too long: a task ran for " in one["message"]
         assert one["message"].endswith("; make it faster, or raise ferry.transform.waits.timeout.ms")
     assert {one["partition"] for one in left[waits]} == {0, 1}
     lost = 0
     for one in left[dealt]:
         assert (one["partition"], one["source_range"][0]) == (0, at_dealt)
         records = re.match(
-            rf"(\d+) records? of {lab.target_topic(dealt)}-\d, in \d+ chunks? dealt from topic {dealt}, ",
+            rf"(\d+) records? of {lab.target_topic(dealt)}-\d, in \d+ chunks? repartitioned from topic {dealt}, ",
             one["message"],
         )
         assert records is not None, one

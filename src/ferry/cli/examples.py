@@ -83,7 +83,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "reports verify": ("reports verify /srv/reports --key reports.pub.pem",),
     "metrics serve": ("metrics serve", "metrics serve /var/lib/ferry/metrics --address 0.0.0.0 --port 9464"),
     "version": ("version --json",),
-    "config check": ("config check mm2.properties", "config check mm2.properties --fix mended.properties"),
+    "config check": ("config check mm2.properties", "config check mm2.properties --fix fixed.properties"),
     "config explain": ("config explain offset-syncs.topic.location",),
     "config new": ("config new mm2.properties --source-servers kafka-1:9092 --target-servers kafka-9:9092",),
     "config import-mm1": (

@@ -51,8 +51,8 @@ _UNIT = (
 UNIT = Form(
     Slice,
     *_UNIT,
-    F("partitions", least=1, says="to which records are dealt by their keys"),
-    F("offsets", says="of the source, of all partitions together, that are gone through for it"),
+    F("partitions", least=1, says="to which records are assigned by their keys"),
+    F("offsets", says="source offsets, of all partitions together, that are read for it"),
     F("slot", says="the task that copies it"),
     name="unit",
 )
@@ -71,7 +71,7 @@ PLAN = Form(
             fields(
                 Unsupported,
                 what="a stable word; more may come",
-                count="null: the cluster does not tell, or nothing to count",
+                count="null: the cluster does not report it, or nothing to count",
                 message="one sentence with what to do",
             )
         ),
@@ -89,7 +89,7 @@ PLAN = Form(
         lambda plan: plan.dealt,
         many(UNIT.kind),
         omit=lambda plan: not plan.dealt,
-        says="of topics that get other partitions: what is dealt to each; absent: none",
+        says="of repartitioned topics: what goes to each target partition; absent: none",
     ),
 )
 
@@ -138,12 +138,12 @@ SHORT_UNIT = Form(
     Receipt,
     *_UNIT,
     F("target_start", least=None, says="of its first record; -1: it has none"),
-    F("target_next", least=None, says="target offset behind the last record; -1: none yet"),
+    F("target_next", least=None, says="target offset after the last record; -1: none yet"),
     F(
         "offsets",
         lambda unit: unit.end - unit.start,
         typed(int),
-        says="of the source, of all partitions together, that were gone through for it",
+        says="source offsets, of all partitions together, that were read for it",
     ),
     F("records"),
     F("bytes", says="as stored, compressed"),
@@ -196,7 +196,7 @@ RUN = Form(
     F("slices", lambda report: len(report.plan.kept), typed(int), says="slices of the plan"),
     F("records", says="copied"),
     F("bytes", says="copied, as stored"),
-    F("transcoded", says="batches that could not be copied as bytes and were written anew"),
+    F("transcoded", says="batches that could not be copied as bytes and were rewritten record by record"),
     F("missing", says="offsets in what was copied of which the source has no record"),
     F(
         "dead_letters",
@@ -226,7 +226,7 @@ RUN = Form(
         says=_GUARDS_SAY,
     ),
     F("acls", "plan.acls", many(ACL_CHANGE.kind), says="to the target's ACLs, before the copy"),
-    F("groups", kind=optional(GROUPS.kind), says="null: nobody looked at the consumer groups"),
+    F("groups", kind=optional(GROUPS.kind), says="null: the consumer groups were not checked"),
     F("verified", kind=optional(RUN_VERIFIED.kind), says="null: the run did not verify itself"),
     F("notes", kind=many(), says="of the plan, and of what was copied"),
     noted_in("notes"),
@@ -236,7 +236,7 @@ RUN = Form(
         lambda report: report.dealt,
         many(SHORT_UNIT.kind),
         omit=lambda report: not report.dealt,
-        says="of topics that get other partitions: what was dealt to each; absent: nothing",
+        says="of repartitioned topics: what went to each target partition; absent: nothing",
     ),
     F(
         "uncounted",
@@ -281,8 +281,8 @@ LAG = Form(
 TOTAL_LAG = fields(
     TotalLag,
     behind="partitions with something to copy",
-    unknown="partitions that do not tell how much, or how old; the sums are without what is not known",
-    seconds="the greatest of the known ages; null: only partitions that do not tell are behind",
+    unknown="partitions whose lag or age is not known; the sums do not include them",
+    seconds="the greatest of the known ages; null: only partitions of unknown age have lag",
 )
 
 
@@ -318,13 +318,13 @@ HOLDER = Form(
     F(
         "segment",
         kind=optional(row(Segment)),
-        says="the segment that holds the offset; null: it lies in a gap",
+        says="the segment that holds the offset; null: it is in a gap",
     ),
     F("target_offset", least=None),
     F(
         "void",
         kind=optional(GAP.kind),
-        says="why the receipt's word on the offset does not hold any more; null: it holds",
+        says="why the receipt is no longer valid for the offset; null: it is valid",
     ),
 )
 
@@ -344,7 +344,7 @@ DEALT = Form(
         "offset",
         "state",
         enum(Dealt),
-        says="a chunk has it; its receipt has gone with its run; it lies before the rule in force; not copied yet",
+        says="a chunk has it; its receipt has gone with its run; it is before the current rule; not copied yet",
     ),
     F("without_key", "keyless", says="whether a record without a key goes there"),
     F("chunk", kind=optional(DEALT_RECEIPT.kind), says="null: no receipt has it"),
@@ -425,7 +425,7 @@ PAUSE = Form(
     F("who"),
     F("why"),
     F("since_ms"),
-    F("until_ms", kind=filled(0), says="null: until somebody resumes"),
+    F("until_ms", kind=filled(0), says="null: until ferry resume"),
 )
 
 pause_json = PAUSE.dump

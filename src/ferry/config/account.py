@@ -17,7 +17,7 @@ from ferry.config.text.problem import Problem
 from ferry.config.text.properties import Property
 from ferry.model import Flow
 
-NOT_YET = "read and checked; what it is for no run does yet"
+NOT_YET = "accepted and checked, but not implemented"
 _ONCE = "exactly.once.source.support"
 
 
@@ -153,7 +153,7 @@ class _Accounts:
             owner = f"of {place.flow or place.alias}" if place.owner else "at all"
             return f"no flow {owner} is enabled here"
         if _counts_elsewhere(place):
-            return f"it counts at top level or behind S->T.; write {place.name} = ..."
+            return f"it is read at top level or after S->T.; write {place.name} = ..."
         if place.name == _ONCE:
             return f"only a target's own line counts, as in MirrorMaker 2: {{alias}}.{_ONCE}"
         return "no enabled flow reads it"

@@ -32,7 +32,7 @@ def first_file(source: FirstCluster, target: FirstCluster, topics: str) -> str:
         f"{flow}.enabled = true",
         "# Java regular expressions, of which one must match the whole name.",
         written(f"{flow}.topics", topics),
-        "# Groups that have no members at the target go on there where they stand at the source.",
+        "# Groups without members on the target get the translated offsets of the source there.",
         f"{flow}.sync.group.offsets.enabled = true",
         "",
         "# When Airflow starts a run; none leaves it to you.",

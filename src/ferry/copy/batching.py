@@ -117,7 +117,9 @@ class Packing:
             return False
         if place not in self._said:
             self._said.add(place)
-            log.info("batches of %s are written anew from offset %d on: %s", place, batch.base_offset, why)
+            log.info(
+                "batches of %s are rewritten record by record from offset %d on: %s", place, batch.base_offset, why
+            )
         sources = self._sources(place)
         workshop = self._workshop if sum(len(source.data) for source in sources) >= HANDED_OVER_BYTES else None
         work = partial(

@@ -179,8 +179,8 @@ class ProduceQueue:
                     self.acknowledged += out.answers
                     if part.is_elsewhere(outcome.base_offset):
                         raise Retryable(
-                            f"a batch came to lie at offset {outcome.base_offset} of {part.piece.target} instead of "
-                            f"{part.expected}: somebody else may have written there"
+                            f"a batch was written at offset {outcome.base_offset} of {part.piece.target} instead of "
+                            f"{part.expected}: another client may have written there"
                         )
                     if not part.written(out.runs, outcome.base_offset):
                         drops.append(self._foreign(part.piece, base, outcome.base_offset))

@@ -38,6 +38,6 @@ class RowScope:
             if piece.start >= end:
                 continue
             if piece.start < start:
-                raise Refused(f"{place} goes on at offset {piece.start}, and was read from {start} on (a bug)")
+                raise Refused(f"{place} continues at offset {piece.start}, but was read from {start} on (a bug)")
             found[place] = replace(piece, end=end)
         return found

@@ -138,4 +138,4 @@ def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
         kind = Unreachable
     elif not any(isinstance(failure, AGAIN) for failure in failures):
         kind = Refused
-    return kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks gave up: {failures[0]}")
+    return kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks failed: {failures[0]}")

@@ -71,8 +71,8 @@ async def read_blocks(
     for at, (of, index) in places.items():
         if at not in records:
             raise BadInput(
-                f"the block of the offset map of {of.target} (lane {of.lane}) at ledger offset {at} is gone: somebody "
-                "deleted records of the ledger; restore it with `ferry ledger rebuild`"
+                f"the block of the offset map of {of.target} (lane {of.lane}) at ledger offset {at} is gone: records "
+                "of the ledger were deleted; restore it with `ferry ledger rebuild`"
             )
         found[of, index] = chains[of].counting(parse_block(records[at], of))
     return found

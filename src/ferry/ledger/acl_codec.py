@@ -45,7 +45,7 @@ ACL_CHANGE = Form(
     F("kind", kind=typed(Literal["create", "delete"])),
     *ACL.within("binding"),
     F("source", kind=ACL.kind, says="the source's ACL that it was made from"),
-    F("again", says="Ferry had made it before, and somebody deleted it"),
+    F("again", says="Ferry had created it before, and it was deleted since"),
     closed=True,
 )
 

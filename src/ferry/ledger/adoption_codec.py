@@ -127,7 +127,7 @@ ADOPTION = Form(
     *SOURCE,
     *TARGET,
     F("start"),
-    F("end", says="the source offsets from start to before end were copied by somebody else"),
+    F("end", says="the source offsets from start to before end were copied by another replicator"),
     F("target_start"),
     F("target_next"),
     F("by", kind=enum(Predecessor)),

@@ -109,8 +109,7 @@ OUTCOME = Form(
         default=0,
         omit=lambda found: not found.again,
         least=1,
-        says="records at most that the written groups read again in topics that are dealt to other partitions; absent: "
-        "none, or nobody can count them",
+        says="records at most that the written groups read again in repartitioned topics; absent: none, or not known",
     ),
     F("at_ms"),
     F(

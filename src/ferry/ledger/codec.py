@@ -184,7 +184,7 @@ GAP = Form(
     Gap,
     *SOURCE,
     F("start", says="skip: first source offset in it; restart: where the lane stood"),
-    F("end", says="skip: first source offset that is not in it; restart: where the lane goes on"),
+    F("end", says="skip: first source offset that is not in it; restart: where the lane continues"),
     F(
         "why",
         kind=enum(RefusalKind, more=True),

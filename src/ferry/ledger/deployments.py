@@ -53,11 +53,11 @@ def _sentence(view: LedgerView, record: RunRecord, last: RunRecord) -> str:
     mine = max(own, key=lambda run: run.generation, default=None)
     before = f"last run {_run(mine.record)}" if mine is not None else "no run yet"
     return (
-        f"lane {record.lane} of flow {record.flow} is at work for deployment {last.deployment} (configuration "
+        f"lane {record.lane} of flow {record.flow} is used by deployment {last.deployment} (configuration "
         f"{last.config_digest[:SHOWN_DIGITS]}, last run {_run(last)}), and deployment {record.deployment} "
         f"(configuration {record.config_digest[:SHOWN_DIGITS]}, {before}) would copy by another configuration: make "
-        "both files say the same, set the same ferry.deployment in both if they are one deployment, or hand the lane "
-        "over with ferry run --take-over (in Airflow: take_over in the trigger form)"
+        "both files equal, set the same ferry.deployment in both if they are one deployment, or take the lane over "
+        "with ferry run --take-over (in Airflow: take_over in the trigger form)"
     )
 
 

@@ -212,7 +212,7 @@ def intruder(
         place = receipt_place(record, lane)
         start = None if place is None else starts.get(place)
         if start is not None and parsed_receipt(record).end > start:
-            return f"another receipt of {place} lies at ledger offset {record.offset}"
+            return f"another receipt of {place} is at ledger offset {record.offset}"
     return None
 
 

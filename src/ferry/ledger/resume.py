@@ -91,6 +91,6 @@ def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
     if left and newer is not None:
         raise Superseded(
             f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, {len(left)} of its slices are not "
-            f"(wholly) copied: resume {newer.record.run}, or start a new run, which goes on where the lane stands"
+            f"(wholly) copied: resume {newer.record.run}, or start a new run, which continues where the lane is"
         )
     return left

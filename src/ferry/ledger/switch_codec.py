@@ -62,7 +62,7 @@ _HOOKS = replace(many(), schema=lambda: of_type(tuple[Literal["command", "url"],
 _OF_OPTION: Mapping[str, tuple[Kind, str]] = {
     "leave_groups": (many(), ""),
     "leave_topics": (many(), ""),
-    "lost_at_ms": (PLAIN, "when the source was lost, of a failover; null: nobody said"),
+    "lost_at_ms": (PLAIN, "when the source was lost, of a failover; null: not given"),
     "stop": (_HOOKS, "which stop hooks were given in place of the file's, as of redirect"),
     "redirect": (_HOOKS, "which hooks were given in place of the file's; what they are is not kept"),
 }

@@ -39,7 +39,7 @@ SHOWN = 20
 """The most differences, and things not compared, that a run's record names."""
 
 
-_RANGE = "offsets from the first up to, not including, the second; both the same: nothing, and where it would lie"
+_RANGE = "offsets from the first up to, not including, the second; both the same: nothing, and where it would be"
 
 WITNESS = Form(
     Witness,
@@ -103,7 +103,7 @@ BEGIN = Form(
         kind=many(PAIR),
         says="offsets of the log, up to the last one copied, that neither a receipt nor a gap names: not compared",
     ),
-    F("adopted", says="another replicator copied what lies before"),
+    F("adopted", says="another replicator copied the records before"),
     F("message", "sentence", says="what of it was not compared; empty: nothing"),
 )
 

@@ -31,13 +31,13 @@ def writers_sentence(writers: LedgerWriters) -> str:
     """Return who else may write to the ledger, for people. Super users of the brokers are in no ACL."""
     topic, worth = writers.topic, "which is worth as much as Ferry's own rights on what the flow copies"
     if writers.is_open:
-        return f"whoever reaches the cluster may write to {topic}, {worth}: {writers.why}"
+        return f"any client of the cluster may write to {topic}, {worth}: {writers.why}"
     if writers.acls is None:
         return f"who else may write to {topic} is not known: {writers.why}"
     found = others(writers.acls, topic, writers.own)
     if not found:
-        return f"no ACL lets anybody but {writers.own or 'Ferry'} write to {topic}"
-    whose = "" if writers.own else "; which of them is Ferry's own the file does not tell"
+        return f"no ACL lets another principal than {writers.own or 'Ferry'} write to {topic}"
+    whose = "" if writers.own else "; the file does not show which of them is Ferry's own"
     return f"{several(found)} may write to {topic}, {worth}: take it from others (kafka-acls.sh --remove){whose}"
 
 

@@ -116,7 +116,7 @@ class Slice:
     @property
     def told(self) -> str:
         """The name of the slice in sentences."""
-        return f"{self.target}, dealt from topic {self.source.topic}," if self.dealt else str(self.source)
+        return f"{self.target}, repartitioned from topic {self.source.topic}," if self.dealt else str(self.source)
 
     @property
     def dealt(self) -> bool:

@@ -41,7 +41,7 @@ class Begin:
         ranges = ", ".join(
             str(start) if end == start + 1 else f"{start} to {end - 1}" for start, end in self.unaccounted
         )
-        theirs = "; another replicator copied what lies before: ferry verify --without-ledger compares it"
+        theirs = "; another replicator copied the records before: ferry verify --without-ledger compares them"
         return (
             f"{self.source}: the lane began at offset {self.offset}, its log at {self.log_start}; offsets {ranges} are "
             f"in no receipt and no gap, and were not compared{theirs if self.adopted else ''}"

@@ -132,7 +132,7 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
             side="target",
             resource=_CLUSTER,
             operation="Describe",
-            why="to see whether the copies fit on the disks; without it nobody looks",
+            why="to check whether the copies fit on the disks; without it no run checks",
             optional=True,
         )
 
@@ -218,7 +218,7 @@ def _ledgers_at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterat
     if names_tell_flows_apart(flow) or _EVERY_TOPIC in topics:
         return
     if flow.merge.items:
-        why = "to tell the other flows' records in merged topics from a stranger's"
+        why = "to tell apart the other flows' records in merged topics and those of other clients"
     else:
         why = "to see which topics other flows own; without it two flows may write one topic"
     yield Acl(side="target", resource=_LEDGERS, operation="Read", why=why, optional=not flow.merge.items)
@@ -248,7 +248,7 @@ def _copied(flow: FlowConfig, resource: Resource) -> list[Resource]:
         return [Resource(kind="topic", name=copy) for copy in flow.copies_of(resource.name)]
     if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
         who = "its transforms make" if isinstance(flow.policy, RoutedPolicy) else f"{flow.policy_name} makes"
-        raise BadInput(f"flow {flow.flow}: what {who} of {resource} cannot be told; name the topics with --topic")
+        raise BadInput(f"flow {flow.flow}: it is not known what {who} of {resource}; name the topics with --topic")
     begun = "" if resource.name == EVERY else resource.name
     name = flow.policy.format_remote_topic(flow.flow.source, begun)
     return [Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)]

@@ -158,7 +158,7 @@ def _not_made(path: str, module: str, name: str, remedy: str, raised: _Raised, s
     if isinstance(error, ModuleNotFoundError):
         if error.name is not None and (module == error.name or module.startswith(f"{error.name}.")):
             return f"policy {path!r} is not known: there is no module {error.name}; {remedy}"
-        return f"policy {path!r} cannot be imported: it needs module {error.name}; install it beside Ferry"
+        return f"policy {path!r} cannot be imported: it needs module {error.name}; install it next to Ferry"
     if isinstance(error, AttributeError) and error.name == name:
         return f"policy {path!r} is not known: module {module} has no {name}; correct the name"
     return f"policy {path!r} cannot be made: {raised.name}: {raised.said(secrets)}; correct the class"

@@ -87,7 +87,7 @@ class Driver:
         except (Retryable, OutcomeUnknown) as error:
             if failures >= MAX_FAILURES:
                 await self._port.leave()
-                raise Retryable(f"{self._what} gave up, failure {failures}: {error}") from error
+                raise Retryable(f"{self._what} stopped, failure {failures}: {error}") from error
             log.warning("%s writes to the ledger again (failure %d): %s", self._what, failures + 1, error)
             return False
         except FerryError:  # no reader must wait for the transaction's timeout

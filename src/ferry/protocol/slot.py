@@ -150,7 +150,7 @@ async def _copy(
                 _leave_out(error.drops, limits, result)
                 failures = 0
             elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
-                raise Retryable(f"slot {ref.slot} of run {ref.run} gave up, failure {failures}: {error}") from error
+                raise Retryable(f"slot {ref.slot} of run {ref.run} stopped, failure {failures}: {error}") from error
             log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
             await port.back_off(failures)
         else:

@@ -345,7 +345,7 @@ def _pause(watch: FlowWatch, *, asked: Begin, flow: Flow) -> str:
 def _resume(watch: FlowWatch, *, asked: Begin, flow: Flow) -> str:
     with LedgerAccess(watch.flow, patience_s=watch.patience_s) as ledger:
         lifted = lift_pause(ledger, asked.topic, asked.who, wall_ms())
-    did = "was not paused" if lifted is None else "goes on with the next run"
+    did = "was not paused" if lifted is None else "continues with the next run"
     return f"{_what(asked, flow)} {did}."
 
 

@@ -58,7 +58,7 @@ class Service:
             one = self._told(configured, ask)
             size = len(encoded(Told, one))
             if size > room:
-                one = _failed(f"the answer is {size} bytes long, and no more than {MOST_TOLD} of a reply are told")
+                one = _failed(f"the answer is {size} bytes long, but a reply has at most {MOST_TOLD}")
                 size = len(encoded(Told, one))
             room -= size
             told.append(one)
@@ -125,7 +125,7 @@ class Service:
         if not config.connections:
             handed = Logins()
         if handed is None:
-            raise BadInput("the flow's logins were not handed to the page's reader yet: it looks again in a moment")
+            raise BadInput("the page's reader does not have the flow's logins yet: it tries again in a moment")
         if handed.error:
             raise BadInput(handed.error)
         of = handed.of

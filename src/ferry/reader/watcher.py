@@ -149,7 +149,7 @@ class Watcher:
         with self._lock:
             waiting = [one for one in self._jobs.values() if not one.done.is_set()]
             if who and any((one.who, one.what) == (who, what) for one in waiting):
-                raise TooMuch("What you asked for before is still at work for this flow: wait until it has ended")
+                raise TooMuch("Your earlier request for this flow is still running: wait until it has ended")
             if len(waiting) >= MOST_WAITING:
                 raise TooMuch(
                     f"{len(waiting)} requests wait for this flow's clusters, and no more are taken: try again when they"
@@ -194,7 +194,10 @@ class Watcher:
         def begin(ended: Ended) -> threading.Event:
             job = Job(id="", who="", what=str(key[0]), work=lambda _: work(), done=threading.Event(), ended=ended)
             if not _ASIDE.acquire(blocking=False):
-                ended(None, f"{MOST_ASIDE} requests for files are at work, no more are taken: try again in a moment")
+                ended(
+                    None,
+                    f"{MOST_ASIDE} requests for files are running, and no more are accepted: try again in a moment",
+                )
                 job.done.set()
                 return job.done
 

@@ -56,10 +56,10 @@ def taken(flow: FlowConfig, path: Path) -> FlowConfig:
     """
     try:
         if not stat.S_ISFIFO(path.stat().st_mode):
-            raise BadInput(f"{path} is no pipe; connection data is handed over by a pipe, never by a file")
+            raise BadInput(f"{path} is not a pipe; connection data is passed by a pipe, never by a file")
         rows = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise BadInput(f"{path} hands no connection data over ({type(error).__name__}); start the task anew") from None
+        raise BadInput(f"{path} passes no connection data ({type(error).__name__}); start the task again") from None
     clients = {
         (side, role): ClientProperties(values_by_key=properties, looked_up=tuple(LookedUp(**one) for one in looked_up))
         for side, role, properties, looked_up in rows

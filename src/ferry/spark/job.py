@@ -105,7 +105,7 @@ def on_spark(
         interrupt(spark, tag)
         broken()
         if isinstance(error, (PySparkException, Py4JError)):
-            raise Retryable(f"Spark gave up {what} ({gist(error)}): see its log") from error
+            raise Retryable(f"Spark failed on {what} ({gist(error)}): see its log") from error
         raise
     finally:
         stop(spark)

@@ -114,8 +114,8 @@ def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
         return _ends(answer)
     except (*MALFORMED, BadInput) as error:
         raise OutcomeUnknown(
-            f"what Spark answers for its slots is not as Ferry writes it ({type(error).__name__}: {error!s:.200}), and "
-            "the ledger tells what they did: see that driver and executors have the same Ferry"
+            f"Spark's answer for its slots is not in Ferry's format ({type(error).__name__}: {error!s:.200}), and the "
+            "ledger shows what they did: check that driver and executors have the same Ferry"
         ) from error
 
 

@@ -29,7 +29,7 @@ def disorder(found: Sequence[Batch], index: int, position: int, place: TopicPart
     else:
         return None
     behind = next((later.base_offset for later in found[index + 1 :] if later.base_offset > position), None)
-    to = "" if behind is None else f" (--to {behind}, if the header of a later batch is to be believed)"
+    to = "" if behind is None else f" (--to {behind}, if the header of a later batch is correct)"
     return f"the batch of {place} that is due at offset {position} {why}: {DAMAGED}{to}"
 
 

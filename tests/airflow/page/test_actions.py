@@ -398,7 +398,7 @@ def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:
     assert desk.act("dry-run", {})[0] == 202
     status, answer = desk.act("dry-run", {"topics": ["orders"]})
     assert status == 429
-    assert "still at work" in str(answer["detail"])
+    assert "still running" in str(answer["detail"])
     assert desk.act("pause", {"topic": "orders", "why": "migration"})[0] == 202
     for job in desk.watcher._jobs.values():
         job.done.set()

@@ -378,7 +378,7 @@ def test_a_reply_has_a_bound_and_what_goes_beyond_is_said(config: Path, monkeypa
     )
     service = Service(Flows(), Watchers(), stays=True)
     reader = Reader(lambda message, _: service.reply(message), config=str(config), lookup=unknown)
-    assert "bytes long, and no more than 3000 of a reply are told" in reader.ask(FLOW, OfReports()).error
+    assert "bytes long, but a reply has at most 3000" in reader.ask(FLOW, OfReports()).error
     assert not reader.ask(FLOW, OfTopics()).error
 
 

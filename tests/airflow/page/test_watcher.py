@@ -127,7 +127,7 @@ def test_many_questions_beside_the_clusters_take_no_thread_each() -> None:
         alive = [one for one in threading.enumerate() if one.name == "ferry page, aside"]
         assert len(alive) <= MOST_ASIDE
         last = watcher.answer_aside(("report", "last"), lambda: 1, fresh_seconds=60)
-        assert "no more are taken: try again in a moment" in last.error
+        assert "no more are accepted: try again in a moment" in last.error
         slow.set()
         assert until(lambda: watcher.answer_aside(("report", "now"), lambda: 1, fresh_seconds=0).got == 1, 20)
     finally:

@@ -140,9 +140,9 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
         assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
         # A run that is at work may copy on, so nobody takes over or hands back meanwhile.
         plan = runs.open_run("at-work", local_origin())
-        with pytest.raises(Refused, match="run at-work is at work on lane live"):
+        with pytest.raises(Refused, match="run at-work is active on lane live"):
             adopt(runs, at, OPTIONS, "adopt-2", local_origin())
-        with pytest.raises(Refused, match="run at-work is at work on lane live"):
+        with pytest.raises(Refused, match="run at-work is active on lane live"):
             hand_back(runs, Mm2Place.of(lab.alias), HandBackOptions(who="ann@desk-7"), "back-1", local_origin())
         assert lab.copy(runs, plan).records == 10
     assert rows(lab) == [message.value for message in numbered(30)]

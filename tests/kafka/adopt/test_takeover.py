@@ -198,7 +198,7 @@ def what_it_had_not_committed_is_seen_at_the_end_of_its_copy(scene: Scene) -> No
 
     wait_until(at_rest)
     told = scene.ferry("adopt", "mm2", scene.flow, "--dry-run").out
-    assert "at most 101 will be copied twice; --align begins behind them, at offset 501" in told, told
+    assert "at most 101 will be copied twice; --align begins after them, at offset 501" in told, told
     aligned = scene.asked("adopt", "adopt", "mm2", scene.flow, "--align")
     assert [(part["position"], part["doubled"]) for part in aligned["partitions"]] == [(501, 0)] * PARTITIONS
     scene.produce(100)

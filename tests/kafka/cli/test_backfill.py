@@ -93,7 +93,7 @@ def test_history_before_live_goes_into_its_topics_and_live_goes_on_behind_it(lab
     lab.assert_equal()
     late = ("--from", time_text(now - 7 * HOUR), "--to", time_text(now - 4 * HOUR))
     refused = ferry("backfill", "--into-live", *late, config=config)
-    assert (refused.code, "history would lie behind newer records" in refused.err) == (2, True)
+    assert (refused.code, "old records would come after newer ones" in refused.err) == (2, True)
 
 
 OWN = "a=2026-01-01T00:00:00Z/2026-01-02T00:00:00Z"

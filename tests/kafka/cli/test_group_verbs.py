@@ -41,7 +41,7 @@ def test_the_verbs_of_groups(
     assert [(one["group"], one["why"]) for one in told["left"]] == [(other, "moved")]
     assert committed_offsets(target_cluster, app, copy, 1) == {0: 4}
     said = ferry("groups", "sync", config=config)
-    assert (said.code, f"group left: group {other} stands at 1 of {copy}-0 on t{alias}" in said.out) == (1, True)
+    assert (said.code, f"group left: group {other} is at 1 of {copy}-0 on t{alias}" in said.out) == (1, True)
     assert "1 at the copied end, as their groups are ahead of it" in said.out
     forced = ferry("groups", "sync", "--force", "--group", other, "--json", config=config)
     assert (forced.code, forced.json("groups-sync")["left"]) == (0, [])

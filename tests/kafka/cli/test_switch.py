@@ -133,7 +133,7 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert ferry("plan", flow, "--quiet", config=pair).code == 0, "the flow copies again"
     home = ferry("failback", flow, "--approve-by", "bob", config=pair)
     assert home.code == 2
-    assert "there is nothing to come back from" in home.err
+    assert "there is nothing to fail back from" in home.err
 
 
 @pytest.mark.timeout(240)

@@ -271,7 +271,7 @@ def test_a_frame_that_gives_something_else_is_refused_before_anything_is_written
     application = new_alias()
     killed(target_cluster, topic, application, number)
     before = read_topic(target_cluster.bootstrap, topic)
-    words = f"batch 1 of application {application} has other records than when it was begun .{topic}-3 ha"
+    words = f"batch 1 of application {application} has other records than when it began .{topic}-3 ha"
     with pytest.raises(Refused, match=words):
         deliver(spec_of(target_cluster.bootstrap, application), topic, other(frame()))
     assert read_topic(target_cluster.bootstrap, topic) == before
@@ -288,7 +288,7 @@ def test_rows_that_change_between_counting_and_writing_are_refused(
 ) -> None:
     kept(target_cluster, topic)
     spec = spec_of(target_cluster.bootstrap, new_alias())
-    with pytest.raises(error, match=f"has other records than when it was begun .{topic}-3 ha"):
+    with pytest.raises(error, match=f"has other records than when it began .{topic}-3 ha"):
         deliver_slot(spec, topic, other(frame()), settled=frame(), chunk_bytes=1 << 20)
     assert not any(read_topic(target_cluster.bootstrap, topic).values())
     assert_once(target_cluster, topic, deliver(spec, topic, frame()), frame())

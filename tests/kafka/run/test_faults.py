@@ -210,7 +210,7 @@ def test_a_newer_writer_has_begun_to_fence_when_we_commit(
                 again.start()
 
         hooks = Hooks(before={"commit": begin_to_fence})
-        with pytest.raises(Retryable, match=f"was fenced: somebody else initialised {re.escape(name)}"):
+        with pytest.raises(Retryable, match=f"was fenced: another client initialised {re.escape(name)}"):
             copy_held(runs, plan, slot, hooks)
         if newer == "takes over":
             again.join()

@@ -179,7 +179,7 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
         found = {one.source: one.end for one in receipts(settled(runs))}
         assert found == {piece.source: 100 for piece in plan.slices[1:]}
         assert runs.reached(plan) == found
-        with pytest.raises(Refused, match=rf"{untouched.source} goes on at offset 0, and was read from 100 on"):
+        with pytest.raises(Refused, match=rf"{untouched.source} continues at offset 0, but was read from 100 on"):
             copy(untouched.slot, {untouched.source: (100, 200)})
         kept.copy(runs, plan)
     kept.assert_once()

@@ -154,7 +154,7 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     # The group stands where Ferry put it, which the export does not know.
     synced = ferry("groups", "sync", config=config)
     assert (synced.code, committed_offsets(target_cluster, group, lab.target_topic(topic), 2)) == (1, stands)
-    assert f"group {group} stands at {stands[0]} of " in synced.out
+    assert f"group {group} is at {stands[0]} of " in synced.out
     assert "or Ferry did, for the ledger was rebuilt by " in synced.out
     assert f"ferry groups sync --force --group {group}" in synced.out
     assert [(one["target_partition"], one["exported"], one["copied"]) for one in ahead] == [(0, 25, 50), (1, 25, 50)]
@@ -268,7 +268,7 @@ def test_a_ledger_that_tells_of_copied_records_is_not_replaced_and_what_would_be
             rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=dry_run)
         said = str(refused.value)
         assert f"--bootstrap-server {target_cluster.bootstrap} --delete --topic {ledger}, and rebuild again" in said
-        assert f"what was copied of {copy} by it, until these copies are deleted, too" in said
+        assert f"then refuses {copy}, until these copies are deleted, too" in said
     more(lab, 1)
     assert lab.micro_run().records == 50, "it is as it was"
     assert lab.assert_equal() == 100

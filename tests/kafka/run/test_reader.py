@@ -159,4 +159,4 @@ def assert_it_is_planned_and_paused(asker: Asker) -> None:
     assert paused.text == f"Flow {asker.flow} is paused. A run under way is not touched."
     wait_until(lambda: asker.reader.status(asker.flow).pause is not None, 2 * ANSWER_S, "the pause")
     resumed = asker.done(Begin(who="ada", what="resume", event="ferry_resume"))
-    assert resumed.text == f"Flow {asker.flow} goes on with the next run."
+    assert resumed.text == f"Flow {asker.flow} continues with the next run."

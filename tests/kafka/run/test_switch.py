@@ -199,7 +199,7 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
         switcher.open("late-1", OPTIONS, "bob")
         state = switcher.run("late-1")
     assert state.fact(Step.STOP, "written_by_others") == PARTITIONS
-    assert "somebody else has written to 2 copies" in state.done[Step.STOP].evidence.sentence
+    assert "other clients have written to 2 copies" in state.done[Step.STOP].evidence.sentence
 
     clients.produce(target_cluster, 5)
     clients.consume(target_cluster, [clients.topic], 8)
@@ -267,7 +267,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
         one_way.switcher(Verb.FAILBACK)
     for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
         refuses(one_way, verb, f"no reverse flow {pair.back}: add .* leave it out with --no-reverse")
-    refuses(pair, Verb.FAILBACK, "there is nothing to come back from")
+    refuses(pair, Verb.FAILBACK, "there is nothing to fail back from")
 
     with member(target_cluster, clients.group, [copy]) as reader:
         wait_until(lambda: reader.poll(0.1) is not None, 40)
@@ -277,7 +277,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
         clients.produce(source_cluster, 2)
         plan = runs.open_new("killed", local_origin())
         runs.begin(plan, local_origin())
-    refuses(pair, Verb.SWITCHOVER, r"run killed is at work on lane live, or was killed.*--interrupt")
+    refuses(pair, Verb.SWITCHOVER, r"run killed is active on lane live, or was killed.*--interrupt")
     with pair.switcher(Verb.SWITCHOVER) as switcher:
         with pytest.raises(BadInput, match="approval"):
             switcher.open("s-1", OPTIONS, " ")
@@ -365,7 +365,7 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
                 with pytest.raises(Refused, match=f"{why}.*ferry switch abandon '{pair.flow}' {name}"):
                     switcher.step(name, due)
             if due is Step.DRAIN:
-                with pytest.raises(Superseded, match=f"stands back: switchover {name} copies what is left"):
+                with pytest.raises(Superseded, match=f"does not copy: switchover {name} copies the rest"):
                     pair.run(pair.flow)
             assert switcher.abandon(name, "a producer was forgotten").end is not None
             clients.produce(source_cluster, 2)
@@ -412,7 +412,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
         switcher.step("s-1", next(done))
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, 40)
-            with pytest.raises(Refused, match=r"again .* read twice .*ferry switch abandon .* s-1, and begin anew"):
+            with pytest.raises(Refused, match=r"again .* read twice .*ferry switch abandon .* s-1, and begin again"):
                 switcher.step("s-1", next(done))
         assert switcher.abandon("s-1", "a consumer came back").end is not None
 

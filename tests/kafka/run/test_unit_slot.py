@@ -158,9 +158,12 @@ def test_what_others_wrote_to_a_copy_stops_its_partition_alone(units: Units, tmp
     shown = ferry("ledger", "--run", first.run, "--json", config=file).json("ledger")
     assert sum(one["records"] for one in shown["units"]) == 1_500
     assert shown["receipts"] == []
-    assert "dealt to 3 partitions of" in " ".join(shown["run"]["report"]["notes"])
+    assert "repartitioned into 3 partitions of" in " ".join(shown["run"]["report"]["notes"])
     nowhere = ferry("ledger", "--topic", units.topic, "--offset", "3", config=file)
-    assert "each of them has offsets of all of the source's: say which one --offset 3 counts in" in nowhere.err
+    assert (
+        "each target partition has offsets of all source partitions: name the source partition of --offset 3"
+        in nowhere.err
+    )
     place = ["--topic", units.topic, "--partition", "2", "--offset"]
     there = ferry("ledger", *place, "3", "--json", config=file)
     assert there.code == 0
@@ -215,7 +218,7 @@ def test_a_topic_that_was_copied_the_other_way_is_refused_either_way(units: Unit
     with plain.runs() as runs:
         (refusal,) = runs.open_run("r-plain", local_origin()).refusals
     assert refusal.kind is RefusalKind.TRANSFORM
-    assert "dealt to 3 partitions" in refusal.message
+    assert "repartitioned into 3 partitions" in refusal.message
 
     other = replace(plain, alias=new_alias())
     other.micro_run()

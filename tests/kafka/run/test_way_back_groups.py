@@ -187,13 +187,13 @@ def test_a_failover_does_not_end_well_with_no_group_moved_where_no_run_has_told_
         plan = runs.open_new("killed", local_origin())
         attempt = runs.begin(plan, local_origin())
         runs.record_outcome(plan, attempt, copy_all(runs, plan, attempt))
-    refuses(pair.lost, Verb.FAILOVER, f"groups: no run of {pair.flow} has told its groups, .*--leave-unknown")
+    refuses(pair.lost, Verb.FAILOVER, f"groups: no run of {pair.flow} has recorded its groups, .*--leave-unknown")
 
     with pair.lost.switcher(Verb.FAILOVER) as switcher:
         switcher.open("lost-1", replace(OPTIONS, leave_unknown=True), "bob")
         state = switcher.run("lost-1")
     assert state.rows(Step.GROUPS) == ()
-    assert f"no run of {pair.flow} has told its groups" in state.done[Step.GROUPS].evidence.sentence
+    assert f"no run of {pair.flow} has recorded its groups" in state.done[Step.GROUPS].evidence.sentence
     assert "which groups there are is not known" in str(state.fact(Step.GROUPS, "unknown"))
 
 
@@ -320,7 +320,7 @@ def test_a_group_that_no_run_looks_at_is_named_as_one_without_a_checkpoint(
     pair.run(pair.flow)
     against = failed_checks(pair)
     assert against.keys() == {"checkpoints"}
-    assert f"refresh.groups.enabled is false, so no run looks at group {late}" in against["checkpoints"]
+    assert f"refresh.groups.enabled is false, so no run checks group {late}" in against["checkpoints"]
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         sync_groups(runs, "by-hand", only=frozenset({late}))
     assert failed_checks(pair) == {}

@@ -64,7 +64,7 @@ def test_whoever_shows_a_certificate_is_its_subject(tmp_path: Path) -> None:
         f"ssl.keystore.password: does not open {tmp_path}/me.p12; correct the password of that store",
     )
     assert found("a.security.protocol = SSL") == (None, "no client certificate is shown")
-    assert found("") == (None, "nobody logs in by PLAINTEXT")
+    assert found("") == (None, "PLAINTEXT has no login")
     assert found(f"{store}a.ssl.keystore.password = {PASSWORD}\na.admin.ssl.keystore.location = x")[0] is not None
 
 

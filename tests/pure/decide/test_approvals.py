@@ -42,7 +42,7 @@ def test_an_approval_is_used_once_and_what_began_by_it_continues() -> None:
 @pytest.mark.parametrize(
     ("approval", "asked", "why"),
     [
-        (None, ASKED, "nobody has approved"),
+        (None, ASKED, "there was no approval"),
         (GIVEN, {**ASKED, "params": "q"}, "other parameters"),
         (GIVEN, {**ASKED, "now_ms": 70_001}, "holds for 60 s"),
     ],

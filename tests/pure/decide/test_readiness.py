@@ -245,7 +245,7 @@ def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
             "not synced",
             id="no authorizer",
         ),
-        pytest.param("acls", {}, "as at the source", id="ACLs"),
+        pytest.param("acls", {}, "differ from the source", id="ACLs"),
         pytest.param("clock", {"last_run": None}, "ms apart", id="no run yet"),
         pytest.param(
             "target",

@@ -250,7 +250,7 @@ def test_a_group_of_a_dealt_topic_is_placed_in_each_partition_and_what_comes_aga
     golden("\n".join(dealt_notes([one, one._replace(again=1)])))
     assert dealt_notes([one._replace(again=0)]) == []
     (told,) = dealt_notes([one, one._replace(again=None)])
-    assert told.startswith(f"{what} nobody knows how many")
+    assert told.startswith(f"{what} it is not known how many")
     moving = decide_moving("g", found, (), NewSide(alias="backup", listed={}, offsets={}), None)
     memory = remembered(moving, NewSide(alias="backup", listed={}, offsets={}), None, 9)
     assert memory is not None

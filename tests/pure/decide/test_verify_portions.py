@@ -190,7 +190,7 @@ def test_chunks_of_what_cannot_be_read_are_left_out_whole() -> None:
             place_,
             7,
             20,
-            f"10 records of a.t-{number}, in 1 chunk dealt from topic t, could not be compared: it is damaged",
+            f"10 records of a.t-{number}, in 1 chunk repartitioned from topic t, could not be compared: it is damaged",
         )
         for number in range(2)
     ]

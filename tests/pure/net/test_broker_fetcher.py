@@ -185,7 +185,7 @@ def test_nothing_is_all_there_is_only_where_the_leader_has_the_log_itself(
     ("said", "why"),
     [
         (ListedOffsets(found={OTHER: 0}, failed={PLACE: UNSERVED}), "its broker answers nonsense"),
-        (ListedOffsets(found={OTHER: 0}, failed={}), "offset 0 .* does not come"),
+        (ListedOffsets(found={OTHER: 0}, failed={}), "offset 0 .* was not returned"),
         (Unreachable("no answer within 60 s"), "no answer within 60 s"),
     ],
 )

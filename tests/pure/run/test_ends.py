@@ -52,7 +52,7 @@ def test_units_of_several_topics_are_told_apart() -> None:
     done = redealt(unit_receipt(0, (9,)), topic="orders", target=second.target, generation=PLAN.generation)
     plan = replace(PLAN, slices=(first, second))
     (left,) = refusals_of(plan, [SlotEnd(slot=0, receipts=(done,), failure=Retryable("no luck"))])
-    assert left.message.startswith("x-0, dealt from topic orders, was not (wholly) copied")
+    assert left.message.startswith("x-0, repartitioned from topic orders, was not (wholly) copied")
     refused = replace(refusal("orders", second.source.partition or 0), message="y is full")
     (found,) = refusals_of(plan, [SlotEnd(slot=0, receipts=(replace(done, target=first.target),), refusals=(refused,))])
     assert found == refused, "what stands against the other topic's partition is not taken for done"

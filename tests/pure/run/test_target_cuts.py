@@ -73,7 +73,7 @@ def test_a_log_whose_new_leader_does_not_answer_is_not_taken_for_whole() -> None
 
 
 def test_what_no_leader_vouches_for_is_not_committed() -> None:
-    with pytest.raises(Retryable, match=r"no leader of .* on cluster backup tells whether its log has"):
+    with pytest.raises(Retryable, match=r"no leader of .* on cluster backup reports whether its log has"):
         asyncio.run(leader_epochs(cast("Cluster", Metadata(ID, 6)), {PLACE: 40}))
 
 

@@ -55,8 +55,8 @@ def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
         "DescribeConfigs --operation Write --operation Read --topic ferry-ledger.a.internal\nkafka-acls.sh "
         "--bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Read --group "
         "'ferry.a->b.live'\nkafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation "
-        "Write --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n# optional, to see whether "
-        "the copies fit on the disks; without it nobody looks:\n# kafka-acls.sh --bootstrap-server h3:9092 --add "
+        "Write --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n# optional, to check whether "
+        "the copies fit on the disks; without it no run checks:\n# kafka-acls.sh --bootstrap-server h3:9092 --add "
         "--allow-principal User:ferry --operation Describe --cluster\n# optional, to write what MirrorMaker 2's "
         "clients read (emit.checkpoints.enabled); without it they read nothing new:\n# kafka-acls.sh "
         "--bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create --operation Write --topic "
@@ -263,13 +263,13 @@ def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_
         "h1:9092,h2:9092 --command-config a-admin.properties --add --allow-principal User:ferry-src --operation Read"
     )
     assert at_target.startswith(
-        "# User:ferry is in place of Ferry's principal there, which the file does not contain: nobody logs in by "
-        "PLAINTEXT\nkafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
+        "# User:ferry is in place of Ferry's principal there, which the file does not contain: PLAINTEXT has no "
+        "login\nkafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
     )
     body = ferry("acls", "required", "--json", config=path).json("acls-required")
     assert body["principals"] == {
         "source": {"principal": "User:ferry-src", "known": True, "why": None},
-        "target": {"principal": "User:ferry", "known": False, "why": "nobody logs in by PLAINTEXT"},
+        "target": {"principal": "User:ferry", "known": False, "why": "PLAINTEXT has no login"},
     }
     assert {(acl["side"], acl["principal"]) for acl in body["acls"]} == {
         ("source", "User:ferry-src"),

@@ -39,7 +39,7 @@ def test_records_that_receipts_name_no_more_are_said_not_to_be_counted() -> None
     part = LanePart(source=place, target=place, ranges=((0, 900),), records=300, pruned=500)
     lane = replace(whole, parts=(part,), dealt=3)
     assert lane.uncounted == (
-        "records of 500 offsets whose receipts were pruned, records that were dealt to 3 partitions"
+        "records of 500 offsets whose receipts were pruned, records that were repartitioned into 3 partitions"
     )
     body = lane_json(flow, lane)
     assert (body["records"], body["pruned_offsets"], body["dealt_partitions"]) == (300, 500, 3)

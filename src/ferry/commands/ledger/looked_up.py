@@ -88,8 +88,8 @@ class Asked:
             return []
         if self.partition is None:
             raise BadInput(
-                f"topic {topic} is dealt to other partitions, and each of them has offsets of all of the source's: say "
-                f"which one --offset {offset} counts in, with --partition"
+                f"topic {topic} is repartitioned, so each target partition has offsets of all source partitions: name "
+                f"the source partition of --offset {offset} with --partition"
             )
         receipts = self.access.units_of(view, self.lane, topic)
         return dealt_at(known, receipts, TopicPartition(topic, self.partition), offset)
@@ -141,7 +141,7 @@ def _print_run(past: PastRun | Forgotten) -> None:
         if (uncounted := uncounted_sentence(past.report)) is not None:
             echo(uncounted)
     if past.state is PastState.OPEN:
-        echo(f"run {run} is under way, or was killed: ferry run --resume {run}, or the next run, goes on")
+        echo(f"run {run} is active, or was killed: ferry run --resume {run}, or the next run, continues it")
 
 
 def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
@@ -222,8 +222,8 @@ def _print_dealt(found: list[DealtAt], skipped: list[Gap], source: str, offset: 
     """Print the chunks with an offset, one for each target partition; the record's key decides which one has it."""
     passed = sum(one.state is Dealt.PASSED for one in found)
     echo(
-        f"offset {offset} of {source} went where the key says that its record has on the target, if the transform "
-        f"keeps it; {passed} of {len(found)} target partitions have a chunk with it:"
+        f"offset {offset} of {source} went to the target partition of its record's key, if the transform keeps it; "
+        f"{passed} of {len(found)} target partitions have a chunk with it:"
     )
     print_table(
         ["target", "offset", "at", "run", "records", "letters", "from", "to", "without key"],
@@ -280,8 +280,8 @@ def _print_holders(
         if holder.void is not None:
             gap = holder.void
             echo(
-                f"that does not hold since run {gap.run} at {to_the_second(gap.at_ms)}: {gap.reason} "
-                f"[{gap.why}, {gap.how}]"
+                f"that is no longer valid since run {gap.run} at {to_the_second(gap.at_ms)}: {gap.reason} [{gap.why}, "
+                f"{gap.how}]"
             )
     _print_skipped(skipped, offset)
     for mark in gone:
@@ -292,8 +292,8 @@ def _print_holders(
         )
     if not found and not skipped and not adopted and not gone:
         echo(
-            f"no receipt holds offset {offset}: it is not copied, lies before the lane's start, or was forgotten with "
-            "a copy that is deleted"
+            f"no receipt holds offset {offset}: it is not copied, is before the lane's start, or was forgotten with a "
+            "deleted copy"
         )
 
 

@@ -43,7 +43,7 @@ def principal_of(flow: FlowConfig, side: Side) -> Principal:
             return _by_certificate(flow.client(side, ROLE_AT[side]))
     except (BadInput, Refused) as error:
         return _unknown(str(error))
-    return _unknown("nobody logs in by PLAINTEXT")
+    return _unknown("PLAINTEXT has no login")
 
 
 def security_protocol(flow: FlowConfig, side: Side) -> str:

@@ -113,7 +113,7 @@ class Text:
         yield from self._statements(mine)
         yield from self._brackets(mine)
         if mine and self._is_sign(mine[-1], _ENDLESS):
-            yield self.slip(mine[-1].start, f"ends with {mine[-1].text}, which wants something behind it: write it")
+            yield self.slip(mine[-1].start, f"ends with {mine[-1].text}, which needs something after it: write it")
         for number, token in enumerate(mine):
             name = token.text.lower()
             after = mine[number + 1] if number + 1 < len(mine) else None
@@ -142,7 +142,7 @@ class Text:
         if ends and self._start:
             yield self.slip(mine[ends[0]].start, "has a ; where it is a part of a statement: take it out")
         elif ends and ends[0] + len(ends) < len(mine):
-            yield self.slip(mine[ends[0]].start, "has several statements: write one, and nothing behind the ;")
+            yield self.slip(mine[ends[0]].start, "has several statements: write one, and nothing after the ;")
 
     def unknown_functions(self) -> Iterator[Slip]:
         """Yield doubts about functions that Spark does not have by itself.

@@ -41,7 +41,7 @@ def is_momentary(text: str) -> bool:
 
 def not_of_one_record(what: str) -> str:
     """Return the sentence about a part of SQL by which a row is not made from one record."""
-    return f"has {what}: each row has to come of one record, by SELECT, FROM records and WHERE alone"
+    return f"has {what}: each row must be made from one record, by SELECT, FROM records and WHERE alone"
 
 
 def not_the_same(function: str) -> str:

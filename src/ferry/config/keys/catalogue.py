@@ -67,10 +67,10 @@ _OF_SINKS = {
         "`ferry-dead-letters.S.internal` unless set"
     ),
     "errors.deadletterqueue.topic.replication.factor": (
-        "replicas of that topic when Ferry makes it; as of other topics unless set"
+        "replicas of that topic when Ferry creates it; the same as for other topics unless set"
     ),
     "errors.deadletterqueue.context.headers.enable": (
-        "whether dead letters tell in headers where they come from and why; `true` unless set"
+        "whether dead letters have headers with their origin and the reason; `true` unless set"
     ),
 }
 """Keys that Connect reads for sinks only: no ConfigDef of MirrorMaker lists them."""

@@ -93,8 +93,8 @@ def from_environment(conn_id: str) -> ClientProperties | None:
 def unknown_here(conn_id: str) -> str:
     """Return why a cluster cannot be reached where its connection is not known, and what to do."""
     return (
-        f"Airflow connection {conn_id!r} is looked up by Airflow's tasks only; set {VARIABLE.format(conn_id.upper())}"
-        " to the connection in JSON to use it here"
+        f"Airflow connection {conn_id!r} is only available to Airflow's tasks; set {VARIABLE.format(conn_id.upper())} "
+        "to the connection in JSON to use it here"
     )
 
 

@@ -106,8 +106,8 @@ def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> Kerbe
     if not jaas.is_on("useKeyTab"):
         if not jaas.is_on("useTicketCache"):
             raise BadInput(
-                f"{key}: says neither useKeyTab=true nor useTicketCache=true, and nobody can be asked for a password; "
-                "add one of them"
+                f"{key}: has neither useKeyTab=true nor useTicketCache=true, and Ferry cannot ask for a password; add "
+                "one of them"
             )
         cache = jaas.options.get("ticketCache", "").strip() or None
         return KerberosLogin(

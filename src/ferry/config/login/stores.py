@@ -104,7 +104,7 @@ class _Store:
         if self.kind != "PEM":
             raise BadInput(f"{self._key}.{name}: is PEM text, but the type is {self.kind}; add {self._key}.type=PEM")
         if self.location is not None:
-            raise BadInput(f"{self._key}.{name}: stands beside {self._key}.location; keep one of the two")
+            raise BadInput(f"{self._key}.{name}: is set together with {self._key}.location; keep one of the two")
         return text
 
     @property
@@ -177,7 +177,7 @@ def _identity(store: _Store) -> _Identity | None:
     key, chain = store.inline("key"), store.inline("certificate.chain")
     if (key is None) != (chain is None):
         missing = "key" if key is None else "certificate.chain"
-        raise store.bad("is missing beside the other half", "give both, or a location", missing)
+        raise store.bad("is missing, but the other half is set", "give both, or a location", missing)
     if key is not None and chain is not None:
         identity, name = _pem_identity(store, key, chain), "key"
     elif store.location is None:

@@ -74,7 +74,7 @@ def _report_missing(entries: Entries, findings: Findings) -> tuple[str, ...]:
     if others:
         line = f"clusters = {', '.join((*aliases, *others))}"
         if len(aliases) + len(others) == 1:
-            line += ", and the other clusters behind a comma"
+            line += ", and the other clusters after a comma"
         findings.report(None, "clusters", sentence("line.missing", line=line))
     else:
         findings.report(None, "clusters", sentence("line.missing", line=line), correction=(line,) if aliases else None)

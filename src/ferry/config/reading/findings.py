@@ -122,7 +122,7 @@ class Findings:
             hint = ""
             if has_comment(entry):
                 apart = f": {shown(correction)}" if correction is not None else " before the entry, by hand"
-                hint = f" (text behind a value belongs to it: put the comment on a line of its own{apart})"
+                hint = f" (text after a value is part of it: put the comment on a line of its own{apart})"
             elif error.instead is not None and not looked_up:
                 correction = (written(entry.key, error.instead),)
                 hint = f": {shown(correction)}"

@@ -86,7 +86,7 @@ class KeyCheck:
     def _report_enabled(self, entry: Property, place: Place) -> None:
         source = place.alias or next(iter(self.aliases), "S")
         target = next((alias for alias in self.aliases if alias != source), "T")
-        where = "at top level" if place.alias is None else "behind a cluster's alias"
+        where = "at top level" if place.alias is None else "after a cluster's alias"
         message = sentence("line.enabled", where=where, source=source, target=target, value=entry.value)
         self.findings.warn(entry, entry.key, message)
 
@@ -237,7 +237,7 @@ class KeyCheck:
             return f"it is a key of the {role}; write {owner}{role}.{bare} = ..."
         name = next((name for name in (place.name, bare) if find(name, "flow") is not None), None)
         if place.alias is not None and name is not None:
-            return f"it counts at top level or behind S->T., not behind a cluster's alias; write {name} = ..."
+            return f"it is read at top level or after S->T., not after a cluster's alias; write {name} = ..."
         alias, dot, rest = place.name.partition(".")
         if not place.owner and dot and Place(owner=f"{alias}.", flow=None, alias=alias, name=rest).known() is not None:
             return (

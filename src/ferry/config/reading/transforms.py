@@ -258,7 +258,7 @@ def targets_in_vain(name: str, targets: tuple[str, ...], partitions: int | None,
     """Yield what is wrong with a list of topics; `chosen`: records may choose among them."""
     if targets and partitions is None:
         yield (
-            f"needs ferry.transform.{name}.partitions: records that choose their topic are dealt to its partitions "
+            f"needs ferry.transform.{name}.partitions: records that choose their topic are assigned to its partitions "
             "by their keys; write how many each of the topics has"
         )
     if targets and not chosen:

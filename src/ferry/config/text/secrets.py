@@ -155,8 +155,8 @@ class Providers:
             if again is not None:
                 raise _wrong(
                     key,
-                    f"{match.group()} holds the reference {again.group()} again, and references are looked up"
-                    " once; write the value there",
+                    f"{match.group()} holds the reference {again.group()} again, but references are resolved only "
+                    "once; write the value there",
                 )
             texts.append(LookedUp(key=key, text=text, reference=match.group()))
             return text

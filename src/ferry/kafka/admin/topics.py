@@ -149,8 +149,8 @@ async def _in_portions(
 
 def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:
     return QuotaExceeded(
-        f"topic {topic} on cluster {cluster.alias} was not changed, for this login has used up its quota on that "
-        "(controller_mutation_rate): raise the quota; the next run goes on"
+        f"topic {topic} on cluster {cluster.alias} was not changed, because this login has used up its quota for that "
+        "(controller_mutation_rate): raise the quota; the next run continues"
     )
 
 

@@ -116,7 +116,7 @@ class BrokerFetcher:
         if any(self._lineage.is_sound(place) for place in self.places):
             await self._fetch_sound()
         if unanswered:
-            raise NotServed(unanswered, "nobody tells where its last leader epochs end")
+            raise NotServed(unanswered, "it is not known where its last leader epochs end")
 
     async def _look_at_logs(self) -> frozenset[TopicPartition]:
         """Fail the partitions whose logs were cut below what was read of them (KIP-320).
@@ -276,7 +276,7 @@ class BrokerFetcher:
             if place in listed.failed:
                 trouble[place] = listed.failed[place].why
             elif listed.found.get(place, math.inf) > position:
-                trouble[place] = f"offset {position} lies in tiered storage and does not come"
+                trouble[place] = f"offset {position} is in tiered storage and was not returned"
             else:
                 self._buffer.finish_empty(place, self._lineage.epoch(place))
         self._buffer.wake()
@@ -302,7 +302,9 @@ class BrokerFetcher:
             if place not in self.places or not self._buffer.wanted(place):
                 continue
             if place not in ends.found:
-                trouble[place] = failed[place].why if place in failed else "nobody tells where its log begins and ends"
+                trouble[place] = (
+                    failed[place].why if place in failed else ("it is not known where its log begins and ends")
+                )
                 continue
             wanted = self._buffer.positions[place], self._buffer.ends[place]
             edges = begins.found[place], ends.found[place]

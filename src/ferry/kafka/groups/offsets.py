@@ -261,5 +261,8 @@ def _why(cluster: Cluster, place: TopicPartition, code: int) -> str:
     if code in codes.UNAUTHORIZED:
         return f"an offset of {place} may not be written on cluster {cluster.alias}: grant READ on its topic"
     if code == codes.UNKNOWN_TOPIC_OR_PARTITION:
-        return f"cluster {cluster.alias} has no {place} any more: run the flow, and it is copied anew or said why not"
+        return (
+            f"cluster {cluster.alias} no longer has {place}: run the flow, and it is copied again, or the report "
+            "shows why not"
+        )
     return f"cluster {cluster.alias} takes no offset of {place} with that metadata: {codes.describe(code)}"

@@ -81,7 +81,7 @@ async def leader_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int]) ->
         )
     if found.silent:
         place = min(found.silent)
-        raise Retryable(f"no leader of {place} on cluster {cluster.alias} tells whether its log has what was written")
+        raise Retryable(f"no leader of {place} on cluster {cluster.alias} reports whether its log has what was written")
     return dict(found.epochs)
 
 

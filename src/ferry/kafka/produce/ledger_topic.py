@@ -95,7 +95,9 @@ class LedgerTopic:
             await self._create(wanted_replicas(replication_factor, len(self.cluster.brokers)), NOT_READY)
         await self._appear(instead_of)
         if len(self.cluster.topics[topic].partitions) != 1 or await self.end():
-            raise Refused(f"somebody else created ledger {topic} on cluster {self.cluster.alias}: delete it, try again")
+            raise Refused(
+                f"another client created ledger {topic} on cluster {self.cluster.alias}: delete it, then try again"
+            )
 
     async def make_ready(self) -> None:
         """Give the ledger the settings that keep receipts. Raises Refused when the cluster does not permit it."""

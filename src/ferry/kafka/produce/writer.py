@@ -373,7 +373,7 @@ class Writer:
                 f"the broker aborted the transaction of {name}, which was open for {seconds:.0f} s where "
                 f"ferry.transaction.timeout.ms allows {self.timeout_ms} ms{remedy}"
             )
-        return f"somebody else initialised {name} (producers outside Ferry must not use this transactional.id)"
+        return f"another client initialised {name} (producers outside Ferry must not use this transactional.id)"
 
 
 class PartitionsRefused(FerryError):

@@ -65,7 +65,7 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
     nothing if the flow's guard continues in spite of foreign writers.
     """
     if any(last.target_topic_id != target.topic_id for last in lasts) or not target.topic_id:
-        return "somebody deleted it and created it again"
+        return "it was deleted and created again"
     written = {last.target.partition: max(0, last.target_next) + _MARKER for last in lasts}
     if rules.guards.of(RefusalKind.FOREIGN_WRITER, topic) is OnGuard.FAIL:
         for place in (last.target for last in lasts if last.target not in facts.foreign):
@@ -73,7 +73,7 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
     for number in range(target.partitions):
         end = target.ends.get(number)
         if end is None:
-            return f"nobody tells where partition {number} ends"
+            return f"it is not known where partition {number} ends"
         if end > written.get(number, 0):
             return f"partition {number} has offsets up to {end} that the ledger does not account for"
     return None

@@ -34,8 +34,8 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
             Unsupported(
                 what="scram-users",
                 count=users.count,
-                message=f"{_told(users, 'SCRAM user', flow)} not copied, for a broker tells no password: create them "
-                f"on {flow.target}",
+                message=f"{_told(users, 'SCRAM user', flow)} not copied, because brokers do not return passwords: "
+                f"create them on {flow.target}",
             )
         )
     if streams:
@@ -44,8 +44,8 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
                 what="streams-state",
                 count=len(streams),
                 message=f"{len(streams)} topic(s) of Kafka Streams applications ({streams[0]}, ...) are copied as "
-                f"plain topics if at all, and the state built on them is not: let the applications build it anew on "
-                f"{flow.target}",
+                "plain topics if at all, and the state built on them is not: let the applications build it again "
+                f"on {flow.target}",
             )
         )
     if registry is not None:
@@ -62,5 +62,5 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
 
 def _told(counted: Counted, noun: str, flow: Flow) -> str:
     if counted.count is None:
-        return f"{noun}s of {flow.source} (how many it does not tell: {counted.why}) are"
+        return f"{noun}s of {flow.source} (their number is not known: {counted.why}) are"
     return f"{counted.count} {noun}{'s are' if counted.count != 1 else ' is'}"

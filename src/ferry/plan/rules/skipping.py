@@ -33,8 +33,8 @@ def refuse_while_at_work(view: LedgerView, lane: str) -> None:
     for past in past_runs(view, lane, 1):
         if past.state is PastState.OPEN:
             raise Refused(
-                f"run {past.opened.record.run} is at work on lane {lane}, or was killed: let it end, or run the flow "
-                "again; --interrupt puts an end to it instead"
+                f"run {past.opened.record.run} is active on lane {lane}, or was killed: let it end, or run the flow "
+                "again; --interrupt ends it instead"
             )
 
 
@@ -77,10 +77,10 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     low = max(stands + 1, part.log_start)
     if not low <= to <= part.end:
         room = (
-            f"name an offset from {low} to {part.end}" if low <= part.end else "there is nothing behind it to go on at"
+            f"name an offset from {low} to {part.end}" if low <= part.end else "there is no later offset to continue at"
         )
         raise BadInput(
-            f"--to {to} leads {'back' if to <= stands else 'beyond what the source has'}: lane {rules.lane} stands at "
+            f"--to {to} leads {'back' if to <= stands else 'beyond what the source has'}: lane {rules.lane} is at "
             f"offset {stands} of {source}, which holds {part.log_start} to {part.end - 1}; {room}"
         )
     return Gap(
@@ -109,8 +109,8 @@ def _check_dealt(rules: Rules, facts: Facts, wish: SkipRequest, transform: Trans
             raise Refused(one.message)
     if wish.source not in facts.dealt:
         raise Refused(
-            f"nothing of {wish.source} was dealt to {several(targets)} yet, so there is no place to go on from: run "
-            "the flow first, or begin it elsewhere with ferry.start"
+            f"nothing of {wish.source} was copied to {several(targets)} yet, so there is no position to continue from: "
+            "run the flow first, or begin it elsewhere with ferry.start"
         )
 
 

@@ -217,8 +217,8 @@ def _refuse_disorder(
     start = wanted[0]
     if lane_kind(lane) is None:
         raise Refused(
-            f"lane {lane} has copied {source} up to offset {last.end} already, and Kafka only appends: history would "
-            "lie behind newer records there; copy it to scratch topics (--lane backfill-NAME)"
+            f"lane {lane} has copied {source} up to offset {last.end} already, and Kafka only appends: old records "
+            "would come after newer ones there; copy it to scratch topics (--lane backfill-NAME)"
         )
     missing = without([(start, last.end)], windows) if start < last.end else ()
     if missing:

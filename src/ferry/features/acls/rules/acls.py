@@ -292,7 +292,7 @@ def _foreign(rules: AclRules, facts: AclFacts, topics: Sequence[str], binding: A
             return out("the flow does not copy that topic")
         return out("that topic is refused") if name in facts.refused else None
     if not isinstance(innermost(rules.policy), DefaultReplicationPolicy | IdentityReplicationPolicy):
-        return out(f"what {rules.policy_name} makes of a prefix cannot be told")
+        return out(f"it is not known what {rules.policy_name} makes of a prefix")
     at = bisect_left(topics, name)
     begins = rules.takes_topic(name) or (at < len(topics) and topics[at].startswith(name))
     return None if begins else out("the flow copies no topic that begins so")

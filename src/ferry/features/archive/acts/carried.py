@@ -40,8 +40,8 @@ class CarriedFile:
         lines = list(json_lines(self.path))
         if parse_head(lines[0] if lines else b"", str(self.path)) != self._head:
             raise BadInput(
-                f"{self.path} was left by a rebuild from another export than the one beside it: rebuild from that one, "
-                "or remove the file to do without the pauses and ACLs that it holds"
+                f"{self.path} was left by a rebuild from another export than the one next to it: rebuild from that "
+                "one, or remove the file and lose the pauses and ACLs that it holds"
             )
         return [one.record for one in parse_records(lines, str(self.path)) if isinstance(one, Exported)]
 

@@ -63,9 +63,9 @@ def read_export(path: Path, lines: Lines) -> Contents:
         record = LedgerRecord(offset=one.offset, key=one.record.key, value=value, fate=Fate.COMMITTED, producer_id=-1)
         if key[0] == "last" and is_unit(value):
             raise BadInput(
-                f"{path} has receipts of topics that get other partitions, which ferry ledger rebuild does not write "
-                "again, for no position tells what was dealt after the export: restore the ledger topic from a backup "
-                "of the target's disks, or copy anew under another alias of the source cluster"
+                f"{path} has receipts of repartitioned topics, which ferry ledger rebuild does not restore, because no "
+                "position shows what was copied after the export: restore the ledger topic from a backup of the "
+                "target's disks, or copy again under another alias of the source cluster"
             )
         if key[0] == "last":
             lasts[one.record.key] = read_as(record, parse_receipt)

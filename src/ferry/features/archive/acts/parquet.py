@@ -86,7 +86,7 @@ def parquet_lines(path: Path) -> Iterator[bytes]:
     try:
         file = pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as error:
-        raise BadInput(f"{path} cannot be read as a Parquet file, or ends in its midst: {error}") from error
+        raise BadInput(f"{path} cannot be read as a Parquet file, or is cut off: {error}") from error
     lines = json.loads((file.metadata.metadata or {}).get(_LINES, b"[]"))
     if len(lines) != 2:
         raise BadInput(f"{path} is not an export of a ledger: give a file that `ferry ledger export` has written")

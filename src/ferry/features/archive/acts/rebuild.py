@@ -181,7 +181,7 @@ class _Rebuilding:
         offsets = await ledger.append_each(records)
         if offsets[0] != first or offsets[-1] != first + len(records) - 1:
             raise Refused(
-                f"somebody else writes to ledger {ledger.place.topic} on cluster {self.flow.flow.target}: stop the "
+                f"another client writes to ledger {ledger.place.topic} on cluster {self.flow.flow.target}: stop the "
                 "flow, and rebuild again"
             )
         return first + len(records)
@@ -209,8 +209,8 @@ class _Rebuilding:
         again = ""
         if found.topics:
             again = (
-                f"; the next run refuses then what was copied of {', '.join(sorted(found.topics))} by it, until these "
-                "copies are deleted, too, and copied anew"
+                f"; the next run then refuses {', '.join(sorted(found.topics))}, until these copies are deleted, too, "
+                "and copied again"
             )
         return (
             f"{where} was begun since, and says what {self.path} does not have: {found.evidence}. To do without, put "

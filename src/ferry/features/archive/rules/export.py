@@ -151,7 +151,7 @@ def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | Exp
             ended = True
             yield ExportEnd(upto=upto, digest=str(body["digest"]))
         elif ended or not isinstance(body.get("offset"), int) or body["offset"] <= at:
-            raise BadInput(f"{where} was changed: line {digest.records + 2} is not a record behind offset {at}")
+            raise BadInput(f"{where} was changed: line {digest.records + 2} is not a record after offset {at}")
         else:
             digest.add(line)
             at = body["offset"]
@@ -161,4 +161,4 @@ def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | Exp
                 raise _changed(where, digest.records + 1) from None
             yield Exported(offset=at, record=record)
     if not ended:
-        raise BadInput(f"{where} ends in its midst, at ledger offset {at}: the export was not written to its end")
+        raise BadInput(f"{where} is cut off at ledger offset {at}: the export was not written to its end")

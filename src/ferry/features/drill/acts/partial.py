@@ -77,7 +77,7 @@ class PartialDrill:
         return (
             f"run {self._flow.flow} for {topics} alone until nothing is left to copy",
             f"write the offsets of {groups} on {target}, as each run does",
-            f"read where they go on at {target}, and hold it against what the source has there",
+            f"read where they continue on {target}, and compare it with what the source has there",
             "compare the copies with the source, record by record",
         )
 
@@ -173,7 +173,7 @@ class PartialDrill:
                 left = {} if outcome is None else {one.group: one.message for one in outcome.left}
             entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
         done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
-        with diary.step("read", "Read where they go on") as entry:
+        with diary.step("read", "Read where they continue") as entry:
             there = connections.run(lambda: groups.read(done))
             found.rto_s = (wall_ms() - began) / 1000 if done.committed else None
             found.groups = connections.run(lambda: groups.compared(done, there))

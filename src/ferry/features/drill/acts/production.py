@@ -94,7 +94,7 @@ def _groups(before: Production, after: Production, flow: FlowConfig, live: bool,
     unread = {**before.unread, **after.unread}
     if unread:
         first, why = min(unread.items())
-        return Check(name=name, held=False, detail=f"{first} did not tell its offsets ({len(unread)} did not): {why}")
+        return Check(name=name, held=False, detail=f"{first} did not report its offsets ({len(unread)} did not): {why}")
     active = before.active | after.active
     rest = {group for group in before.groups.keys() | after.groups.keys() if group not in active}
     moved = sorted(group for group in rest if before.groups.get(group, {}) != after.groups.get(group, {}))

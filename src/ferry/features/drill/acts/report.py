@@ -51,7 +51,7 @@ class Found:
     def note_groups(self, groups: ScratchGroups) -> None:
         """Note the groups that did not return their offsets, and those that cannot be moved."""
         self.all_groups = self.all_groups and not groups.untold
-        self.notes += [f"{what} did not tell where they are: {why}" for what, why in sorted(groups.untold.items())]
+        self.notes += [f"{what} did not report their offsets: {why}" for what, why in sorted(groups.untold.items())]
         if groups.shares:
             self.notes.append(
                 f"{count_of(len(groups.shares), 'share group')} ({several(sorted(groups.shares))}) would not be moved: "

@@ -101,7 +101,7 @@ class ShadowDrill:
         return (
             first,
             f"copy {offsets} offsets of {count_of(len(plan.kept), 'partition')} to {there}",
-            f"commit the groups' translated offsets to scratch groups of {target}, and read where they go on",
+            f"commit the groups' translated offsets to scratch groups of {target}, and read where they continue",
             "compare the copies with the source, record by record",
             "look at production again, and remove topics, groups and lane",
         ), plan
@@ -172,7 +172,7 @@ class ShadowDrill:
         left = [lane for lane in lane_names(await connections.view()) if lane_kind(lane) is LaneKind.DRILL]
         if left and not self._options.clean:
             raise Refused(
-                f"drill {left[0]} of flow {self._live.flow} is at work, or was killed: let it end, or remove it by "
+                f"drill {left[0]} of flow {self._live.flow} is active, or was killed: let it end, or remove it with "
                 f"{self._dropping(left[0])}, or begin with --clean"
             )
         return left
@@ -236,7 +236,7 @@ class ShadowDrill:
             done = connections.run(lambda: scratch.rehearse(self._only))
             found.note_groups(scratch)
             entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
-        with diary.step("read", "Read where they go on") as entry:
+        with diary.step("read", "Read where they continue") as entry:
             there = connections.run(lambda: scratch.read(done))
             found.rto_s = (wall_ms() - lost_ms) / 1000 if done.committed else None
             found.groups = connections.run(lambda: scratch.compared(done, there))

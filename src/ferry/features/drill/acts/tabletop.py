@@ -46,7 +46,7 @@ def _look(flow: FlowConfig, diary: Diary, found: Found, patience_s: float) -> No
                 sum(loss.records is None for loss in found.losses),
             )
             more = f", {unknown} not known" if unknown else ""
-            entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} behind{more}"
+            entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} with lag{more}"
         with diary.step("groups", "Translate the groups' offsets") as entry:
             scratch = ScratchGroups(flow=flow, connections=connections)
             standings = connections.run(lambda: scratch.standings(None))

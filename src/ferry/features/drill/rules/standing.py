@@ -57,7 +57,7 @@ def moved(
     exact = None if same is None else sum(same.get(one.source, False) for one in committed)
     notes = [refused] if refused else []
     if before:
-        notes.append(f"{before} of its partitions stand before the drill's window: begin earlier with --from")
+        notes.append(f"{before} of its partitions are before the drill's window: begin earlier with --from")
     if nothing:
         notes.append(f"nothing was copied of {nothing} of its partitions: they have no records in the window")
     known = bool(committed) and exact == len(committed)

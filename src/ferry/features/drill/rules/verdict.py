@@ -29,7 +29,7 @@ def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) ->
     oldest = f"the oldest {max(known):.1f} s old" if known and len(known) == len(ages) else "of an age not known"
     lost = f"at most {count_of(records, 'record')}, {oldest},"
     if unknown:
-        there = f"{unknown} of {count_of(len(losses), 'partition')} do not tell"
+        there = f"{unknown} of {count_of(len(losses), 'partition')} did not answer"
         return f"what would be missing{these}, had {source} been lost, is not known: {there}; {lost} of the others"
     return f"had {source} been lost, {lost if records else 'nothing'} would be missing{these}"
 
@@ -41,9 +41,9 @@ def shadow_sentence(
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed and group.beyond == 0 for group in groups)
     there = (
-        f"{exact} of {count_of(len(groups), 'group')} would go on at the same record"
+        f"{exact} of {count_of(len(groups), 'group')} would continue at the same record"
         if groups
-        else "no group stands on these topics"
+        else "no group has offsets in these topics"
     )
     time = f", {rto_s:.2f} s after the loss" if rto_s is not None and groups else ""
     return f"{records} records were copied to scratch topics of {target} and {content}; {there}{time}"
@@ -54,9 +54,9 @@ def partial_sentence(topics: Sequence[str], equal: bool | None, groups: Sequence
     content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
     there = (
-        f"{exact} of {count_of(len(groups), 'group')} would go on at the same record"
+        f"{exact} of {count_of(len(groups), 'group')} would continue at the same record"
         if groups
-        else "no group stands there"
+        else "no group has offsets there"
     )
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return f"the copy of {what} on {target} {content}; {there}"

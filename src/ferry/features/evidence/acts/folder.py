@@ -138,7 +138,7 @@ class ReportFolder:
             try:
                 self._store.create(name, content, self._beside(report, name, content))
             except FileExistsError:
-                log.debug("%s was written by somebody else in the meantime", name)
+                log.debug("%s was written by another process in the meantime", name)
                 continue
             self._list()
             return self._written(report, name, sha256(content))

@@ -39,7 +39,9 @@ def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | Non
         unwritten = True
         where = "" if folder is None else folder.where
         why = why_unwritten(error) if isinstance(error, OSError) else f"{error}"
-        sentence = f"the report could not be written to {where} ({why}): keep this answer, what it tells of is over"
+        sentence = (
+            f"the report could not be written to {where} ({why}): keep this answer, because it cannot be measured again"
+        )
         print_error("OutcomeUnknown", sentence, as_json=False)
     context.answer(
         lambda: {**evidence_json(evidence), "report": written_json(written)}, lambda: _show(evidence, written)

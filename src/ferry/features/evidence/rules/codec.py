@@ -60,7 +60,7 @@ STEP = Form(
     F("ended_ms"),
     F("outcome", kind=enum(StepOutcome)),
     F("detail", default=""),
-    F("approved_by", kind=filled(""), says="null: nobody was asked"),
+    F("approved_by", kind=filled(""), says="null: no approval was asked for"),
     F("approved_ms", kind=filled(0)),
     closed=True,
 )
@@ -71,7 +71,7 @@ GROUP = Form(
     F("target_group"),
     F("partitions"),
     F("committed", says="partitions whose offset was written"),
-    F("exact", says="partitions that go on at the same record; null: nobody compared"),
+    F("exact", says="partitions that continue at the same record; null: not compared"),
     F("reread", says="records read twice, of the partitions that are committed; null: not known"),
     F("skipped", says="records never read, of the partitions that are committed; null: not known"),
     F("beyond", default=None, says="source offsets that the group had read beyond what was copied; null: not known"),
@@ -81,7 +81,7 @@ GROUP = Form(
         kind=typed(int),
         default=None,
         omit=lambda group: group.lag is None,
-        says="source offsets that the group had not read before anything was changed; not there where nobody knows",
+        says="source offsets that the group had not read before anything was changed; absent: not known",
     ),
     closed=True,
 )
@@ -106,8 +106,8 @@ COMPARED = Form(
 RPO = Form(
     EvidenceReport,
     F("at_ms", "losses_at_ms", filled(0), says="when it was measured; null: it was not"),
-    F("records", "lost_records", says="of all partitions, at most; null when one of them does not tell"),
-    F("seconds", "lost_seconds", says="the largest age of what the target lacks; null when a partition does not tell"),
+    F("records", "lost_records", says="of all partitions, at most; null: not known for one of them"),
+    F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known for a partition"),
     F("partitions", "losses", many(LOSS.kind)),
     name="rpo",
 )
@@ -189,7 +189,7 @@ def decode_report(content: bytes, name: str) -> SealedReport:
     except Corrupt:
         raise
     except (*MALFORMED, BadInput) as error:
-        raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): somebody changed it") from None
+        raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): it was changed") from None
 
 
 def _sealed(body: dict[str, Any]) -> SealedReport:

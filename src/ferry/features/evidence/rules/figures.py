@@ -190,7 +190,7 @@ def deviations_of(
     for group in groups:
         if group.exact is not None and group.exact < group.committed:
             found.append(
-                f"group {group.group} does not go on at the same record in {group.committed - group.exact} of "
+                f"group {group.group} does not continue at the same record in {group.committed - group.exact} of "
                 f"{group.committed} partitions"
             )
         if group.skipped:

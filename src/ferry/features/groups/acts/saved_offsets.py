@@ -22,7 +22,7 @@ async def with_saved(log: LedgerLog, view: LedgerView, lane: str, snapshot: str)
         if record is None or record.value is None or record.key != key.encode():
             raise BadInput(
                 f"snapshot {snapshot!r} of lane {lane} is not whole, its record {key} at ledger offset {at} is gone: "
-                "unless it was dropped just now somebody deleted records of the ledger; restore it with `ferry ledger "
+                "unless it was just dropped, records of the ledger were deleted; restore it with `ferry ledger "
                 "rebuild`"
             )
         found[key] = record

@@ -38,31 +38,30 @@ WRITE = Form(
         "outcome",
         "checkpoint.outcome",
         enum(Found),
-        says="as of ferry translate; again: of a topic that is dealt to other partitions, from there on the group "
-        "misses nothing and reads some records again",
+        says="as of ferry translate; again: of a repartitioned topic; from there on the group misses nothing and "
+        "reads some records again",
     ),
     F("source_topic", "checkpoint.source.topic"),
     F(
         "source_partition",
         lambda write: None if write.checkpoint.read else write.checkpoint.source.partition,
         typed(int | None),
-        says="null: all of them, for the topic is dealt to other partitions",
+        says="null: all of them, because the topic is repartitioned",
     ),
     F(
         "read",
         "checkpoint.read",
         many(),
         omit=_is_plain,
-        says="of a topic that is dealt: what the group has read of each source partition",
+        says="of a repartitioned topic: what the group has read of each source partition",
     ),
     F(
         "read_again_at_most",
         "checkpoint.again",
         omit=_is_plain,
-        says="of a topic that is dealt: records; null: nobody can count them, for the receipts that tell of them have "
-        "gone",
+        says="of a repartitioned topic: records; null: not known, because their receipts have gone",
     ),
-    F("source_offset", "checkpoint.source_offset", says="of a topic that is dealt the sum over its partitions"),
+    F("source_offset", "checkpoint.source_offset", says="of a repartitioned topic: the sum over its partitions"),
     F("target_topic", "checkpoint.target.topic"),
     F("target_partition", "checkpoint.target.partition"),
     F("target_offset", "checkpoint.target_offset"),

@@ -38,9 +38,9 @@ def meanwhile(
     pause = pauses(view, now_ms).get("")
     why = None
     if pause is not None:
-        why = f"{pause.who} paused the flow ({pause.why}) while they were looked at"
+        why = f"{pause.who} paused the flow ({pause.why}) while they were checked"
     elif newer is not None and is_run:
-        why = f"run {newer.record.run} began while they were looked at"
+        why = f"run {newer.record.run} began while they were checked"
     taken = {}
     for record in others:
         if record.key.startswith(b'["group",') and (key := decode_key(record.key))[1:2] == [lane]:
@@ -83,7 +83,7 @@ def still_there(
         for write in ones:
             place = write.checkpoint.target
             if place in pending:
-                why, how = Why.PENDING, "somebody commits it in a transaction now"
+                why, how = Why.PENDING, "another client commits it in a transaction now"
             elif there.get(place) != write.before:
                 why, how = Why.MOVED, f"from {_said(write.before)} to {_said(there.get(place))}"
             else:

@@ -60,9 +60,9 @@ def merged_sentence(flow: Flow, group: str, topic: str) -> str:
 def dealt_reason(flow: Flow) -> str:
     """Say why one offset in a repartitioned topic has no counterpart on the target (ADR 39)."""
     return (
-        "for its transform deals records to other partitions: none of its offsets divides there what was read from "
-        f"what was not; runs set a group's offsets on {flow.target} where it misses nothing, and ferry translate "
-        "--group says where that is"
+        "because its transform repartitions records: no offset of the copy separates what was read from what was not; "
+        f"runs set a group's offsets on {flow.target} where it misses nothing, and ferry translate --group shows "
+        "where that is"
     )
 
 

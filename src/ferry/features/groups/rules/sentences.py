@@ -8,9 +8,9 @@ from ferry.words import count_of
 _HOW = {
     "gap": "at the next copied record, as nothing of their own was copied",
     "ahead": "at the copied end, as their groups are ahead of it",
-    "before": "at the first copied record, as their groups stand before it",
+    "before": "at the first copied record, because their groups are before it",
     "approximate": "at or before their record, as another replicator copied it",
-    "again": "where they miss nothing of topics that are dealt to other partitions",
+    "again": "where they miss nothing of repartitioned topics",
     "log-start": "at the target's log start, as the target has deleted what their groups would read next",
 }
 _LABELS = {Why.FAILED: "group failed", Why.DELETED: "group deleted at the source"}

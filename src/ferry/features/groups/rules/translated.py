@@ -145,7 +145,9 @@ def dealt_checkpoints(
         )
         for place, at in led.goes_on(read).items()
     ]
-    silent = {place: f"nobody tells where {place} begins and ends: its leader does not answer" for place in led.silent}
+    silent = {
+        place: f"it is not known where {place} begins and ends: its leader does not answer" for place in led.silent
+    }
     return found, silent
 
 

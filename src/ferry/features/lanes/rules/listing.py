@@ -74,7 +74,7 @@ class Lane:
         """What `records` does not count, in words that follow "not counted: "; empty if nothing is missing."""
         some = [
             *([f"records of {count_of(self.pruned, 'offset')} whose receipts were pruned"] if self.pruned else []),
-            *([f"records that were dealt to {count_of(self.dealt, 'partition')}"] if self.dealt else []),
+            *([f"records that were repartitioned into {count_of(self.dealt, 'partition')}"] if self.dealt else []),
             *([f"records of {count_of(self.deleted, 'topic')} deleted after the source's"] if self.deleted else []),
         ]
         return ", ".join(some)

@@ -248,7 +248,7 @@ def _refuse_moved(before: Takeover, now: Takeover) -> None:
     for row in now.rows:
         if row.target_end != ends.get(row.target, row.target_end):
             raise Refused(
-                f"{now.left.what} still runs, or somebody else writes: {row.target} grew from offset "
+                f"{now.left.what} still runs, or another client writes: {row.target} grew from offset "
                 f"{ends[row.target]} to {row.target_end} meanwhile; stop it, then adopt again"
             )
     if now.left.next_offsets != before.left.next_offsets:

@@ -175,8 +175,9 @@ async def _connector_state(target: Cluster, place: Mm2Place) -> str | None:
 def _refuse_state(place: Mm2Place, state: str | None) -> None:
     if state is not None and state not in _AT_REST:
         raise Refused(
-            f"connector {place.connector} is {state} by {place.status_topic}: stop it (PUT /connectors/"
-            f"{place.connector}/stop; before Kafka 3.5 delete it, its offsets stay), a paused one may go on at any time"
+            f"connector {place.connector} is {state} by {place.status_topic}: stop it (PUT "
+            f"/connectors/{place.connector}/stop; before Kafka 3.5 delete it, its offsets stay); a paused one may "
+            "continue at any time"
         )
 
 

@@ -165,7 +165,7 @@ def _option(word: str, left: list[str], before: Sequence[Given]) -> Given:
         wants_it = option.takes is Takes.VALUE or left[0].strip().lower() in ("true", "false")
         value = left.pop(0) if wants_it else ""
     if option.takes is Takes.VALUE and not value.strip():
-        raise BadInput(f"{written} has no value: write {written} and its value behind it")
+        raise BadInput(f"{written} has no value: write {written} and its value after it")
     if not option.repeatable and any(other.option is option for other in before):
         raise BadInput(f"{written} is given twice: MirrorMaker 1 takes it once, keep one")
     return Given(option=option, written=written, value=value)

@@ -106,8 +106,8 @@ def reference(provider: str, path: PurePath, name: str, place: str) -> str:
     """Return `${provider:path:name}`. Raises BadInput, which begins with `place`, for a path with `:` or `}`."""
     if set(str(path)) & set(":}"):
         raise BadInput(
-            f"{place}: its path {path} cannot stand in a reference, which : and }} would end; move the file, or add"
-            " --copy-secrets"
+            f"{place}: its path {path} is not possible in a reference, because : and }} would end it; move the file, "
+            "or add --copy-secrets"
         )
     return f"${{{provider}:{path}:{name}}}"
 

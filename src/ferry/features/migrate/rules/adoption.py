@@ -268,9 +268,9 @@ def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str |
     transform = rules.transform_of(topic.name)
     if transform is not None and transform.partitions is not None:
         return (
-            f"ferry.transform.{transform.name} deals {topic.name} to other partitions than those of its copy, so no "
-            "position in the copy says what is still to come: give the new copy another name, or leave the topic out "
-            "of the adoption"
+            f"ferry.transform.{transform.name} repartitions {topic.name} differently from its copy, so no position in "
+            "the copy shows what is left to copy: give the new copy another name, or exclude the topic from the "
+            "adoption"
         )
     owner = facts.claims.get(row.target.topic, rules.lane)
     return None if owner == rules.lane else owned(topic.name, row.target.topic, owner).message
@@ -321,7 +321,7 @@ def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
             position=behind,
             lost=max(0, row.log_start - behind),
             doubled=0,
-            why=f"{left.where} says {row.position}, the copy ends with the record before {behind}",
+            why=f"{left.where} has {row.position}, but the copy ends with the record before {behind}",
         )
     if found.state is SeamState.BEHIND:
         return replace(
@@ -331,7 +331,7 @@ def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
             why=f"the copy {row.target} ends {found.records} record(s) before the position of {source_position(row)} "
             f"in {left.where}: they are missing on the target; "
             + (
-                f"--align begins behind the copy's last record, at offset {behind}"
+                f"--align begins after the copy's last record, at offset {behind}"
                 if behind is not None
                 else "compare both sides, then give the partition in ferry.start"
             ),
@@ -341,7 +341,7 @@ def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
             row,
             doubled=found.records,
             why=f"{left.what} did not commit the position of its last records: at most {found.records} will be copied "
-            "twice" + (f"; --align begins behind them, at offset {behind}" if behind is not None else ""),
+            "twice" + (f"; --align begins after them, at offset {behind}" if behind is not None else ""),
         )
     return replace(row, doubled=0 if row.position >= row.source_end else None)
 
@@ -357,13 +357,13 @@ def _notes(rules: Rules, left: Left, rows: tuple[Row, ...]) -> Iterator[str]:
     changed = [name for name in adopted if rules.transform_of(name) is not None]
     if changed:
         yield (
-            f"{several(changed)} is transformed by the file from where the lane goes on; what {left.what} has copied "
-            "stays as it copied it"
+            f"{several(changed)} is transformed by the file from where the lane continues; what {left.what} copied "
+            "stays unchanged"
         )
     strangers = sorted({place.topic for place in left.next_offsets} - {place.topic for place in known})
     if strangers and rules.only is None:
         shown = ", ".join(strangers[:5]) + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else "")
         yield (
-            f"{left.where} also has positions of topics that flow {rules.flow} does not copy: {shown}; nobody copies "
-            "them any more"
+            f"{left.where} also has positions of topics that flow {rules.flow} does not copy: {shown}; no replicator "
+            "copies them any more"
         )

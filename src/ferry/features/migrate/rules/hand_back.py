@@ -66,8 +66,8 @@ def _row(rules: Rules, facts: Facts, source: TopicPartition, theirs: ConnectorOf
         return HandedRow(source=source, verdict=Handed.NOTHING, position=stands, was=was)
     if was > stands:
         why = (
-            f"MirrorMaker 2 stands at offset {was} of {source}, beyond the lane, which stands at {stands}: it has "
-            "copied on its own since, so adopt it first"
+            f"MirrorMaker 2 is at offset {was} of {source}, beyond the lane, which is at {stands}: it has copied "
+            "records since, so adopt it first"
         )
         return HandedRow(source=source, verdict=Handed.REFUSED, position=stands, was=was, why=why)
     if stands == 0:
@@ -82,8 +82,8 @@ def _transformed(rules: Rules, topic: str) -> str | None:
     if transform is None or (transform.name == CONNECT and transform.partitions is None):
         return None  # Connect's own transforms are in its file, too
     return (
-        f"ferry.transform.{transform.name} makes the copy of {topic}, and MirrorMaker 2 would go on without it: leave "
-        "the topic out with --topic, or say the same by transforms of Connect first"
+        f"ferry.transform.{transform.name} makes the copy of {topic}, and MirrorMaker 2 would continue without it: "
+        "choose other topics with --topic, or write the same as transforms of Connect first"
     )
 
 

@@ -98,7 +98,7 @@ def _read(path: Path) -> Values:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        log.warning("metrics in %s cannot be read (%s): its counters start anew", path, error)
+        log.warning("metrics in %s cannot be read (%s): its counters start again at 0", path, error)
         return {}
 
 

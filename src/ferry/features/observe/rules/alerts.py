@@ -95,8 +95,8 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
     names = ", ".join(str(lag.source) for lag in behind[:_NAMED])
     more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
     return (
-        f"flow {flow.flow} is further behind than {passed} {allow}: {total.records} records {oldest} "
-        f"are not on {flow.flow.target} yet ({names}{more})"
+        f"the lag of flow {flow.flow} is above what {passed} {allow}: {total.records} records {oldest} are not on "
+        f"{flow.flow.target} yet ({names}{more})"
     )
 
 
@@ -124,8 +124,8 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
             due = due_ms(flow.schedule, oldest, intervals)
             if due is not None and now_ms < due:  # an earlier run may have succeeded in time
                 sentence = (
-                    f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since "
-                    f"{intervals} intervals of {flow.schedule} was not looked at"
+                    f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since {intervals} "
+                    f"intervals of {flow.schedule} was not checked"
                 )
                 return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)
     sentence = (

@@ -77,7 +77,8 @@ def unknown_target(rule: PoisonRule, topic: str, partition: int, offset: int, na
     what = "no topic" if name is None else f"topic {shortened(name)}"
     return (
         f"{key} sends the record at offset {offset} of {topic}-{partition} to {what}, which {_key(rule)}.targets does "
-        f"not list: add it there, and the next runs go on from that record; or leave such records out by {leave_out}"
+        "not list: add it there, and the next runs continue from that record; or leave such records out by "
+        f"{leave_out}"
     )
 
 

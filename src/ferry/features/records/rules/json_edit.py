@@ -193,7 +193,7 @@ def _text(value: bytes) -> str:
 
 def _check_end(text: str, end: int) -> None:
     if _after_blank(text, end) != len(text):
-        raise NotJson(f"something stands behind its end, at character {end + 1}")
+        raise NotJson(f"something follows its end, at character {end + 1}")
 
 
 def _after_blank(text: str, at: int) -> int:

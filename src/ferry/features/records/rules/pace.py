@@ -60,16 +60,16 @@ class Pace:
             key = f"ferry.transform.{share.transform}.timeout.ms"
             ends = f"it is ended after {share.timeout_s:.0f} s" if share.timeout_s else f"{key} would end it"
             found.append(
-                f"ferry.transform.{share.transform} is slow: {done} of {len(share.tasks)} tasks are done, and one is "
-                f"at work for {longest:.0f} s; nothing of it is {share.done} before all are done, and {ends}"
+                f"ferry.transform.{share.transform} is slow: {done} of {len(share.tasks)} tasks are done, and one has "
+                f"run for {longest:.0f} s; nothing of it is {share.done} before all are done, and {ends}"
             )
         return found
 
     def given_up(self, tasks: Tasks) -> dict[str, str]:
         """Return, by transform, the sentence that says why it is ended: a task takes longer than it may."""
         return {
-            share.transform: f"ferry.transform.{share.transform} takes too long: a task was at work for "
-            f"{longest:.0f} s and was ended, and nothing of it is {share.done}; {_remedy(share)}"
+            share.transform: f"ferry.transform.{share.transform} takes too long: a task ran for {longest:.0f} s and "
+            f"was ended, and nothing of it is {share.done}; {_remedy(share)}"
             for share, longest in self._longest(tasks)
             if share.timeout_s and longest >= share.timeout_s
         }

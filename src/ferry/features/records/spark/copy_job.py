@@ -148,7 +148,7 @@ def _changed(
         write = partial(write_rows, spark, plan, sifted)
         return write_in_portions(spark, plan, specs, streams, reached, write, request.flow.portion_bytes)
     except PySparkException as error:
-        failure = Retryable(f"Spark gave up the transformed topics ({gist(error)}): see its log")
+        failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
         return [SlotEnd(slot=slot, failure=failure) for slot in specs]
 
 

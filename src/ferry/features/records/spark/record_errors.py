@@ -99,4 +99,4 @@ def _where(ranges: Ranges) -> str:
         return f"a record of {', '.join(topics)} ({len(ranges)} partitions)"
     ((place, (start, end)),) = ranges.items()
     one = end - start == 1
-    return f"the record at offset {start} of {place}" if one else f"a record of {place} at offset {start} or behind"
+    return f"the record at offset {start} of {place}" if one else f"a record of {place} at offset {start} or later"

@@ -137,7 +137,7 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
             if any(stream.plain is None or piece.dealt for piece in stream.pieces):
                 found |= faults_of(stream.rule.transform, stream.pieces, partial(_attempt, job, stream))
     if ranges_of(without(job.pieces, found)) == ranges_of(job.pieces):
-        raise Retryable(f"Spark gave up the transformed topics ({cause_of(error)}): see its log")
+        raise Retryable(f"Spark failed to copy the transformed topics ({cause_of(error)}): see its log")
     return found
 
 

@@ -51,7 +51,7 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
         what = "is not in the file any more" if spec is None else "is another one by now"
         other = (
             f"ferry.transform.{name} {what}, or PySpark, Ferry or its function's module is, since run {plan.run} was "
-            "planned: start a new run, which goes on where this one stands"
+            "planned: start a new run, which continues where this one stopped"
         )
         found.append(_held_against(name, spec, digest, tuple(mine), other))
     return found + _dealt(flow, plan)
@@ -83,9 +83,9 @@ def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
     for (text, digest), mine in sorted(pieces.items()):
         spec = parse_rule(text, flow.transforms)
         other = (
-            f"ferry.transform.{spec.name} cannot be carried out here as run {plan.run} has planned it: PySpark, Ferry, "
-            "the module of its function or its salt is another one: start a new run where Spark's driver has the same, "
-            "which goes on where this one stands"
+            f"ferry.transform.{spec.name} cannot run here as run {plan.run} has planned it: PySpark, Ferry, the module "
+            "of its function or its salt is another one: start a new run where Spark's driver has the same; it "
+            "continues where this one stopped"
         )
         found.append(_held_against(spec.name, spec, digest, tuple(mine), other))
     return found

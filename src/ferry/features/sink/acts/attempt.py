@@ -70,8 +70,8 @@ class Attempt:
         self._refuse_newer(found)
         if spec.batch <= found.forgotten and found.settled is None:
             raise Refused(
-                f"{spec} may have been written: nothing is known any more of its batches up to {found.forgotten}; go "
-                "on with a higher number, or under another name of the application"
+                f"{spec} may have been written: nothing is known any more of its batches up to {found.forgotten}; "
+                "continue with a higher number, or with another application name"
             )
         return found
 

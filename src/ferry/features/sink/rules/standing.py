@@ -194,7 +194,7 @@ def intruder(
         if key[0] == ATTEMPT and record.offset > generation:
             return f"a newer attempt began at ledger offset {record.offset}"
         if key[0] == RECEIPT and key[1] == batch and TopicPartition(key[2], key[3]) in places:
-            return f"another writer's receipt for {key[2]}-{key[3]} lies at ledger offset {record.offset}"
+            return f"another writer's receipt for {key[2]}-{key[3]} is at ledger offset {record.offset}"
     return None
 
 
@@ -215,8 +215,8 @@ def other_sentence(what: str, different: list[tuple[TopicPartition, Due | None, 
         shown.append(f"{place} had {one} records and has {two}" if one != two else f"{place} has {one} others")
     more = f" and {len(different) - _SHOWN} partitions more" if len(different) > _SHOWN else ""
     return (
-        f"{what} has other records than when it was begun ({', '.join(shown)}{more}): give the frame that it had then, "
-        "without what changes each time (clocks, random numbers, tables that go on), or the batch another number"
+        f"{what} has other records than when it began ({', '.join(shown)}{more}): give the frame that it had then, "
+        "without what changes each time (clocks, random numbers, tables that grow), or give the batch another number"
     )
 
 

@@ -118,7 +118,7 @@ def _check_frame(frame: DataFrame, topics: Sequence[str], order_by: Sequence[str
     if is_remote(frame.sparkSession):
         raise Refused("frames are not written on Spark Connect: use a Spark session without it")
     if frame.isStreaming:
-        raise BadInput("the frame is a stream: call write in writeStream.foreachBatch, with the number it hands over")
+        raise BadInput("the frame is a stream: call write in writeStream.foreachBatch, with the number that it passes")
     if isinstance(topics, str) or not topics or not all(topics):
         raise BadInput(f"topics is {topics!r}: write a list of the topics that records may go to")
     if isinstance(order_by, str):

@@ -52,7 +52,7 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
             why = undrained(refused) if refused else "see what holds them up with ferry plan"
             raise Refused(
                 f"after {options.drain_timeout_seconds:g} s {left.records} records of {left.behind} partitions "
-                f"({behind}) are not copied yet: {why}; then go on"
+                f"({behind}) are not copied yet: {why}; then continue"
             )
     _refuse_moved(flow, state, patience_s)
     return Evidence(
@@ -80,8 +80,8 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
             plan = runs.open_new(run, local_origin())
             if plan.paused:
                 raise Refused(
-                    f"topics are paused ({several(list(plan.paused))}), they cannot be drained: ferry resume, then go "
-                    "on"
+                    f"topics are paused ({several(list(plan.paused))}), so they cannot be drained: ferry resume, then "
+                    "continue"
                 )
             if runs.unfinished_slices(plan):
                 failure = copy(runs, plan)
@@ -92,7 +92,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
     except Superseded:
         return 0, []  # a scheduled run began at the same moment; the next round decides
     if plan.refusals or lasting(report.refusals):
-        raise Refused(f"{undrained(report.refusals)}; all else is copied: go on when that is mended")
+        raise Refused(f"{undrained(report.refusals)}; all else is copied: fix that, then continue")
     return report.records, list(report.refusals)
 
 
@@ -109,5 +109,5 @@ def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> No
         switch = state.switch
         raise Refused(
             f"{len(moved)} partitions of {flow.flow.source} have grown since they were quiet ({several(moved)}): stop "
-            f"who writes there, then ferry switch abandon '{switch.named}' {switch.id}, and begin anew"
+            f"the clients that write there, then ferry switch abandon '{switch.named}' {switch.id}, and begin again"
         )

@@ -47,7 +47,7 @@ def earlier_switch(sides: Sides, patience_s: float) -> SwitchState:
         refuse_unfinished(switch_states(view))
         flow = forward.flow
         raise Refused(
-            f"clients were not switched along {flow}, or are back already: there is nothing to come back from; ferry "
-            f"switchover '{flow.target}->{flow.source}' moves them whoever moved them before"
+            f"clients were not switched along {flow}, or are back already: there is nothing to fail back from; ferry "
+            f"switchover '{flow.target}->{flow.source}' moves them in any case"
         )
     return found

@@ -282,7 +282,7 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         return remembered_side
     troubles: list[FerryError | str] = [*fetched.failed.values(), *listed.silent.values()]
     if troubles and state.switch.verb is not Verb.FAILOVER:
-        raise Refused(f"not all groups of {flow.flow.source} tell their offsets: {troubles[0]}")
+        raise Refused(f"the offsets of some groups of {flow.flow.source} are not known: {troubles[0]}")
     return replace(
         remembered_side,
         read={group: places for group, places in fetched.found.items() if places},
@@ -308,7 +308,7 @@ async def _settled(
         group, places = next(iter(sorted(pending.items())))
         raise Refused(
             f"group {group} has an offset of {min(places)} on {flow.flow.source} in a transaction that is still open: "
-            "end it, or wait for it to end, then go on"
+            "end it, or wait for it to end, then continue"
         )
     active = await groups_at_work(flow, source, state.switch.options)
     if active:
@@ -518,4 +518,4 @@ async def _commit(
         raise error
     for group, refused in done.refused.items():
         place, why = next(iter(refused.items()))
-        raise Refused(f"group {group} was written in part only, {place} not ({why}): correct that, then go on")
+        raise Refused(f"group {group} was written in part only, {place} not ({why}): correct that, then continue")

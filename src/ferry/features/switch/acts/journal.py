@@ -132,10 +132,10 @@ class Journal:
             raise Superseded(f"switch {switch} was {state.end.outcome} by {state.end.who} meanwhile: stop here")
         if now is None or now.token != begun.token:
             done = state.done.get(begun.step)
-            other = now.who if now is not None else done.who if done is not None else "somebody else"
+            other = now.who if now is not None else done.who if done is not None else "another process"
             raise Superseded(
-                f"step {begun.step} of switch {switch} was begun again by {other}: look at ferry switch show, and let "
-                "one of the two go on"
+                f"step {begun.step} of switch {switch} was begun again by {other}: check ferry switch show, and let "
+                "one of the two continue"
             )
 
     def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:

@@ -133,6 +133,6 @@ async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[s
 def _refuse_silent(source: Cluster, silent: Collection[TopicPartition]) -> None:
     if silent:
         raise Refused(
-            f"{len(silent)} partitions of {source.alias} do not tell their ends "
+            f"{len(silent)} partitions of {source.alias} did not report their ends "
             f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
         )

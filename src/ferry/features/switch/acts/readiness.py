@@ -158,7 +158,7 @@ async def _groups(
     passed = set() if flow.finds_new_groups or not looked.held else looked.decided.writes.keys() - looked.held.keys()
     for group in passed:
         lacking[group] = (
-            f"refresh.groups.enabled is false, so no run looks at group {group}: write its offsets once with ferry "
+            f"refresh.groups.enabled is false, so no run checks group {group}: write its offsets once with ferry "
             f"groups sync '{flow.flow}' --group {group}"
         )
     active = {one.group for one in looked.left if leave_active and one.why is Why.ACTIVE}

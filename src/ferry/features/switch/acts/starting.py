@@ -43,7 +43,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
         return _with_stayed(left, sides, state, patience_s)
     if sides.back is None:
         raise Refused(
-            f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then go on"
+            f"the file has no flow {switch.back}: add {switch.back}.enabled = true and its topics, then continue"
         )
     if switch.verb is Verb.FAILOVER:  # it may be lost, and the switch must not wait for it
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
@@ -121,7 +121,7 @@ def _last_look(
         if needed:
             raise
         return {}, sorted(_known_ends(state)), str(error)
-    return ends, silent, "they do not tell their ends"
+    return ends, silent, "they did not report their ends"
 
 
 def start_flow(
@@ -164,9 +164,9 @@ def start_flow(
         if records or held is not None:
             await fence_lane(flow, state, "reverse", both, still_mine, keep)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
-        begins = f" behind the cut-over in {len(cuts)} partitions" if cuts else ""
-        led = f"; it leads {groups} groups on from where they stood on {flow.flow.target}" if groups else ""
-        stay = f"; {several(left_out)} does not go back, for a transform made it" if left_out else ""
+        begins = f" after the cut-over in {len(cuts)} partitions" if cuts else ""
+        led = f"; it continues {groups} groups from their offsets on {flow.flow.target}" if groups else ""
+        stay = f"; {several(left_out)} does not go back, because a transform made it" if left_out else ""
         return Evidence(
             sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}",
             facts={

@@ -56,16 +56,16 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
         if silent and state.switch.verb is not Verb.FAILOVER:
             raise Refused(
-                f"{len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end: bring their "
-                "brokers back, then go on"
+                f"{len(silent)} partitions of {sides.new} ({several(silent)}) did not report their ends: bring their "
+                "brokers back, then continue"
             )
         others = await written_by_others(sides.via, connections, rows)
         sentence = f"{sides.via.flow} is paused, {fenced.slots} writers are fenced"
         if silent:
-            sentence += f"; {len(silent)} partitions of {sides.new} ({several(silent)}) do not tell where they end"
+            sentence += f"; {len(silent)} partitions of {sides.new} ({several(silent)}) did not report their ends"
         if others:
             sentence += (
-                f"; somebody else has written to {len(others)} copies on {sides.new} already ({several(others)})"
+                f"; other clients have written to {len(others)} copies on {sides.new} already ({several(others)})"
             )
         return Evidence(
             sentence=sentence,

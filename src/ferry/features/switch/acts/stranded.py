@@ -138,7 +138,7 @@ async def _decided_ends(
             if place not in ends.found or place not in stable.found:
                 why = {**stable.failed, **ends.failed}.get(place)
                 raise Refused(
-                    f"{place} on cluster {primary.alias} does not tell what it holds, "
+                    f"{place} on cluster {primary.alias} does not report what it holds, "
                     f"{'it has no leader: bring its brokers back' if why is None else why.why}"
                 )
         held = {place: stable.found[place] for place in places if stable.found[place] < ends.found[place]}
@@ -149,14 +149,14 @@ async def _decided_ends(
         if named:
             place, one = min(named.items())
             raise Refused(
-                f"what was left on {primary.alias} cannot be counted yet: "
-                f"{open_sentence(str(place), place, one)}; then go on"
+                f"what was left on {primary.alias} cannot be counted yet: {open_sentence(str(place), place, one)}; "
+                "then continue"
             )
         if time.monotonic() > until:
             raise Refused(
                 f"what was left on {primary.alias} cannot be counted yet: a transaction is open on {min(held)}, from "
-                f"offset {held[min(held)]} on, and nobody tells whose it is: wait for its end, or find it with "
-                "kafka-transactions.sh find-hanging, then go on"
+                f"offset {held[min(held)]} on, and its producer is not known: wait for its end, or find it with "
+                "kafka-transactions.sh find-hanging, then continue"
             )
         await connections.loop.sleep(0.2)  # it is the flow back's own, or one that has just ended
 
@@ -174,7 +174,7 @@ async def _left_behind(
     primary = connections.target
     starts = await listed_offsets(primary, dict.fromkeys(ends, EARLIEST), isolation=READ_UNCOMMITTED)
     for place, why in starts.failed.items():
-        raise Refused(f"{place} on cluster {primary.alias} does not tell what it holds, {why.why}")
+        raise Refused(f"{place} on cluster {primary.alias} does not report what it holds, {why.why}")
     copied = _copied(forward, view)
     came: Mapping[TopicPartition, tuple[Range, ...]] = {}
     if await connections.has_ledger():

@@ -161,7 +161,7 @@ class Switcher:
         if another switch is not finished, or if this one has ended.
         """
         if not approved_by.strip():
-            raise BadInput("a switch needs somebody's approval: say whose with --approve-by NAME")
+            raise BadInput("a switch needs an approval: name the person with --approve-by NAME")
         wanted = self._wanted(switch, options, approved_by.strip())
         if approved_ms is not None:
             wanted = replace(wanted, approved_ms=approved_ms)
@@ -189,8 +189,8 @@ class Switcher:
             why = f"{other.switch.verb} {other.switch.id} of {other.switch.named} was opened at the same time"
             self._journal.abandon(state.switch.id, why)
             raise Refused(
-                f"{why}, the other way, by {other.switch.who}: see with ferry switch list which one goes on, for both "
-                "may have given way; then begin the one that is meant"
+                f"{why}, the other way, by {other.switch.who}: check with ferry switch list which one continues, "
+                "because both may have stopped; then begin the intended one"
             )
 
     def step(self, switch: str, step: Step) -> SwitchState:

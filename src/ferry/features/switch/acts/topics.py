@@ -94,8 +94,8 @@ async def _live(sides: Sides, target: Cluster, wanted: dict[str, Names]) -> tupl
             if short:
                 raise Refused(
                     f"topic {live} on cluster {target.alias} has {len(info.partitions)} partitions, its copy "
-                    f"{wanted[live].copy} has {len(there[wanted[live].copy].partitions)}: keys would go elsewhere; "
-                    "grow it, then go on"
+                    f"{wanted[live].copy} has {len(there[wanted[live].copy].partitions)}: keys would go to other "
+                    "partitions; add partitions to it, then continue"
                 )
 
     await target.retrying(all_there)

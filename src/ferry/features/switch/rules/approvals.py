@@ -52,7 +52,7 @@ def used(approval: Approval | None, *, params: str, by: str, now_ms: int, within
     was used before. The switch or attempt that has used it may use it again.
     """
     if approval is None:
-        raise Refused(f"nobody has approved: {_AGAIN}")
+        raise Refused(f"there was no approval: {_AGAIN}")
     if approval.params != params:
         raise Refused(f"{approval.who} approved of other parameters than the run has now: {_AGAIN}")
     if approval.used_by == by:

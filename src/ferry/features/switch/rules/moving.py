@@ -181,7 +181,7 @@ def dealt_notes(checkpoints: Iterable[Checkpoint]) -> list[str]:
         what = f"of {topic}, which has other partitions than its source,"
         many = sum(one.again or 0 for one in ones)
         if any(one.again is None for one in ones):
-            notes.append(f"{what} nobody knows how many records it reads again, for their receipts have gone")
+            notes.append(f"{what} it is not known how many records it reads again, because their receipts have gone")
         elif many:
             notes.append(f"{what} it reads {count_of(many, 'record')} at most again")
     return notes
@@ -196,7 +196,7 @@ def unmapped(
     places = sorted(str(place) for place in committed if place not in via and place not in back)
     if not places:
         return []
-    note = f"{len(places)} partitions that it has read get no offset, for nothing of them was copied"
+    note = f"{len(places)} partitions that it has read get no offset, because nothing of them was copied"
     return [f"{note} ({several(places)}): there it begins by its own auto.offset.reset"]
 
 
@@ -279,9 +279,9 @@ def _again(moving: Moving, new: NewSide) -> int | None:
 
 def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:
     return (
-        f"group {group} has no checkpoint of use, for it is at {now} of {one.place} on {new.alias}, and what runs "
-        f"wrote last is {one.offset}: how far it had read elsewhere is not known; leave it where it stands with "
-        f"--leave-group {group}"
+        f"group {group} has no usable checkpoint, because it is at {now} of {one.place} on {new.alias}, but runs last "
+        f"wrote {one.offset}: how far it had read elsewhere is not known; leave it unchanged with --leave-group "
+        f"{group}"
     )
 
 
@@ -305,10 +305,10 @@ def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
     group = left.group
     return Moving(
         group=group,
-        why=f"group {group} has no checkpoint on {flow.target}, for the last run left it ({left.message}); how far it "
-        f"had read on {flow.source} is not known. Bring {flow.source} back and write one with ferry groups sync "
-        f"'{flow}' --force --group {group}, or leave the group where it is with --leave-group {group}: what lies "
-        "behind that it reads again",
+        why=f"group {group} has no checkpoint on {flow.target}, because the last run left it ({left.message}); how "
+        f"far it had read on {flow.source} is not known. Bring {flow.source} back and write one with ferry "
+        f"groups sync '{flow}' --force --group {group}, or leave the group where it is with --leave-group "
+        f"{group}: it reads again all records after its offset",
         active=there is not None and there.is_active,
     )
 
@@ -322,7 +322,7 @@ def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> s
         return None
     source = flow.source
     if last is None:
-        what = f"no run of {flow} has told its groups"
+        what = f"no run of {flow} has recorded its groups"
     elif last.unnamed:
         what = f"the ledger does not name {count_of(last.unnamed, 'group')} that the last run left without a checkpoint"
     else:
@@ -332,7 +332,7 @@ def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> s
         what = f"the last run did not see all groups ({silent[0]})"
     return (
         f"{what}, and {source} does not answer, so which groups there are is not known: bring {source} back, or begin "
-        "the failover with --leave-unknown; a group that is not known begins where it stands, or by its own "
+        "the failover with --leave-unknown; a group that is not known begins at its own offset, or by its own "
         "auto.offset.reset"
     )
 
@@ -392,17 +392,17 @@ def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Colle
 
 def _noted(one: Placed, now: int) -> list[str]:
     """Make the note about an offset, not one of Ferry's own, that a group has on the new cluster already."""
-    stands, between = f"{one.place}: it stands at {now}", abs(now - one.offset)
+    stands, between = f"{one.place}: it is at {now}", abs(now - one.offset)
     if now == one.offset or (one.by == "start" and now > one.offset):
         return []
     if one.by == "start":
-        why = "those of them that it has read as copies on the old cluster come again"
+        why = "it reads again those that it had read as copies on the old cluster"
         return [f"{stands}, {between} offsets before the cut-over; {why}"]
     if now > one.offset:
-        why = "what lies between counts as read there before"
-        return [f"{stands}, {between} offsets beyond {one.offset}, where the old cluster leads it: {why}"]
+        why = "the records between count as read there before"
+        return [f"{stands}, {between} offsets beyond {one.offset}, its offset according to the old cluster: {why}"]
     return [
-        f"{one.place}: somebody had committed {now}, {between} offsets before {one.offset}, which is written over it"
+        f"{one.place}: another client had committed {now}, {between} offsets before {one.offset}, which replaces it"
     ]
 
 

@@ -71,7 +71,7 @@ def opposing_sentence(other: SwitchState, own: Switch | None = None) -> str:
     if other.end is not None:
         return f"{named} has moved clients to {switch.via.target} since this one began: give this one up with {give_up}"
     remedy = (
-        f"finish it first (ferry {switch.verb} '{switch.named}' --id {switch.id}), or give it up with ferry switch "
+        f"finish it first (ferry {switch.verb} '{switch.named}' --id {switch.id}), or abandon it with ferry switch "
         f"abandon '{switch.named}' {switch.id}"
     )
     return f"{named} goes the other way and is not finished, {left_of(other)}: {remedy}" + (

@@ -356,7 +356,7 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
     records, worst = sum(one.records for one in losses), longest(losses)
     there = count_of(len(losses), "partition")
     if not records and not unsure:
-        return f"nothing is lost: the copy of {there} reaches the ends that the source told"
+        return f"nothing is lost: the copy of {there} reaches the ends that the source reported"
     is_known = f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} known to be lost"
     before = "before the loss" if lost_ms is not None else "before they were counted"
     if not unsure:

@@ -152,13 +152,13 @@ def _running(looked: Looked) -> Check:
         return Check(
             name="replication",
             ok=False,
-            message=f"the flow is paused by {pause.who} ({pause.why}): lift that with ferry resume",
+            message=f"the flow is paused by {pause.who} ({pause.why}): end that with ferry resume",
         )
     if paused:
         return Check(
             name="replication",
             ok=False,
-            message=f"topics are paused ({_named(paused)}), so they fall behind: lift that with ferry resume --topic",
+            message=f"topics are paused ({_named(paused)}), so their lag grows: end that with ferry resume --topic",
         )
     last = looked.last_run
     if last is None:
@@ -197,16 +197,16 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
         return Check(
             name="lag",
             ok=False,
-            message=f"{len(behind)} of {total.partitions} partitions are further behind than the RPO ({allowed}), most "
-            f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the flow "
-            "catch up",
+            message=f"{len(behind)} of {total.partitions} partitions have more lag than the RPO ({allowed}), most "
+            f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the "
+            "flow catch up",
         )
     if silent:
         return Check(
             name="lag",
             ok=False,
-            message=f"how far {count_of(len(silent), 'partition')} is behind is not known ({_named(silent)}), of the "
-            f"others {total.records} records are not copied: see ferry lag",
+            message=f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)}), of the others "
+            f"{total.records} records are not copied: see ferry lag",
         )
     return Check(
         name="lag",
@@ -239,8 +239,8 @@ def _topics(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
     return Check(
         name="topics",
         ok=False,
-        message=f"{len(due)} topics of the target are not as at the source: {named}; {_run_once(looked)}, which puts "
-        "them right, or see ferry plan",
+        message=f"{len(due)} topics of the target differ from the source: {named}; {_run_once(looked)}, which "
+        "corrects them, or see ferry plan",
     )
 
 
@@ -327,8 +327,8 @@ def _retention(facts: Facts, policy: ReplicationPolicy, alias: str) -> Check:
         return Check(
             name="retention",
             ok=False,
-            message=f"the target keeps less than the source: {_named(short)}; raise it there, or readers that are "
-            "behind lose records when they move",
+            message=f"the target keeps less than the source: {_named(short)}; raise it there, or consumers with lag "
+            "lose records when they move",
         )
     if hidden:
         return Check(
@@ -378,7 +378,7 @@ def _aside(looked: Looked) -> list[str]:
     uncopied = {one.group for one in looked.groups if one.why is Why.NOT_COPIED}
     return [
         *_counted("without an offset in partitions of which nothing is copied", uncopied),
-        *_counted("left by the switch, so not looked at", looked.excepted),
+        *_counted("left by the switch, so not checked", looked.excepted),
     ]
 
 
@@ -391,11 +391,11 @@ def _checkpoints(looked: Looked) -> Check:
         return Check(name="checkpoints", ok=True, message=message)
     if not lacking:
         every = f"every {'other ' if aside else ''}group that can be moved"
-        message = f"{every} has a checkpoint by which it can go on without the source"
+        message = f"{every} has a checkpoint to continue from without the source"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     named = f"{len(lacking)} groups have no checkpoint to go by without {source} ({_named(lacking)})"
     if looked.planned:
-        message = f"{named}: {source} tells where they stand now, and from its loss on they would be left"
+        message = f"{named}: only {source} has their current offsets, and if it is lost they would be left"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
 
@@ -511,5 +511,5 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
             f"{switch.via.target}: stop who writes there, and write them again; ferry failback exports them"
         )
     if silent:
-        message += f"; {count_of(len(silent), 'partition')} of {old} did not tell where they end ({several(silent)})"
+        message += f"; {count_of(len(silent), 'partition')} of {old} did not report their ends ({several(silent)})"
     return Check(name="stranded", ok=True, message=message)

@@ -90,7 +90,7 @@ def out_of_service(state: SwitchState) -> OutOfService:
     else:
         means = "not known: when the source was lost was not given (--lost-at), and it answered after the start"
         if seen is None and not answers_in_part(state):
-            means = "not known: when the source was lost was not given (--lost-at), and nobody saw it before"
+            means = "not known: when the source was lost was not given (--lost-at), and no check saw it before"
         return OutOfService(seconds=None, means=means, from_start=from_start)
     return OutOfService(seconds=(end.done_ms - begin) / 1000, means=means, from_start=from_start)
 
@@ -232,7 +232,7 @@ def unknown_groups(state: SwitchState) -> tuple[str, ...]:
     if Step.GROUPS not in state.done or knows_groups(state):
         return ()
     old = state.switch.via.source
-    twice = f"what groups read twice is not known: {old} did not tell where they are, so the last checkpoint counts"
+    twice = f"what groups read twice is not known: {old} did not report their offsets, so the last checkpoint is used"
     unknown = state.fact(Step.GROUPS, "unknown")
     return (twice,) if unknown is None else (twice, str(unknown))
 

@@ -26,8 +26,8 @@ def sentence(switch: Switch, step: Step) -> str:
     return {
         Step.READINESS: f"check that {via} is healthy, and that {new} can take over (ferry readiness)",
         Step.STRANDED: f"count the records on {new} that {switch.named} never copied, and write them to a file",
-        Step.RETURN: f"let {via} begin at the cut-over of the switch before, where it did not begin yet",
-        Step.FREEZE: f"keep in the ledger where the partitions of {old} and {new} stand",
+        Step.RETURN: f"let {via} begin at the cut-over of the previous switch, if it has not begun yet",
+        Step.FREEZE: f"record in the ledger the ends of the partitions of {old} and {new}",
         Step.QUIET: (
             f"wait until no partition on {old} has grown for {options.quiet_seconds:g} s, and no group has members "
             f"there, for {options.quiet_timeout_seconds:g} s at most"
@@ -35,7 +35,7 @@ def sentence(switch: Switch, step: Step) -> str:
         Step.DRAIN: f"run {via} until nothing is left to copy, then write the last checkpoint",
         Step.STOP: f"pause {via}, end its writers, and keep where both sides end",
         Step.LOSS: f"count what {old} had and {new} has not, by partition, in records and seconds",
-        Step.TOPICS: f"create the topics on {new} that producers go on in, where they are missing",
+        Step.TOPICS: f"create the missing topics on {new} that producers will write to",
         Step.GROUPS: f"commit the groups' offsets on {new}: all partitions of a group, or none",
         Step.PROMOTE: (
             f"delete ACLs that deny WRITE on the topics of {new}"
@@ -46,7 +46,7 @@ def sentence(switch: Switch, step: Step) -> str:
         Step.SMOKE: (
             f"write and read a scratch topic on {new}, and read the groups' offsets there"
             if options.smoke
-            else "leave the smoke test out"
+            else "omit the smoke test"
         ),
         Step.REVERSE: f"start {back}" if options.reverse else f"leave {back} as it is",
     }[step]
@@ -112,9 +112,9 @@ def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchSt
     other = unfinished(states)
     if other is not None:
         raise Refused(
-            f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, "
-            f"{left_of(other)}: go on with it (ferry {other.switch.verb} '{other.switch.named}' --id "
-            f"{other.switch.id}), or give it up with ferry switch abandon"
+            f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, {left_of(other)}: "
+            f"continue it (ferry {other.switch.verb} '{other.switch.named}' --id {other.switch.id}), or abandon it "
+            "with ferry switch abandon"
         )
     return None
 
@@ -124,8 +124,8 @@ def refuse_ended(state: SwitchState) -> None:
     switch, end = state.switch, state.end
     if end is not None:
         raise Refused(
-            f"{switch.verb} {switch.id} is {end.outcome} already, by {end.who}: give a new one another id, or look at "
-            f"it with ferry switch show '{switch.named}' {switch.id}"
+            f"{switch.verb} {switch.id} is {end.outcome} already, by {end.who}: give a new one another ID, or see "
+            f"ferry switch show '{switch.named}' {switch.id}"
         )
 
 
@@ -157,7 +157,7 @@ def remedied(state: SwitchState, sentence: str) -> str:
     giving_up = (
         ""
         if POINT_OF_NO_RETURN in state.done
-        else f", or give it up with ferry switch abandon '{state.switch.named}' {state.switch.id} --why TEXT"
+        else f", or abandon it with ferry switch abandon '{state.switch.named}' {state.switch.id} --why TEXT"
     )
     return f"{sentence}; continue with {go_on}{giving_up}"
 
@@ -172,7 +172,7 @@ def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mappin
     if other and state.end is None:
         raise BadInput(
             f"{switch.verb} {switch.id} did not begin with this {' and '.join(other)}, and keeps the options that it "
-            f"began with: continue without, with {continuing(switch)}, or give it up with ferry switch abandon "
+            f"began with: continue without, with {continuing(switch)}, or abandon it with ferry switch abandon "
             f"'{switch.named}' {switch.id} --why TEXT and begin another one"
         )
 

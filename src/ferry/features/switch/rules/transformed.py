@@ -148,7 +148,7 @@ def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool], le
 def trouble(flow: Flow, source: object, target: object, group_cluster: str) -> str:
     """Say why no group is moved from such a copy back to its source topic."""
     return (
-        f"it has offsets of {target} on {group_cluster}, which {flow} made by a transform of {source}: what was left "
-        "out in between is nowhere there, so where it goes on is not known; leave it with --leave-group, and set its "
-        "offsets by hand"
+        f"it has offsets of {target} on {group_cluster}, which {flow} made by a transform of {source}: records that "
+        "were left out in between do not exist there, so where it continues is not known; leave it with "
+        "--leave-group, and set its offsets by hand"
     )

@@ -246,7 +246,7 @@ class Comparer:
         begins = await listed_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
         ends = await listed_offsets(cluster, {place: LATEST}, isolation=isolation)
         if place not in begins.found or place not in ends.found:
-            return f"the log of {place} on cluster {cluster.alias} cannot be looked through for later records"
+            return f"the log of {place} on cluster {cluster.alias} cannot be searched for later records"
         part = begins.found[place], ends.found[place]
         return await self._read(cluster, place, part, side, partial(lone.look, side))
 

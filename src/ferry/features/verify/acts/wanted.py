@@ -58,12 +58,12 @@ class Wanted:
         now_ms = wall_ms()
         for option, ms in (("--from", self.since_ms), ("--to", self.until_ms)):
             if ms is not None and ms > now_ms:
-                raise BadInput(f"{option} lies {(ms - now_ms) / 1000:.0f} s in the future: leave it out, or correct it")
+                raise BadInput(f"{option} is {(ms - now_ms) / 1000:.0f} s in the future: omit it, or correct it")
 
     def _check_without_ledger(self) -> None:
         for option, given in (("--run", self.run), ("--sample", self.sample)):
             if given is not None:
-                raise BadInput(f"{option} {given} needs the ledger's offset map: leave it out, or --without-ledger")
+                raise BadInput(f"{option} {given} needs the ledger's offset map: omit it, or omit --without-ledger")
         if self.start is not None or self.end is not None:
             raise BadInput("without a ledger no offset of one side is one of the other: write times in --from and --to")
 

@@ -56,8 +56,8 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
         spec = flow.transform_of(here.topic)
         if spec is not None:
             message = (
-                f"the copy of {here} is made by ferry.transform.{spec.name}, and without a ledger nobody knows of "
-                "which records: leave --without-ledger out"
+                f"the copy of {here} is made by ferry.transform.{spec.name}, and without a ledger it is not known from "
+                "which records: omit --without-ledger"
             )
             _leave(found, here, NotComparedKind.TRANSFORMED, message)
             del pairs[here]

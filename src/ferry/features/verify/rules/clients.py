@@ -35,7 +35,7 @@ def with_clients(every: Sequence[Copied], states: Iterable[SwitchState], flow: F
         if count:
             notes.append(
                 f"{switch.verb} {switch.id} moved clients to {flow.target}: what they wrote to "
-                f"{count_of(count, 'partition')} there until the flow went on was not copied, and is not compared"
+                f"{count_of(count, 'partition')} there until the flow continued was not copied, and is not compared"
             )
     return [replace(one, void=united([*one.void, *_theirs(one, begins.get(one.target, ()))])) for one in every], notes
 

@@ -184,8 +184,8 @@ def _why_not_source(chunk: Chunk, source: Mapping[int, Range]) -> NotComparedKin
 
 
 _WHY = {
-    NotComparedKind.TRANSFORM_CHANGED: "were dealt by the rule before this one, to another number of partitions or by "
-    "another transform: what lies on the target is not verifiable by today's rule",
+    NotComparedKind.TRANSFORM_CHANGED: "were repartitioned by an earlier rule, with another number of partitions or "
+    "another transform: what is on the target cannot be verified by today's rule",
     NotComparedKind.UNREADABLE: "cannot be compared, for partitions of one side have no leader that answers",
     NotComparedKind.SOURCE_REPLACED: "were made of records that the source's logs, which end before them, do not have "
     "any more: they were cut, or the topic created again; `ferry plan` shows what to do",
@@ -215,7 +215,7 @@ class _Left:
         found = []
         for why, mine in self._receipts.items():
             records = count_of(sum(one.records for one in mine), "record")
-            what = f"{records} of {self._era.target_topic}, in {count_of(len(mine), 'chunk')} dealt from topic"
+            what = f"{records} of {self._era.target_topic}, in {count_of(len(mine), 'chunk')} repartitioned from topic"
             begins = min(one.starts[0] if one.starts else 0 for one in mine)
             found.append(
                 NotCompared(
@@ -243,8 +243,8 @@ def gone_receipts(
     else:
         return None
     message = (
-        f"some of what lies in {era.target_topic} is not compared, for the ledger keeps its receipts no longer: those "
-        f"of topic {era.source_topic} go with their runs, and no others say where records went"
+        f"some records of {era.target_topic} are not compared, because the ledger no longer keeps their receipts: "
+        f"those of topic {era.source_topic} are removed with their runs, and no others show where records went"
     )
     return _of_topic(era.source_topic, message, NotComparedKind.DEALT, asked=False)
 
@@ -257,7 +257,7 @@ def left_whole(era: Era, why: str, kind: NotComparedKind, *, asked: bool) -> Not
 def _left_whole(
     topic: str, target: str, partitions: int, why: str, kind: NotComparedKind, *, asked: bool
 ) -> NotCompared:
-    message = f"topic {topic}, dealt to the {partitions} partitions of {target}, is not compared: {why}"
+    message = f"topic {topic}, repartitioned into the {partitions} partitions of {target}, is not compared: {why}"
     return _of_topic(topic, message, kind, asked=asked)
 
 
@@ -296,10 +296,10 @@ def dealt_by_todays_rule(
         today = (
             "the file has no transform for it any more"
             if rule is None
-            else f"it was dealt by another transform than what ferry.transform.{rule.name} is today, or on another "
+            else f"it was repartitioned by another transform than ferry.transform.{rule.name} is today, or on another "
             "version of Spark"
         )
-        why = f"{today}, and what lies on the target is not verifiable by today's rule"
+        why = f"{today}, and what is on the target cannot be verified by today's rule"
         left += not_applied(mine, why, NotComparedKind.TRANSFORM_CHANGED, asked=asked)
     return held, left
 
@@ -318,8 +318,8 @@ def unfinished(copy: DealtCopy, settled: int, why: str) -> NotCompared:
     """Make the entry that the comparison of a target partition ended early, after so many chunks."""
     left = copy.chunks[settled:]
     message = (
-        f"{count_of(sum(one.records for one in left), 'record')} of {copy.target}, in "
-        f"{count_of(len(left), 'chunk')} dealt from topic {copy.topic}, could not be compared: {why}"
+        f"{count_of(sum(one.records for one in left), 'record')} of {copy.target}, in {count_of(len(left), 'chunk')} "
+        f"repartitioned from topic {copy.topic}, could not be compared: {why}"
     )
     return _of_topic(copy.topic, message, NotComparedKind.UNREADABLE, asked=True)
 
@@ -330,8 +330,8 @@ def not_read(
     """Make the entry that chunks are not compared, because a source partition cannot be read from `offset` on."""
     records = count_of(sum(one.records for one in chunks), "record")
     message = (
-        f"{records} of {target}, in {count_of(len(chunks), 'chunk')} dealt from topic {place.topic}, could not be "
-        f"compared: {why}"
+        f"{records} of {target}, in {count_of(len(chunks), 'chunk')} repartitioned from topic {place.topic}, could not "
+        f"be compared: {why}"
     )
     end = max(chunk.reached[place.partition] for chunk in chunks)
     return NotCompared(source=place, start=offset, end=end, why=NotComparedKind.UNREADABLE, message=message, asked=True)

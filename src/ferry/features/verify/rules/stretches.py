@@ -139,7 +139,7 @@ def _wanted(copied: Copied, asked: Asked) -> tuple[tuple[Range, ...], list[NotCo
         elif a >= last:
             message = f"offsets {a} to {b - 1} of {copied.source} are not copied yet (up to {last} are): run the flow"
         else:
-            message = f"offsets {a} to {b - 1} of {copied.source} lie before the first copied one, {first}: --from it"
+            message = f"offsets {a} to {b - 1} of {copied.source} are before the first copied one, {first}: --from it"
         why = NotComparedKind.SKIPPED if inside else NotComparedKind.NOT_COPIED
         out.append(NotCompared(source=copied.source, start=a, end=b, why=why, message=message, asked=not inside))
     return common(wanted, copied.ranges), out
@@ -164,8 +164,8 @@ def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotCom
         yield NotComparedKind.TARGET_DELETED, lost, f"{begins}: what was before is deleted there", False
     if ends.stable < min(copied.target_next, ends.target_end):
         unstable = (
-            f"a transaction is open at offset {ends.stable} of {target}, so nobody may read on: verify again when it "
-            "has ended (kafka-transactions.sh find-hanging lists those that do not)"
+            f"a transaction is open at offset {ends.stable} of {target}, so no consumer reads further: verify again "
+            "when it has ended (kafka-transactions.sh find-hanging lists those that do not)"
         )
         yield NotComparedKind.NOT_STABLE, (places.next_back(ends.stable, end), end), unstable, True
 

@@ -37,8 +37,8 @@ def by_todays_rule(
         start, end = one.source_range
         how = "a transform, and " if rule is None else "another transform than "
         message = (
-            f"offsets {start} to {end - 1} of {one.source} were copied by {how}{today}: what lies on the target is not "
-            "verifiable by today's rule"
+            f"offsets {start} to {end - 1} of {one.source} were copied by {how}{today}: what is on the target cannot "
+            "be verified by today's rule"
         )
         why = NotComparedKind.TRANSFORM_CHANGED
         left.append(NotCompared(source=one.source, start=start, end=end, why=why, message=message, asked=asked))

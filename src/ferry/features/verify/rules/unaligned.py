@@ -17,11 +17,11 @@ def unmatched(stretch: Stretch, found: ByContent) -> list[NotCompared]:
 
     here, there = found.before
     if here is not None:
-        message = f"offsets {here[0]} to {here[1] - 1} of {source} lie before the first record that both sides have"
+        message = f"offsets {here[0]} to {here[1] - 1} of {source} are before the first record that both sides have"
         leave(NotComparedKind.TARGET_DELETED, here, f"{message}: the target's log does not begin at 0", asked=False)
     if there is not None:
         at = stretch.source_range[0]
-        message = f"offsets {there[0]} to {there[1] - 1} of {stretch.target} lie before the first record that both have"
+        message = f"offsets {there[0]} to {there[1] - 1} of {stretch.target} are before the first record that both have"
         leave(NotComparedKind.SOURCE_DELETED, (at, at), f"{message}: the source's log does not begin at 0", asked=False)
     if found.behind is not None:
         message = f"offsets {found.behind} to {end - 1} of {source} are not on the target yet: wait, and verify again"

@@ -63,7 +63,7 @@ def compared_in_portions(holding: Holding[T], pieces: Sequence[T]) -> Compared:
                 (portion, left), lost = holding.readable((portion, left), unread)
                 if not lost:
                     own = told_by_ferry(error)
-                    why = f"Spark gave up ferry.transform.{holding.name} ({own or cause_of(error)}): see its log"
+                    why = f"Spark failed on ferry.transform.{holding.name} ({own or cause_of(error)}): see its log"
                     if isinstance(own, Unreachable):  # each further portion would wait for it as long
                         found.not_compared += holding.lost([*portion, *left], why)
                         return found

@@ -149,23 +149,25 @@ def _params() -> dict[str, Any]:
             type="string",
             pattern="^(backfill|append)-[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
             title="Lane",
-            description="Where the window goes: topics named {target topic}.backfill.{lane}. It is there from its first"
-            " window on. append-NAME: behind the records of the live topics.",
+            description="Where the window goes: topics named {target topic}.backfill.{lane}. It is there from its "
+            "first window on. append-NAME: after the records of the live topics.",
         ),
         "topics": topics_param(TO_COPY),
         "from": _time("From", "The first moment of the window; with a partition key leave it empty."),
         "to": _time("To", "The window ends before it."),
         "times": _lines(
             "Times of single topics",
-            "In place of both, one topic per line, as orders=2026-01-01T00:00:00Z/2026-02-01T00:00:00Z.",
+            "Instead of both, one topic per line, for example orders=2026-01-01T00:00:00Z/2026-02-01T00:00:00Z.",
             "^[^=\\s]+=[^/\\s]+/[^/\\s]+$",
         ),
-        "from_offsets": _lines("From offsets", f"{offsets} In place of times.", _OFFSET),
+        "from_offsets": _lines("From offsets", f"{offsets} Instead of times.", _OFFSET),
         "to_offsets": _lines("To offsets", f"{offsets} The window ends before it; each partition needs both.", _OFFSET),
-        "allow_deleted": flag("Take what is left", "Also where the source may have deleted records of the window."),
+        "allow_deleted": flag(
+            "Take what is left", "Copy the remaining records if the source may have deleted some of the window."
+        ),
         "into_live": flag(
             "Into the live topics",
-            "In place of the lane, as a run of the live lane; refused where that has copied something.",
+            "Instead of the lane, as a run of the live lane; refused if that has copied records.",
         ),
         **budget_params(),
     }

@@ -103,7 +103,9 @@ def _params() -> dict[str, Any]:
             LONGEST_TOPIC,
         ),
         "groups": names_param(
-            "Groups", "Partial: consumer groups, one per line; empty: all that stand on the topics.", LONGEST_GROUP
+            "Groups",
+            "Partial: consumer groups, one per line; empty: all that have offsets in the topics.",
+            LONGEST_GROUP,
         ),
         "from": Param(
             None,
@@ -118,9 +120,9 @@ def _params() -> dict[str, Any]:
             title="Most bytes",
             description="Shadow: copy no more than this.",
         ),
-        "clean": flag("Clean up first", "Shadow: remove first what a drill that was killed has left."),
+        "clean": flag("Clean up first", "Shadow: first remove what a killed drill left."),
         **leaving_params(),
         "leave_topics": topics_to_leave(),
         **waiting_params(),
-        "stay_seconds": seconds_param("Stay", "Full: seconds before the way back begins.", 0),
+        "stay_seconds": seconds_param("Stay", "Full: how many seconds to wait before the failback begins.", 0),
     }

@@ -41,8 +41,8 @@ def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
     if "://" in named or Path(named).is_absolute():
         return None
     return (
-        f"{FOLDER} ({named}) is no full path, and nobody would look for reports where a worker happens to stand: give "
-        f"{FOLDER} a full path or a URL, or name one in the form"
+        f"{FOLDER} ({named}) is not a full path, so it would depend on each worker's folder: give {FOLDER} a full path "
+        "or a URL, or name one in the form"
     )
 
 
@@ -52,6 +52,6 @@ def not_allowed(field: str, named: str) -> str:
     The right to trigger a DAG is no right to write anywhere.
     """
     return (
-        f"{field}: {named} is no place that the form may name: name {FOLDER}, what is below it, or a place that the "
-        f"file lists as {DIRS}"
+        f"{field}: {named} is not a place that the form may name: name {FOLDER}, a folder below it, or a place that "
+        f"the file lists in {DIRS}"
     )

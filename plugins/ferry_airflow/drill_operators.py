@@ -48,7 +48,7 @@ class DrillApprovalOperator(AskingOperator):
         params = context["params"]
         if params["kind"] in IN_PRODUCTION or params.get("dry_run"):
             return super().execute(context)
-        self.log.info("a %s drill does not touch production: nobody is asked", params["kind"])
+        self.log.info("a %s drill does not touch production: no approval is needed", params["kind"])
         return None
 
 
@@ -79,7 +79,7 @@ class DrillOperator(FerrySparkOperator):
     """Does a drill that an approver has approved: partial, or full, which copies in Spark."""
 
     job = "copy_job.py"
-    killed = "killed; the switches of a full drill go on where they stand"
+    killed = "killed; the switches of a full drill continue where they stopped"
 
     operator_extra_links = (ReportLink(),)
     report_link = ""

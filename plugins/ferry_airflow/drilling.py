@@ -118,7 +118,7 @@ class _Partial:
         topics = frozenset(asked.params.get("topics") or ())
         groups = frozenset(asked.params.get("groups") or ())
         if not topics and not groups:
-            raise BadInput("a partial drill is about some topics or groups of the source: name one in topics or groups")
+            raise BadInput("a partial drill needs topics or groups of the source: name one in topics or groups")
         options = PartialOptions(
             drill=new_run("partial"),
             who=asked.who,
@@ -186,8 +186,8 @@ def written(folder: ReportFolder, evidence: EvidenceReport) -> Written:
         return folder.write(evidence)
     except OSError as error:
         raise OutcomeUnknown(
-            f"the report could not be written to {folder.where} ({why_unwritten(error)}): keep this log, "
-            "what it tells of is over"
+            f"the report could not be written to {folder.where} ({why_unwritten(error)}): keep this log, because it "
+            "cannot be measured again"
         ) from error
 
 

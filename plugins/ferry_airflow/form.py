@@ -37,9 +37,9 @@ def budget_params() -> dict[str, Any]:
     return {
         "max_bytes": _budget("Most bytes", "Budget of this run in bytes as stored"),
         "max_records": _budget("Most records", "Budget of this run in records"),
-        "max_seconds": _budget("Most seconds", "Time of this run's copy step"),
+        "max_seconds": _budget("Most seconds", "Time of this run's copy step in seconds"),
         "take_over": flag(
-            "Take the lane over", "Go on although the last run was another deployment's, by another configuration."
+            "Take the lane over", "Continue even if the last run was of another deployment with another configuration."
         ),
         "dry_run": flag("Dry run", "Only show what a run would do now; nothing is written anywhere."),
     }
@@ -58,15 +58,15 @@ def _budget(title: str, what: str) -> Param:
 def approval_params(what: str) -> dict[str, Any]:
     """Return the fields of everything that needs an approval; `what` is a switch or a drill."""
     return {
-        "dry_run": flag("Dry run", "Only show the steps and the checks; nobody is asked."),
+        "dry_run": flag("Dry run", "Only show the steps and the checks; no approval is asked for."),
         "reason": Param(
-            None, type=["null", "string"], maxLength=500, title="Reason", description="Shown to whoever approves."
+            None, type=["null", "string"], maxLength=500, title="Reason", description="Shown to the approvers."
         ),
         "id": Param(
             None,
             type=["null", "string"],
             pattern="^[A-Za-z0-9._-]{1,100}$",
-            title="Go on with",
+            title="Continue",
             description=f"The id of a {what} that is not finished; empty: a new one.",
         ),
         "approval_timeout_seconds": Param(
@@ -94,7 +94,8 @@ def topics_to_leave() -> Param:
     """Return the field for the transformed topics that a failback leaves."""
     return names_param(
         "Topics to leave",
-        "Copies that a transform made and that may stay behind, with what was written to them since; one per line.",
+        "Transformed copies that are not copied back: records written to them since the switch stay where they are; "
+        "one per line.",
         LONGEST_TOPIC,
     )
 
@@ -107,10 +108,12 @@ def waiting_params() -> dict[str, Any]:
             "Quiet for", "Seconds without new records before producers count as stopped.", default.quiet_seconds
         ),
         "quiet_timeout_seconds": seconds_param(
-            "Quiet within", "Seconds to wait for that at most.", default.quiet_timeout_seconds
+            "Quiet within", "Stop if that has not happened after this many seconds.", default.quiet_timeout_seconds
         ),
         "drain_timeout_seconds": seconds_param(
-            "Drained within", "Seconds for the last records at most.", default.drain_timeout_seconds
+            "Drained within",
+            "Stop if the last records are not copied after this many seconds.",
+            default.drain_timeout_seconds,
         ),
     }
 

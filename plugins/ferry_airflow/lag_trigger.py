@@ -55,10 +55,10 @@ class LagTrigger(BaseEventTrigger):
             except FerryError as error:
                 self.log.warning("the lag of flow %s is not known: %s", self.flow, error)
             except Exception:
-                self.log.exception("the lag of flow %s could not be looked at", self.flow)
+                self.log.exception("the lag of flow %s could not be measured", self.flow)
             if found is not None:
                 last = found
-                self.log.info("flow %s is %d records behind: a run is called for", self.flow, found.total.records)
+                self.log.info("flow %s has a lag of %d records: a run is started", self.flow, found.total.records)
                 yield TriggerEvent(self._payload(found))
             await asyncio.sleep(self.every_seconds)
 

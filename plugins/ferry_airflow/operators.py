@@ -68,7 +68,7 @@ class FerryCopyOperator(FerrySparkOperator):
         try:
             self.lineage = lineage.lineage_of(flow, steps.report_of(flow, run)[0])
         except Exception as error:  # an error here must not fail the copy
-            self.log.warning("OpenLineage is not told what was copied: %s", error, exc_info=True)
+            self.log.warning("OpenLineage does not get what was copied: %s", error, exc_info=True)
 
     def get_openlineage_facets_on_complete(self, _: Any) -> Any:
         """Return an `OperatorLineage`, empty if nothing was to be copied; OpenLineage's provider calls this."""

@@ -139,7 +139,7 @@ class AirflowRest:
                 unknown = "" if method == "GET" else ", and whether it was carried out is not known"
                 raise Unreachable(
                     f"Airflow at {self._http.base_url} gave no answer to {method} {path} {waited} "
-                    f"({str(error) or type(error).__name__}){unknown}: Airflow and its runs go on; look there"
+                    f"({str(error) or type(error).__name__}){unknown}: Airflow and its runs continue; check there"
                 ) from error
 
 

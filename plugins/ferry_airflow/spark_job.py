@@ -183,4 +183,4 @@ def job_path(name: str) -> Path:
     for path in (package / "jobs" / name, package.parents[1] / "jobs" / name):
         if path.exists():
             return path
-    raise BadInput(f"the job file {name} is not beside {package}: install Ferry's wheel anew")
+    raise BadInput(f"the job file {name} is not next to {package}: install Ferry's wheel again")

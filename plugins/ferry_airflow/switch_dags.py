@@ -109,17 +109,17 @@ def _params(verb: Verb) -> dict[str, Any]:
         ),
         "smoke": flag("Smoke test", "Write and read a scratch topic after the switch.", default=default.smoke),
         "reverse": flag("Start the reverse flow", "Copy back from then on.", default=default.reverse),
-        "interrupt": flag("Interrupt", "End a run of the flow that is at work, or was killed."),
+        "interrupt": flag("Interrupt", "End a run of the flow that is active or was killed."),
     }
     if verb is not Verb.FAILOVER:
         form |= {
-            "max_records": _limit("integer", "Most records behind", "Records that a partition may lack"),
-            "max_seconds": _limit("number", "Most seconds behind", "Age of what a partition may lack"),
+            "max_records": _limit("integer", "RPO in records", "Records that a partition may lack"),
+            "max_seconds": _limit("number", "RPO in seconds", "Age of what a partition may lack"),
             **waiting_params(),
         }
     if verb is Verb.FAILOVER:
         form["leave_unknown"] = flag(
-            "Leave unknown groups", "Go on though the ledger does not know all groups of the source."
+            "Leave unknown groups", "Continue even if the ledger does not list all groups of the source."
         )
     if verb is Verb.FAILBACK:
         form["leave_topics"] = topics_to_leave()
@@ -128,6 +128,7 @@ def _params(verb: Verb) -> dict[str, Any]:
             type=["null", "string"],
             title="Stranded records to",
             description="A new file on the worker, by its full path, below ferry.report.dir or ferry.report.dirs, for "
-            "records that the cluster had before the switch and nobody copied; by default beside the reports.",
+            "records that the cluster had before the switch and that were not copied; by default next to the "
+            "reports.",
         )
     return form

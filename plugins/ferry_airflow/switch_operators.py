@@ -135,7 +135,7 @@ class AskingOperator(ApprovalOperator):
         self.response_timeout = timedelta(seconds=params["approval_timeout_seconds"])
         preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
         self.body = question(
-            preview, _asked_by(context) or "nobody that Airflow knows", str(params.get("reason") or "")
+            preview, _asked_by(context) or "no user that Airflow knows", str(params.get("reason") or "")
         )
         return super().execute(context)
 
@@ -147,7 +147,7 @@ class AskingOperator(ApprovalOperator):
         try:
             answer = super().execute_complete(context, event)
         except HITLTimeoutError:
-            raise final_failure("nobody approved in time: nothing was done; trigger the DAG again") from None
+            raise final_failure("there was no approval in time: nothing was done; trigger the DAG again") from None
         if event["chosen_options"] != [self.APPROVE]:
             return answer
         user, at = event["responded_by_user"], event["responded_at"]

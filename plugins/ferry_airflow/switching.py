@@ -84,7 +84,7 @@ def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
     """
     named = options.export
     if named and ("://" in named or Path(named) == local_path(reports.folder) or not reports.allows(named)):
-        raise BadInput(f"{not_allowed('export', named)}; a switch of the command line goes on there")
+        raise BadInput(f"{not_allowed('export', named)}; a switch of the command line continues there")
 
 
 def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None = None) -> Switcher:
@@ -172,9 +172,9 @@ def complaint(state: SwitchState) -> str | None:
     if state.end is not None:
         return f"{made.verb} {made.id} was abandoned by {state.end.who}: {state.end.why}"
     return (
-        f"{made.verb} {made.id} is not finished, {left_of(state)}: clear the first task that failed, with those behind "
-        f"it, to go on, or go on with ferry {made.verb} '{made.named}' --id {made.id}, or give it up with ferry switch "
-        "abandon"
+        f"{made.verb} {made.id} is not finished, {left_of(state)}: clear the first task that failed and all after it "
+        f"to continue, or continue with ferry {made.verb} '{made.named}' --id {made.id}, or abandon it with ferry "
+        "switch abandon"
     )
 
 

@@ -55,7 +55,9 @@ def report_lines(report: Report) -> list[str]:
     lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {message}" for message in dict.fromkeys(refusal.message for refusal in report.refusals)]
     lines += [f"missing: {piece.told} up to {piece.end}" for piece in report.unfinished]
-    lines += [f"left to the next run, for time was over: {piece.told} up to {piece.end}" for piece in report.left]
+    lines += [
+        f"left to the next run, because the time was over: {piece.told} up to {piece.end}" for piece in report.left
+    ]
     if report.groups is not None and not report.groups.is_empty:
         lines += group_sentences(report.groups)
     lines += run_verified_lines(report.verified)

@@ -66,7 +66,7 @@ def _params() -> dict[str, Any]:
             type=["null", "integer"],
             minimum=0,
             title="Partition",
-            description="Only this partition of the one topic; offsets below need it.",
+            description="Only this partition of the topic; offsets below need it.",
         ),
         "from": _bound("From", "Where to begin"),
         "to": _bound("To", "Where to end, before it"),
@@ -75,12 +75,10 @@ def _params() -> dict[str, Any]:
             type="string",
             enum=[FULL, SAMPLE, COMPACTED],
             title="Mode",
-            description="full: every record; sample: one of so many segments of each partition; compacted: every topic "
-            "by the latest record of each key, as topics with cleanup.policy compact are in any mode.",
+            description="full: every record; sample: one of N segments of each partition; compacted: every topic by "
+            "the latest record of each key, as topics with cleanup.policy compact are in any mode.",
         ),
-        "without_ledger": flag(
-            "Without the ledger", "Align both logs by what they hold: for what another replicator has copied."
-        ),
+        "without_ledger": flag("Without the ledger", "Compare by content: for topics that another replicator copied."),
         "sample": Param(
             _SAMPLE,
             type="integer",

@@ -66,7 +66,7 @@ def _window(params: Mapping[str, Any], partition: tuple[datetime, datetime] | No
         start, end, starts, ends, times = given
         return parse_window(start or None, end or None, starts or (), ends or (), times or (), allow_deleted=allowed)
     if any(given):
-        raise BadInput("the window is given by the partition key and in the form as well: leave one of the two out")
+        raise BadInput("the window is given by the partition key and in the form as well: omit one of the two")
     start_ms, end_ms = (int(moment.timestamp() * 1000) for moment in partition)
     return TimeWindow(from_ms=start_ms, to_ms=end_ms, allow_deleted=allowed)
 
@@ -133,4 +133,4 @@ def complaint(backfill: Backfill, reports: Sequence[Report], look: WindowLook) -
         return None
     more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
     what = "; ".join(wrong[:LISTED])
-    return f"the window {backfill.options.window} is not copied: {what}{more}; clear this run to go on"
+    return f"the window {backfill.options.window} is not copied: {what}{more}; clear this run to continue"

@@ -128,7 +128,7 @@ def test_an_approval_expires_whatever_is_asked_for(seconds: int) -> None:
         ({"kind": "full", "from": "earliest"}, "a full drill has no from"),
         (
             {"kind": "partial"},
-            "a partial drill is about some topics or groups of the source: name one in topics or groups",
+            "a partial drill needs topics or groups of the source: name one in topics or groups",
         ),
         ({"kind": "shadow", "from": "yesterday"}, "from: start 'yesterday' is not understood"),
         ({"kind": "shadow", "from": "2026-01-31T06:00:00"}, "has no time zone"),
@@ -141,7 +141,7 @@ def test_what_makes_no_sense_is_refused_before_anybody_is_asked(form: dict[str, 
 
 
 def test_reports_go_where_somebody_finds_them(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"ferry.report.dir \(ferry-reports\) is no full path"):
+    with pytest.raises(BadInput, match=r"ferry.report.dir \(ferry-reports\) is not a full path"):
         reports_of(asked())
     given = replace(FLOW, report=replace(FLOW.report, folder=str(tmp_path / "file")))
     assert reports_of(replace(asked(), flow=given)).where == str(tmp_path / "file")
@@ -173,7 +173,7 @@ def test_a_form_names_no_place_but_those_of_the_file(tmp_path: Path) -> None:
         f"simplecache::file://{folder}",
         f"FILE://{folder}",
     ):
-        with pytest.raises(BadInput, match=r"is no place that the form may name: .*ferry.report.dirs"):
+        with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
             where(named)
     assert not list((tmp_path / "elsewhere").iterdir())
 

@@ -134,9 +134,9 @@ def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None
 def test_stranded_records_go_to_no_other_place_whoever_names_it(named: str) -> None:
     """The form does, or a record of the ledger of a switch that somebody opened elsewhere."""
     config = ReportConfig(folder="/srv/reports")
-    with pytest.raises(BadInput, match=r"is no place that the form may name: .*ferry.report.dirs"):
+    with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
         asked_for({"export": named}, Verb.FAILBACK, "b-1", config)
-    with pytest.raises(BadInput, match=r"is no place that the form may name: .*ferry.report.dirs"):
+    with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
         refuse_other_export(SwitchOptions(export=named), config)
 
 
@@ -154,8 +154,8 @@ def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_
     )
     done = StepDone(step=Step.READINESS, who="d@h", begun_ms=3, done_ms=4, evidence=Evidence(sentence="well"))
     assert complaint(SwitchState(switch=switch, offset=5, done={Step.READINESS: done})) == (
-        "switchover june is not finished, its next step is freeze: clear the first task that failed, with those behind "
-        "it, to go on, or go on with ferry switchover 'a->b' --id june, or give it up with ferry switch abandon"
+        "switchover june is not finished, its next step is freeze: clear the first task that failed and all after it "
+        "to continue, or continue with ferry switchover 'a->b' --id june, or abandon it with ferry switch abandon"
     )
 
 
@@ -207,5 +207,5 @@ def test_a_switch_may_name_places_of_both_of_its_flows() -> None:
     reports = OfSwitch()._reports(SimpleNamespace(sides=sides))  # type: ignore[arg-type]
     for named in ("/srv/there/x", "/srv/back/x"):
         refuse_other_export(SwitchOptions(export=named), reports)
-    with pytest.raises(BadInput, match="is no place that the form may name"):
+    with pytest.raises(BadInput, match="is not a place that the form may name"):
         refuse_other_export(SwitchOptions(export="/srv/x"), reports)

@@ -214,7 +214,7 @@ def test_whoever_refuses_or_does_not_answer_has_changed_nothing(flows: Flows) ->
 
     run = switched.asked(Verb.SWITCHOVER, {**PLANNED, "approval_timeout_seconds": 1})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "failed"
-    assert "nobody approved in time: nothing was done" in rest.log(name, run, "approve", 1)
+    assert "there was no approval in time: nothing was done" in rest.log(name, run, "approve", 1)
 
     run = rest.trigger(name, {**PLANNED, "dry_run": True})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success"

@@ -169,7 +169,7 @@ class Demo:
         create_topics(source.bootstrap)
         count = fill(source.bootstrap)
         let_group_stand(source.bootstrap)
-        self.say(f"{count} records are there; producers go on from now")
+        self.say(f"{count} records are there; producers continue from now on")
         start_live(source, alone=False)
         return source, target, flow, count
 
@@ -199,7 +199,7 @@ class Demo:
         self.wait_runs(rest, dag, told, RUNS)
         self.say("stopping the producers; further runs copy what they left")
         if not stop_live():
-            raise Unreachable(f"the producers ended before they were told to: see {HOME}/{LIVE_LOG}")
+            raise Unreachable(f"the producers ended too early: see {HOME}/{LIVE_LOG}")
         begun = {run["dag_run_id"] for run in rest.runs(dag)}
         while not told - begun or lag(flow):
             self.wait_runs(rest, dag, told, len(told) + 1)
@@ -232,7 +232,7 @@ class Demo:
             print("Stopping everything now; make demo KEEP=1 leaves it running.")
             return
         start_live(source, alone=True)
-        print(f"Everything goes on running, producers too. To stop it: {STOP}")
+        print(f"Everything keeps running, producers too. To stop it: {STOP}")
 
 
 def _address(airflow: LocalHome) -> str:
@@ -313,7 +313,7 @@ def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster)
     copy = flow.policy.format_remote_topic(flow.flow.source, topic)
     sides = group_offsets(source.bootstrap, topic), group_offsets(target.bootstrap, copy)
     rows = [[f"{topic}-{number}", str(one), str(other)] for number, (one, other) in enumerate(zip(*sides, strict=True))]
-    print(f"Group {GROUP}, which stood half-way when it began, goes on at the same records of backup:")
+    print(f"Group {GROUP}, which had read half of the records, continues at the same records of backup:")
     print("\n".join(table(["partition", "offset at primary", "offset at backup"], rows)))
 
 

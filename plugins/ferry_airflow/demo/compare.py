@@ -86,7 +86,7 @@ def _difference(wanted: Sequence[bytes] | None, got: Sequence[bytes] | None) -> 
     if len(wanted) > len(got):
         return f"the target lacks the last {len(wanted) - len(got)} of {len(wanted)} records"
     if len(wanted) < len(got):
-        return f"the target has {len(got) - len(wanted)} records behind the {len(wanted)} of the source"
+        return f"the target has {len(got) - len(wanted)} records after the {len(wanted)} of the source"
     return None
 
 

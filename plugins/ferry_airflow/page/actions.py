@@ -43,7 +43,7 @@ WAIT_SECONDS = 15.0
 It waits in the event loop: threads are few, and Airflow's other requests need them.
 """
 LOOK_SECONDS, MOST_LOOK_SECONDS = 0.05, 0.5
-SILENT = "The page's reader has not answered in time: look at the flow's page whether it was done, then try again"
+SILENT = "The page's reader has not answered in time: check on the flow's page whether it was done, then try again"
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
 
 
@@ -147,7 +147,7 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
     dag = drill_dag_id(open_flow.flow)
     refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
     if asked.kind == "partial" and not asked.topics and not asked.groups:
-        raise WrongField("topics", "A partial drill is about some topics or groups of the source: name one")
+        raise WrongField("topics", "A partial drill needs topics or groups of the source: name one")
     foreign = foreign_field(EvidenceKind(asked.kind), {"topics": asked.topics, "groups": asked.groups})
     if foreign is not None:
         name, why = foreign
@@ -174,9 +174,9 @@ async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAske
     now = wall_ms()
     until = 0 if asked.until is None else int(_zoned(asked.until).timestamp() * 1000)
     if asked.until is not None and until <= now:
-        raise WrongField("until", "The time until which to pause is over already")
+        raise WrongField("until", "The end of the pause is in the past")
     if not asked.why.strip():
-        raise WrongField("why", "Say why, for whoever finds it paused")
+        raise WrongField("why", "Give the reason, for other operators")
     if asked.topic:
         _refuse_foreign("topic", open_flow, asked.topic)
     begin = Begin(
@@ -281,7 +281,7 @@ def _triggered(
     links = [{"text": started, "href": page, "top": False}]
     text = f"Run {started} is queued."
     if state.paused:
-        text = f"Run {started} is queued, and waits until somebody unpauses DAG {dag} in Airflow."
+        text = f"Run {started} is queued, and waits until DAG {dag} is unpaused in Airflow."
         links.append({"text": dag, "href": f"{airflow_of(request)}/dags/{quote(dag, safe='')}", "top": True})
     return {"run": started, "dag": dag, "waits": state.paused, "text": text, "links": links}
 

@@ -157,7 +157,7 @@ def _stale(seen: Status, now_ms: int) -> Standing | None:
     if not old:
         return None
     told = " and ".join(f"the {what} of {duration(age / 1000)} ago" for what, age in old.items())
-    why = f"What is shown is {told}: the clusters are being asked again. Where this stays, see the API server's log."
+    why = f"The page shows {told}: the clusters are being asked again. If this stays, see the API server's log."
     return Standing(mood=Mood.UNKNOWN, word=STALE, why=why)
 
 
@@ -189,7 +189,7 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
     waited_ms = 0 if begun_ms is None else now_ms - begun_ms
     is_queued = run.state == "queued"
     if dag.paused and is_queued:
-        why = f"Run {run.run} is queued, and begins when somebody unpauses its DAG."
+        why = f"Run {run.run} is queued, and begins when its DAG is unpaused."
         return Standing(mood=Mood.HELD, word="DAG paused", why=why)
     if is_queued and waited_ms > PATIENCE_MS:
         long = duration(waited_ms / 1000)
@@ -199,7 +199,7 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
         many = f"{expected.late_intervals} intervals of {expected.schedule}"
         why = f"Run {run.run} is {run.state}, and no run has succeeded for {many}: its tasks' logs say what it is at."
         return Standing(mood=Mood.WARN, word="late", why=why)
-    more = "; Airflow begins no other task of it until somebody unpauses its DAG" if dag.paused else ""
+    more = "; Airflow begins no other task of it until its DAG is unpaused" if dag.paused else ""
     return Standing(mood=Mood.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.")
 
 
@@ -311,7 +311,7 @@ def _behind(seen: Status, limit: RecoveryPoint) -> Standing | None:
 def _at_rest(dag: DagState) -> Standing | None:
     if not (dag.known and dag.paused) or dag.under_way is not None:
         return None
-    why = "Airflow starts no runs of its DAG until somebody unpauses it."
+    why = "Airflow starts no runs of its DAG until it is unpaused."
     return Standing(mood=Mood.HELD, word="DAG paused", why=why)
 
 
@@ -337,5 +337,5 @@ def _worst(behind: Behind) -> str:
         age = "of unknown age" if worst.seconds is None else f"up to {duration(worst.seconds)} old"
         told.append(f"{worst.source} lacks {counted(worst.records or 0, 'record')} {age}")
     if behind.unknown:
-        told.append(f"the lag of {counted(behind.unknown, 'partition')} is unknown, which counts as behind")
+        told.append(f"the lag of {counted(behind.unknown, 'partition')} is unknown, which counts as beyond it")
     return "; ".join(told)

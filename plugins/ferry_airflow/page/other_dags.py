@@ -22,7 +22,9 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
     flow = open_flow.flow
     kind = other_dags(flow).get(dag)
     if kind is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {flow} has no DAG {dag} beside that of its micro-runs")
+        raise HTTPException(
+            status.HTTP_404_NOT_FOUND, f"Flow {flow} has no DAG {dag} other than that of its micro-runs"
+        )
     refuse(may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE), f"see runs of DAG {dag}")
     story = story_of(dag, run, with_returned=may_read(user, dag, DagAccessEntity.XCOM))
     return shown_page(

@@ -120,7 +120,9 @@ def office_of(request: Request) -> PageState:
 OfficeDep = Annotated[PageState, Depends(office_of)]
 
 
-HIDDEN = "What is wrong with the file of Ferry's flows is told to who may see import errors in Airflow: ask one of them"
+HIDDEN = (
+    "Only users who may see import errors in Airflow see what is wrong with the file of Ferry's flows: ask one of them"
+)
 
 
 def told_of_file(configured: Configured, user: User) -> Configured:

@@ -300,7 +300,7 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.transform.no-salt": Entry(
         None,
-        "has no salt, and hashes without one can be looked up in tables; add {key} = "
+        "has no salt, and hashes without one can be found in tables; add {key} = "
         "${{file:/path:name}} or {key} = ${{env:NAME}}",
     ),
     "line.transform.no-topic": Entry(

@@ -142,7 +142,7 @@ def check(batch: Batch, topic: str, partition: int) -> None:
     if found != named:
         raise Corrupt(
             f"batch at offset {batch.base_offset} of {topic}-{partition} has checksum {found:#010x} where its header "
-            f"says {named:#010x}: {DAMAGED} (--to {batch.next_offset}, if its header is to be believed)"
+            f"says {named:#010x}: {DAMAGED} (--to {batch.next_offset}, if its header is correct)"
         )
 
 

@@ -41,7 +41,7 @@ def test_what_is_wrong_with_the_file_is_for_who_may_see_import_errors(desk: Desk
     text = desk.client.get(path, headers=HTML).text
     assert SECRET not in text
     assert str(broken) not in text
-    assert "told to who may see import errors" in text
+    assert "Only users who may see import errors" in text
 
 
 def test_where_the_file_lies_is_for_who_may_see_import_errors(desk: Desk) -> None:

@@ -230,7 +230,7 @@ def test_a_run_has_a_link_and_one_that_waits_for_its_dag_is_not_said_to_be_just_
     desk.others[dag] = DagState(known=True, paused=True)
     answer = desk.act(verb, body)[1]
     assert answer["waits"] is True
-    assert answer["text"] == f"Run manual__1 is queued, and waits until somebody unpauses DAG {dag} in Airflow."
+    assert answer["text"] == f"Run manual__1 is queued, and waits until DAG {dag} is unpaused in Airflow."
     assert answer["links"] == [link, {"text": dag, "href": f"/dags/{dag}", "top": True}]
 
 
@@ -259,8 +259,8 @@ def test_a_flow_without_windows_has_no_button_for_them(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"topic": "orders", "why": " "}, "Say why"),
-        ({"topic": "orders", "why": "x", "until": "2001-01-01T00:00:00Z"}, "over already"),
+        ({"topic": "orders", "why": " "}, "Give the reason"),
+        ({"topic": "orders", "why": "x", "until": "2001-01-01T00:00:00Z"}, "in the past"),
         ({"topic": "a b", "why": "x"}, "topic"),
         ({"topic": "orders"}, "why"),
         ({"topic": "__consumer_offsets", "why": "x"}, "does not copy topic __consumer_offsets"),

@@ -32,7 +32,7 @@ WRONG = {
         {"end": "2026-03-01T00:00"},
     ),
     "drill": ({"kind": "partial", "reason": "a rehearsal"}, "topics", "name one", {"groups": "billing"}),
-    "pause": ({"why": "a migration", "until": OVER}, "until", "is over already", {"until": ""}),
+    "pause": ({"why": "a migration", "until": OVER}, "until", "is in the past", {"until": ""}),
 }
 """By verb: what is typed, the field that it is refused for, words of the sentence, and what is then taken."""
 

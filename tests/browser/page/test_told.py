@@ -35,7 +35,7 @@ def test_what_came_of_a_request_leads_to_its_run_and_what_waits_stays(desk: Desk
 
         desk.others[VERIFY] = DagState(known=True, paused=True)
         verify(page)
-        expect(told).to_contain_text("waits until somebody unpauses")
+        expect(told).to_contain_text("waits until DAG")
         desk.others[VERIFY] = DagState()
         verify(page)
         expect(page.locator("#ask").get_by_role("alert")).to_contain_text(f"Airflow has no DAG {VERIFY}")

@@ -137,7 +137,7 @@ def test_a_shadow_drill_leaves_out_what_takes_spark_and_says_so(kept: Kept) -> N
     options = ShadowOptions(lane="drill-a", who="ann", start=StartEarliest())
     _, plan = ShadowDrill(lab.flow, options).preview()
     assert {piece.source.topic for piece in plan.slices} == {plain}
-    with pytest.raises(Refused, match=f"topic {kept.topic} cannot be rehearsed so: a transform makes its copy"):
+    with pytest.raises(Refused, match=f"topic {kept.topic} cannot be rehearsed this way: a transform makes its copy"):
         ShadowDrill(lab.flow, replace(options, topics=frozenset({kept.topic}))).preview()
 
 

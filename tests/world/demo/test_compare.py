@@ -37,8 +37,8 @@ def test_equal_sides_have_no_difference() -> None:
         (rows(0, 1), "the target lacks the last 1 of 3 records"),
         (rows(), "the target lacks the last 3 of 3 records"),
         (rows(0, 2), "3 and 2 records, number 1 (from 0) differs"),
-        (rows(0, 1, 2, 2), "the target has 1 records behind the 3 of the source"),
-        (rows(0, 1, 2, 0, 1, 2), "the target has 3 records behind the 3 of the source"),
+        (rows(0, 1, 2, 2), "the target has 1 records after the 3 of the source"),
+        (rows(0, 1, 2, 0, 1, 2), "the target has 3 records after the 3 of the source"),
         (rows(0, 0, 1, 2), "3 and 4 records, number 1 (from 0) differs"),
         (rows(0, 2, 1), "3 and 3 records, number 1 (from 0) differs"),
         (rows(0, 1, 7), "3 and 3 records, number 2 (from 0) differs"),
@@ -109,12 +109,12 @@ def test_both_sides_are_read_to_their_ends(
 
     # What no receipt knows of is seen all the same: at the end of the target, and of the source.
     send(producer(target_cluster), copy, numbered(1))
-    assert found() == (200, (f"{topic}-0: the target has 1 records behind the 100 of the source",))
+    assert found() == (200, (f"{topic}-0: the target has 1 records after the 100 of the source",))
     send(producer(source_cluster), topic, numbered(2, partitions=2)[1:])
     assert found() == (
         201,
         (
-            f"{topic}-0: the target has 1 records behind the 100 of the source",
+            f"{topic}-0: the target has 1 records after the 100 of the source",
             f"{topic}-1: the target lacks the last 1 of 101 records",
         ),
     )

@@ -142,7 +142,7 @@ def test_a_failed_run_ends_the_demo(monkeypatch: pytest.MonkeyPatch, steps: demo
 def test_producers_that_ended_early_fail_the_demo(monkeypatch: pytest.MonkeyPatch, steps: demo.Demo) -> None:
     monkeypatch.setattr(demo, "lag", lambda _: 900)
     monkeypatch.setattr(demo, "stop_live", lambda: False)
-    with pytest.raises(Unreachable, match="the producers ended before they were told to"):
+    with pytest.raises(Unreachable, match="the producers ended too early"):
         steps.replicate(cast("AirflowRest", Runs(["success"] * 9)), flow())
 
 

@@ -141,7 +141,7 @@ def _nothing(sides: Sides, made: GroupPlan) -> str:
     if not made.source_answers and not sides.via.syncs_groups:
         return (
             f"{sides.old} does not answer, and sync.group.offsets.enabled is false, so no run wrote offsets: every "
-            "group begins where it stands, or by its own auto.offset.reset"
+            "group begins at its own offset, or by its own auto.offset.reset"
         )
     return f"neither {sides.old} nor the ledger has offsets of a group of this flow"
 

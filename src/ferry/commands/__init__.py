@@ -77,15 +77,12 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "verify": Row(
         place="ferry.features.verify.cli.command:verify_command",
-        help="Compare both clusters through the ledger: keys, values, headers, timestamps, order and count of what was "
-        "copied.",
+        help="Compare what was copied on both clusters, using the ledger: keys, values, headers, timestamps, order "
+        "and count.",
     ),
     "explain": Row(
         place="ferry.commands.explain:explain_command",
         help="Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it.",
-    ),
-    "version": Row(
-        place="ferry.commands.version:version_command", help="Show the version of Ferry and of the Python it runs on."
     ),
     "version": Row(place="ferry.commands.version:version_command", help="Show the versions of Ferry and Python."),
     "dev": Row(

@@ -330,6 +330,7 @@ def files(made: World) -> Iterator[tuple[str, Kept]]:
     yield "config-check-fixed", of("config-check", ask("config", "check", FILE, "--fix", "fixed.properties"))
     yield "error-config", of("error", ask("flows"))
     made.write("b->a.enabled = true", "topics = orders, users", "a->b.ferry.schedule = @hourly")
+    yield "explain", of("explain", ask("explain", "retention-passed"))
     yield "flows", of("flows", ask("flows"))
     yield "plan-why", of("plan-why", ask("plan", "a->b", "--why", "orders"))
     yield "plan-why-left-out", of("plan-why", ask("plan", "a->b", "--why", "__consumer_offsets"))

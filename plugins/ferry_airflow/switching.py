@@ -72,7 +72,7 @@ def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: Repor
     if folder is None or not folder.is_absolute():
         raise BadInput(
             "the form names no file for records that were left on the cluster, and ferry.report.dir "
-            f"({reports.folder}) is no full path of a folder on the worker: name a file in the form"
+            f"({reports.folder}) is not a full path of a folder on the worker: name a file in the form"
         )
     return replace(options, export=str(folder / f"ferry-stranded-{switch}.jsonl"))
 

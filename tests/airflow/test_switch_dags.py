@@ -124,7 +124,7 @@ def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None
     assert export("s3://reports", "/srv/moves", export="/srv/moves/june/x") == "/srv/moves/june/x"
     assert export("ferry-reports", verb=Verb.FAILOVER) == ""
     for nowhere in ("ferry-reports", "s3://reports/x"):
-        with pytest.raises(BadInput, match=r"is no full path of a folder on the worker: name a file in the form"):
+        with pytest.raises(BadInput, match=r"is not a full path of a folder on the worker: name a file in the form"):
             export(nowhere)
 
 

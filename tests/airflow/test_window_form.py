@@ -44,7 +44,7 @@ def test_a_window_of_the_form(form: dict[str, object], window: Window) -> None:
         ({}, "the window is not given"),
         ({"times": [f"x={FROM}/{TO}"], "from": FROM, "to": TO}, "for all topics and for single ones"),
         ({"times": [f"x={FROM}/{TO}"], "topics": ["x"]}, "this window names its topics: leave topics empty"),
-        ({"times": [f"x={FROM}"]}, "is no window of a topic"),
+        ({"times": [f"x={FROM}"]}, "is not a window of a topic"),
     ],
 )
 def test_what_is_no_window_is_named(form: dict[str, object], sentence: str) -> None:

@@ -57,7 +57,7 @@ def record_source(options: Mapping[str, str]) -> RecordSource:
     """Read the options; their names are in lower case. Raises BadInput, or Refused for what is not supported."""
     check_names(options, _OPTIONS, "consumer")
     if "topics" in options and "path" in options:
-        raise BadInput("topics are named by option topics and in load(...); leave one of the two out")
+        raise BadInput("topics are named by option topics and in load(...); omit one of the two")
     level = options.get(_KAFKA + _ISOLATION, "read_committed")
     if level != "read_committed":
         raise Refused(f"option {_KAFKA}{_ISOLATION}={level}: records are read as read_committed only; remove it")
@@ -122,7 +122,7 @@ def cluster_of(options: Mapping[str, str], role: Role) -> tuple[str, ClientPrope
     if given:
         for name in ("config", "cluster"):
             if name in options:
-                raise BadInput(f"the cluster is named by option {name} and by {_KAFKA}*; leave one of the two out")
+                raise BadInput(f"the cluster is named by option {name} and by {_KAFKA}*; omit one of the two")
         for key, value in given.items():
             _refuse_shown_secret(key, value)
         if SERVERS not in given:

@@ -79,8 +79,8 @@ class Forgotten:
         """One sentence about what is known of the run, and what is not."""
         left = count_of(len(self.receipts), "receipt")
         return (
-            f"the ledger has let go of the plan of run {self.run} (lane {self.lane}): what it was to copy, what it "
-            f"refused and how it ended is not known any more. It still has {left} of it, of "
+            f"the ledger no longer keeps the plan of run {self.run} (lane {self.lane}): what it was to copy, what it "
+            f"refused and how it ended is no longer known. It still has {left} of it, of "
             f"{count_of(self.records, 'record')}"
         )
 

@@ -112,7 +112,7 @@ def test_a_connector_is_adopted_when_its_workers_say_that_it_is_stopped(lab: Lab
 
     # Another connector on the same workers moves on; it is none of this one's business. This one's copy growing is.
     with Feeder(lab.target, lab.target_topic(topic), partitions=1):
-        refused(lab, at, "MirrorMaker 2 still runs, for .* grew from offset")
+        refused(lab, at, "MirrorMaker 2 still runs, because .* grew from offset")
 
 
 def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
         (("--lane", LANE, "--times", OWN, *TIMES), "leave --from and --to, or --times"),
         (("--lane", LANE, "--times", OWN, "--times", OWN), "--times names topic a twice"),
         (("--lane", LANE, "--times", OWN, "--topic", "a"), "this window names its topics: omit --topic"),
-        (("--lane", LANE, "--times", "a=2026-01-01T00:00:00Z"), "is no window of a topic: write TOPIC=TIME/TIME"),
+        (("--lane", LANE, "--times", "a=2026-01-01T00:00:00Z"), "is not a window of a topic: write TOPIC=TIME/TIME"),
         (("--lane", LANE, "--times", "a=0/soon"), "--times: start 'soon' is not"),
         (("--lane", LANE, "--times", "a=5/5"), "which is not later"),
     ],

@@ -514,7 +514,7 @@ def test_a_target_that_dies_after_something_was_copied_leaves_a_report(slow: Slo
     go_on()
     answer = finished(process)
     assert answer.code == 1, answer.err
-    assert "the report says what the tasks know, without the ledger" in answer.err.splitlines()[-1]
+    assert "the report has what the tasks reported, without the ledger" in answer.err.splitlines()[-1]
     body = answer.json("run")
     assert body["state"] == "partial"
     assert {row["kind"] for row in body["refusals"]} == {"slot-failed"}

@@ -393,7 +393,7 @@ def test_what_lay_there_before_can_be_had_back(groups: Groups) -> None:
         with pytest.raises(BadInput, match="there is a snapshot 'before the drill' already"):
             kept.take("before the drill", "ann@desk")
         for name, why in ((groups.name("nobody"), "has no offsets on"), ("elsewhere", "is excluded by groups")):
-            with pytest.raises(BadInput, match=f"no snapshot 'slip' is kept, for group {name} {why}"):
+            with pytest.raises(BadInput, match=f"no snapshot 'slip' is kept, because group {name} {why}"):
                 kept.take("slip", "ann@desk", frozenset({groups.name("app"), name}))
         kept.drop("before the drill")
         with pytest.raises(BadInput, match=r"no snapshot 'before the drill'.* r2, r3"):

@@ -266,7 +266,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     with pytest.raises(BadInput, match=f"has no flow {pair.back}, along which clients would come back"):
         one_way.switcher(Verb.FAILBACK)
     for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
-        refuses(one_way, verb, f"no reverse flow {pair.back}: add .* leave it out with --no-reverse")
+        refuses(one_way, verb, f"no reverse flow {pair.back}: add .* omit it with --no-reverse")
     refuses(pair, Verb.FAILBACK, "there is nothing to fail back from")
 
     with member(target_cluster, clients.group, [copy]) as reader:

@@ -259,7 +259,7 @@ def test_a_source_topic_deleted_mid_run_is_refused_and_what_was_copied_stays(
     assert not results[second].receipts
     assert report.state is RunState.PARTIAL
     said = (
-        f"topic {topic} on cluster {lab.alias} is gone since the plan: if that was meant, leave it out of topics; "
+        f"topic {topic} on cluster {lab.alias} is gone since the plan: if that was intended, remove it from topics; "
         "then run again"
     )
     assert {(refusal.partition, refusal.kind, refusal.message) for refusal in report.refusals} == {

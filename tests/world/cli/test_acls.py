@@ -194,8 +194,8 @@ def test_a_diff_says_what_changes_what_stays_and_what_is_left_out(capsys: pytest
     assert capsys.readouterr().out == (
         "+ allow User:ann Read on topic a.orders  (source: allow User:ann All on topic orders)\n- allow User:ann Read "
         "on topic a.orders from host 10.0.0.7  (source: allow User:ann All on topic orders)\nkept: allow User:bob "
-        "Read on topic a.orders (the settings ask for it no more)\nkept: allow User:eve Read on topic a.orders (the "
-        "source lost all ACLs that Ferry took over, at once)\nleft out: allow User:ann All on topic x* (for a "
+        "Read on topic a.orders (the settings no longer require it)\nkept: allow User:eve Read on topic a.orders "
+        "(the source lost all ACLs that Ferry took over, at once)\nleft out: allow User:ann All on topic x* (for a "
         "reason)\nunmapped: ACLs of User:new are not copied: no rule of ferry.sync.acls.principal.mapping matches "
         "them; add one, such as User:new => User:new\na->b: 1 to create, 1 to delete, 1 ACL in step, 1 left out; "
         "runs change them again after 90 s (sync.topic.acls.interval.seconds)\n"

@@ -117,7 +117,7 @@ def _asked(value: str | None, option: str, question: str, default: str | None = 
 
 def _agreed(value: bool | None, *, ca: str | None, question: str) -> bool:
     if value is False and ca is not None:
-        raise BadInput(f"authorities {ca} are given for a connection without TLS; leave one of the two out")
+        raise BadInput(f"authorities {ca} are given for a connection without TLS; omit one of the two")
     if value is not None or ca is not None:
         return True if ca is not None else bool(value)
     return sys.stdin.isatty() and typer.confirm(question, default=True)

@@ -80,7 +80,7 @@ def drops(column: str) -> str:
 
 def changes(column: str) -> str:
     """Return the sentence about a query that gives a record another place."""
-    return f"changes the column {column}, which says where a record came from: leave it as it is"
+    return f"changes the column {column}, which says where a record came from: leave it unchanged"
 
 
 def reads(table: str) -> str:

@@ -25,7 +25,7 @@ def parse_window(
     """
     if start_offsets or end_offsets:
         if start is not None or end is not None or topic_times:
-            raise BadInput("the window is given both in times and in offsets: leave one of the two out")
+            raise BadInput("the window is given both in times and in offsets: omit one of the two")
         if allow_deleted:
             raise BadInput("allow-deleted is for windows of times: begin a window of offsets where the log begins")
         return _of_offsets(_offsets("from-offset", start_offsets), _offsets("to-offset", end_offsets))
@@ -48,11 +48,11 @@ def _of_topics(items: Sequence[str], *, allow_deleted: bool) -> dict[str, TimeWi
         start, slash, end = times.partition("/")
         if not (topic and slash):
             raise BadInput(
-                f"--times {item!r} is no window of a topic: write TOPIC=TIME/TIME, as "
+                f"--times {item!r} is not a window of a topic: write TOPIC=TIME/TIME, as "
                 "orders=2026-01-01T00:00:00Z/2026-02-01T00:00:00Z"
             )
         if topic in found:
-            raise BadInput(f"--times names topic {topic} twice: leave one of the two out")
+            raise BadInput(f"--times names topic {topic} twice: omit one of the two")
         window = TimeWindow(from_ms=time_ms("times", start), to_ms=time_ms("times", end), allow_deleted=allow_deleted)
         found[topic] = window
     return found
@@ -75,7 +75,9 @@ def time_ms(option: str, text: str) -> int:
     except BadValue as error:
         raise BadInput(f"--{option}: {error}") from None
     if not isinstance(found, StartTime):
-        raise BadInput(f"--{option} {text!r} is no time: write one with its zone, as 2026-01-31T06:00:00Z")
+        raise BadInput(
+            f"--{option} {text!r} is not a time: write one with a time zone, for example 2026-01-31T06:00:00Z"
+        )
     return found.timestamp_ms
 
 
@@ -87,5 +89,7 @@ def _offsets(option: str, items: Sequence[str]) -> dict[TopicPartition, int]:
     except BadValue as error:
         raise BadInput(f"--{option}: {error}") from None
     if not isinstance(found, StartOffsets):
-        raise BadInput(f"--{option} {items[0]!r} is no offset: write TOPIC:PARTITION:OFFSET, as orders:3:1000")
+        raise BadInput(
+            f"--{option} {items[0]!r} is not an offset: write TOPIC:PARTITION:OFFSET, for example orders:3:1000"
+        )
     return dict(found.offsets)

@@ -19,11 +19,11 @@ def lost_range(
         lost = f"offset {start} was" if last == start else f"offsets {start} to {last} were"
         return RefusalKind.RETENTION_PASSED, (
             f"{where} begins at offset {log_start} by now, {lost} deleted after the run was planned and before it was "
-            "copied: raise retention at the source, and plan again; the plan says what can be done"
+            "copied: raise retention at the source, and plan again; the plan shows what to do"
         )
     if start > log_end:
         return RefusalKind.SOURCE_TRUNCATED, (
             f"{where} ends at offset {log_end} by now, though {start} to {end - 1} were there when the run was "
-            "planned: its log was truncated (unclean leader election?): plan again, and the plan says what can be done"
+            "planned: its log was truncated (unclean leader election?): plan again, and the plan shows what to do"
         )
     return None

@@ -52,7 +52,7 @@ class Routes:
             why = f"{where} was created again since the plan: plan again, and the plan shows what to do"
             return RefusalKind.TOPIC_RECREATED, why
         if info is None or place.partition not in info.partitions or place.topic in self._gone:
-            why = f"{where} is gone since the plan: if that was meant, leave it out of topics; then run again"
+            why = f"{where} is gone since the plan: if that was intended, remove it from topics; then run again"
             return RefusalKind.TOPIC_GONE, why
         return None
 

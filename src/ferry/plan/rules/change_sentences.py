@@ -41,7 +41,7 @@ def _lines(change: TopicChange, *, made: bool) -> list[str]:
         case ChangeKind.GROW:
             return [f"{word} topic {change.topic} to {count_of(change.partitions, 'partition')}"]
         case ChangeKind.DELETE:
-            return [f"{word} topic {change.topic}, for source topic {change.source_topic} was deleted"]
+            return [f"{word} topic {change.topic}, because source topic {change.source_topic} was deleted"]
         case ChangeKind.CONFIGURE:
             was = dict(change.was)
             verb = "" if made else "would "

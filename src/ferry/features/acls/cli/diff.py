@@ -34,7 +34,7 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
         sign = "+" if change.kind == "create" else "-"
         echo(f"{sign} {change.binding}  (source: {change.source})")
     for binding in diff.kept:
-        echo(f"kept: {binding} (the settings ask for it no more)")
+        echo(f"kept: {binding} (the settings no longer require it)")
     for binding in diff.foreign:
         echo(f"kept: {binding} (Ferry's by the ledger alone: nothing else shows that it is of a copy)")
     for binding in diff.bereft:

@@ -139,7 +139,7 @@ class FullDrill:
         failed = [one for one in unreturned(self._flow, back, leave, patience_s=self._patience_s) if not one.ok]
         if failed:
             more = f" ({len(failed) - 1} more like it)" if len(failed) > 1 else ""
-            raise Refused(f"clients are not moved to {flow.target}, for on the way back {failed[0].message}{more}")
+            raise Refused(f"clients are not moved to {flow.target}, because on the way back {failed[0].message}{more}")
 
     def _id(self, way: str) -> str:
         return f"{self._options.drill}-{way}"

@@ -212,7 +212,7 @@ def nothing_sampled(kind: EvidenceKind) -> str:
     if kind is EvidenceKind.TABLETOP:
         return "A tabletop drill copies nothing, so there is nothing to draw."
     if kind is EvidenceKind.FAILOVER:
-        return "A failover copies nothing, for its source may be gone, so there is nothing to draw."
+        return "A failover copies nothing, because its source may be gone, so there is nothing to draw."
     if kind in (EvidenceKind.SHADOW, EvidenceKind.PARTIAL):
         return "Nothing was copied, so there is nothing to draw."
-    return "Nothing was left to copy, or the ledger does not keep those runs any more, so there is nothing to draw."
+    return "Nothing was left to copy, or the ledger no longer keeps those runs, so there is nothing to draw."

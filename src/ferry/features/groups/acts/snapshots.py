@@ -81,7 +81,7 @@ class GroupSnapshots:
         read = await fetch_offsets(target, dict.fromkeys(names), stable=False)
         troubles = [*listed.silent.values(), *map(str, read.failed.values())]
         if troubles:
-            raise BadInput(f"no snapshot {name!r} is kept, for it would lack groups: {'; '.join(troubles[:3])}")
+            raise BadInput(f"no snapshot {name!r} is kept, because it would lack groups: {'; '.join(troubles[:3])}")
         saved = {
             group: {place: Saved(at, None) for place, at in offsets.items()}
             for group, offsets in read.found.items()
@@ -91,7 +91,7 @@ class GroupSnapshots:
         if missing:
             concerns = rules.concern(missing[0])
             why = f"has no offsets on {target.alias}" if concerns else "is left out by groups or groups.exclude"
-            raise BadInput(f"no snapshot {name!r} is kept, for group {missing[0]} {why}: correct --group")
+            raise BadInput(f"no snapshot {name!r} is kept, because group {missing[0]} {why}: correct --group")
         snapshot = Snapshot(name=name, at_ms=wall_ms(), who=who, groups=len(saved))
         if not dry_run:
             records = [saved_record(self._lane, name, group, offsets) for group, offsets in saved.items()]

@@ -50,32 +50,32 @@ def _trouble(what: str, topic: str, last: Receipt, now: Present, *, went_on: boo
     moved = last.source_cluster_id and now.source_cluster_id and last.source_cluster_id != now.source_cluster_id
     if moved and not went_on:
         return (
-            f"offsets of {what} are not translated, for the source alias {last.flow.source} now leads to "
-            f"cluster {now.source_cluster_id}, and what is copied came from {last.source_cluster_id}: do what a run's "
+            f"offsets of {what} are not translated, because the source alias {last.flow.source} now leads to cluster "
+            f"{now.source_cluster_id}, and what is copied came from {last.source_cluster_id}: do what a run's "
             "refusal cluster-changed says"
         )
     if _differ(last.source_topic_id, now.source_topic_id) and not went_on:
         return (
-            f"offsets of {what} are not translated, for source topic {topic} was created again "
-            f"since it was copied (topic id {last.source_topic_id}, now {now.source_topic_id}): do what a run's "
-            "refusal topic-recreated says"
+            f"offsets of {what} are not translated, because source topic {topic} was created again since it was copied "
+            f"(topic id {last.source_topic_id}, now {now.source_topic_id}): do what a run's refusal topic-recreated "
+            "says"
         )
     if _differ(last.target_topic_id, now.target_topic_id):
         return (
-            f"offsets of {what} are not translated, for target topic {last.target.topic} was created again "
-            f"since it was written (topic id {last.target_topic_id}, now {now.target_topic_id}): do what a run's "
-            "refusal target-changed says"
+            f"offsets of {what} are not translated, because target topic {last.target.topic} was created again since "
+            f"it was written (topic id {last.target_topic_id}, now {now.target_topic_id}): do what a run's refusal "
+            "target-changed says"
         )
     if now.target_end is not None and now.target_end < last.target_next:
         return (
-            f"offsets of {what} are not translated, for target {last.target} ends at offset {now.target_end} "
-            f"and was written up to {last.target_next}: it lost records, do what a run's refusal target-changed says"
+            f"offsets of {what} are not translated, because target {last.target} ends at offset {now.target_end} and "
+            f"was written up to {last.target_next}: it lost records, do what a run's refusal target-changed says"
         )
     if now.target_cut is not None and now.target_cut < last.target_next:
         return (
-            f"offsets of {what} are not translated, for target {last.target} was written up to {last.target_next}, but "
-            f"its log was since truncated to {now.target_cut} (leader epoch {last.target_epoch} ends there), and has "
-            "other records there: it lost records, do what a run's refusal target-changed says"
+            f"offsets of {what} are not translated, because target {last.target} was written up to {last.target_next}, "
+            f"but its log was since truncated to {now.target_cut} (leader epoch {last.target_epoch} ends there), and "
+            "has other records there: it lost records, do what a run's refusal target-changed says"
         )
     return None
 
@@ -106,7 +106,7 @@ def dealt_cut(place: TopicPartition, reached: int, at: int) -> Cut:
 
 def _cut_sentence(place: TopicPartition, at: int, copied: int) -> str:
     return (
-        f"offsets of {place} from {at} on are not translated, for it was copied up to {copied}, but its log was "
+        f"offsets of {place} from {at} on are not translated, because it was copied up to {copied}, but its log was "
         "truncated there since (unclean leader election?): do what a run's refusal source-truncated says"
     )
 

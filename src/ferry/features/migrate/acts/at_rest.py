@@ -200,8 +200,8 @@ async def refuse_moving_mm2(flow: FlowConfig, target: Cluster, place: Mm2Place, 
         moved = moved or _grown(places, await _ends_of(target, copies))
         if moved is not None:
             raise Refused(
-                f"MirrorMaker 2 still runs, for {moved} within {seconds:g} s: stop it with SIGTERM, which commits its "
-                "positions"
+                f"MirrorMaker 2 still runs, because {moved} within {seconds:g} s: stop it with SIGTERM, which commits "
+                "its positions"
             )
         if last:
             return

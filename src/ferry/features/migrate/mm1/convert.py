@@ -273,8 +273,8 @@ class _Conversion:
         exclude = self._list(side, flow, "blacklist", Meaning.BLACKLIST)
         if include is None and exclude is None:
             raise BadInput(
-                "--whitelist is missing: add --whitelist with topic names or a regular expression in quotes,"
-                f" for {side.file.name} names no topics either"
+                "--whitelist is missing: add --whitelist with topic names or a regular expression in quotes, because "
+                f"{side.file.name} names no topics either"
             )
         if include is None:
             include = (".*",)
@@ -437,8 +437,8 @@ def missing_servers(file: SideFile, what: str) -> str:
     if zookeeper is None:
         return f"{file.name}: bootstrap.servers: is missing; add it to the file, or give {option}"
     return (
-        f"{file.name}:{zookeeper.line}: {zookeeper.key}: names ZooKeeper only ({zookeeper.value}), which no client asks"
-        f" any more; give {option}, or add bootstrap.servers to the file"
+        f"{file.name}:{zookeeper.line}: {zookeeper.key}: names ZooKeeper only ({zookeeper.value}), which clients no "
+        f"longer use; give {option}, or add bootstrap.servers to the file"
     )
 
 

@@ -36,7 +36,9 @@ def not_started(error: PySparkException) -> FerryError:
     found = java_version()
     if found is None or found < LEAST_JAVA:
         there = "no java command starts" if found is None else f"java is of version {found}"
-        return Refused(f"no local Spark starts here, for {there}: install Java {LEAST_JAVA}, or set JAVA_HOME to it")
+        return Refused(
+            f"no local Spark starts here, because {there}: install Java {LEAST_JAVA}, or set JAVA_HOME to it"
+        )
     code = _exit_code(error)
     how = "ended"
     if code is not None:

@@ -169,8 +169,8 @@ def _completed(records: DataFrame, found: DataFrame, targets: Mapping[str, str])
         raise BadInput("the transform drops the column topic: select it too, as by SELECT * EXCEPT (...)")
     if "topic" not in own_columns(records, found):
         raise BadInput(
-            "the transform changes the column topic, which says where a record came from: leave it as it is, and change"
-            " target, the topic that it goes to"
+            "the transform changes the column topic, which says where a record came from: leave it unchanged, and "
+            "change target, the topic that it goes to"
         )
     for column in ("target", "poison"):
         if types.get(column, "string") not in ("string", "void"):

@@ -314,7 +314,7 @@ async def _settled(
     if active:
         raise Refused(
             f"{len(active)} groups have members on {flow.flow.source} again ({several(sorted(active))}): stop them, or "
-            "give this switch up and begin one with --leave-group"
+            "abandon this switch and begin one with --leave-group"
         )
     return replace(seen, found={**seen.found, **fetched.found}, failed={**seen.failed, **fetched.failed})
 

@@ -76,7 +76,7 @@ class Journal:
         if first is not None and first.switch.id != switch.id:
             why = f"{first.switch.verb} {first.switch.id} was opened at the same time"
             self._end(switch.id, SwitchOutcome.ABANDONED, why)
-            raise Refused(f"{why} by {first.switch.who}: let it end, or give it up with ferry switch abandon")
+            raise Refused(f"{why} by {first.switch.who}: let it end, or abandon it with ferry switch abandon")
         return _named(states, switch.id)
 
     def begin(self, switch: str, step: Step) -> StepBegun:

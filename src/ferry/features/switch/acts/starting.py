@@ -39,7 +39,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
     """
     switch = state.switch
     if not switch.options.reverse:
-        left = Evidence(sentence=f"{switch.back} is left as it is", facts={"started": False})
+        left = Evidence(sentence=f"{switch.back} is left unchanged", facts={"started": False})
         return _with_stayed(left, sides, state, patience_s)
     if sides.back is None:
         raise Refused(
@@ -55,7 +55,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
         if switch.verb is not Verb.FAILOVER:
             raise
         return Evidence(
-            sentence=f"{switch.back} is not started, for {sides.old} is not well: ferry failback starts it",
+            sentence=f"{switch.back} is not started, because {sides.old} is not healthy: ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
     return _with_stayed(started, sides, state, patience_s)

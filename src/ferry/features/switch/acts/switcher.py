@@ -251,8 +251,8 @@ class Switcher:
         self._refuse_unusable()
         if self.sides.back is None and switch.options.reverse:
             raise Refused(
-                f"the file has no reverse flow {switch.back}: add {switch.back}.enabled = true and its topics, or "
-                "leave it out with --no-reverse"
+                f"the file has no reverse flow {switch.back}: add {switch.back}.enabled = true and its topics, or omit "
+                "it with --no-reverse"
             )
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)

@@ -452,8 +452,8 @@ def _ledger(facts: Facts) -> Check:
             where = f"--topic {place.topic} --partition {place.partition}"
             message = (
                 f"since when a transaction is open on it from offset {begun.start} is not known, because its leader "
-                f"does not say: look at it with kafka-transactions.sh describe-producers {where}, and ask again when "
-                "it has ended"
+                f"does not report it: check it with kafka-transactions.sh describe-producers {where}, and ask again "
+                "when it has ended"
             )
             return Check(name="ledger", ok=False, message=message)
     return Check(
@@ -484,7 +484,7 @@ def _back(looked: Looked) -> Check:
         name="reverse",
         ok=False,
         message=f"the file has no reverse flow: add {back}.enabled = true and its topics, so that there is a way back "
-        "(or leave it out with --no-reverse)",
+        "(or omit it with --no-reverse)",
     )
 
 

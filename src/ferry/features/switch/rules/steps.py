@@ -48,7 +48,7 @@ def sentence(switch: Switch, step: Step) -> str:
             if options.smoke
             else "omit the smoke test"
         ),
-        Step.REVERSE: f"start {back}" if options.reverse else f"leave {back} as it is",
+        Step.REVERSE: f"start {back}" if options.reverse else f"leave {back} unchanged",
     }[step]
 
 

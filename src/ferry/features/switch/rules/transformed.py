@@ -138,8 +138,8 @@ def returning(flow: Flow, made: Sequence[Made], keeps: Callable[[str], bool], le
         found.append(Check(name=NAME, ok=one.target not in known or one.target in leave, message=message))
     for name in sorted(set(leave) - known):
         message = (
-            f"--leave-topic {name}: that is no topic of {flow.target} which a failback would leave; correct the name, "
-            "or leave the option out"
+            f"--leave-topic {name}: that is not a topic of {flow.target} which a failback would leave; correct the "
+            "name, or omit the option"
         )
         found.append(Check(name=NAME, ok=False, message=message))
     return found

@@ -186,13 +186,13 @@ def _why_not_source(chunk: Chunk, source: Mapping[int, Range]) -> NotComparedKin
 _WHY = {
     NotComparedKind.TRANSFORM_CHANGED: "were repartitioned by an earlier rule, with another number of partitions or "
     "another transform: what is on the target cannot be verified by today's rule",
-    NotComparedKind.UNREADABLE: "cannot be compared, for partitions of one side have no leader that answers",
+    NotComparedKind.UNREADABLE: "cannot be compared, because partitions of one side have no leader that answers",
     NotComparedKind.SOURCE_REPLACED: "were made of records that the source's logs, which end before them, do not have "
     "any more: they were cut, or the topic created again; `ferry plan` shows what to do",
     NotComparedKind.SOURCE_DELETED: "were made of records of which the source has deleted some",
     NotComparedKind.TARGET_DELETED: "are deleted on the target, wholly or in part",
-    NotComparedKind.NOT_STABLE: "may not be read yet, for a transaction is open before them, or they were cut off on "
-    "the target: verify again when it has ended; `ferry plan` says what is cut off",
+    NotComparedKind.NOT_STABLE: "cannot be read yet, because a transaction is open before them, or they were cut off "
+    "on the target: verify again when it has ended; `ferry plan` shows what is cut off",
 }
 _NO_MATTER = frozenset({NotComparedKind.SOURCE_DELETED, NotComparedKind.TARGET_DELETED})
 

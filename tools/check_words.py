@@ -26,7 +26,8 @@ CHECKED = ("*.md", "src/*.py", "plugins/*.py", "jobs/*.py", "dags/*.py", "plugin
 EXEMPT = ("docs/adr/", "tests/", "docs/internals/fault-campaign.md", "docs/internals/steady-soak.md")
 """Decisions are kept unchanged, and so are records of what was measured."""
 CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
-CODE = re.compile(r"``[^`]+``|`[^`\n]+`")
+CODE = re.compile(r"``[^`]+``|`[^`\n]+`|\{[\w.:]+\}")
+"""Code spans, and names of facts in messages."""
 TAG = re.compile(r"<!--.*?-->|<[^<>\n]+>|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ENDED = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(A-Z`*\[<]|$)|\n{2,}")

@@ -20,9 +20,9 @@ silence would change what is copied. The default is Ferry's, or Kafka's of a key
 `tools/key_table.py` from the ConfigDefs in Kafka's jars.
 """
 PLACES = {
-    "": "at top level or behind `S->T.`",
-    "S->T.": "at top level or behind `S->T.`",
-    "{alias}.": "behind `{alias}.`",
+    "": "at top level or after `S->T.`",
+    "S->T.": "at top level or after `S->T.`",
+    "{alias}.": "after `{alias}.`",
     "{alias}.consumer.": "of the consumer",
     "{alias}.producer.": "of the producer",
     "{alias}.admin.": "of the admin client",
@@ -44,9 +44,7 @@ def rendered() -> str:
 
 def _heading(one: Explanation) -> str:
     if len(one.places) > 2 and one.places[1] == "{alias}.":
-        return (
-            "Keys of a cluster: at top level, behind `{alias}.`, or `S->T.source.cluster.` and `S->T.target.cluster.`"
-        )
+        return "Keys of a cluster: at top level, after `{alias}.`, or `S->T.source.cluster.` and `S->T.target.cluster.`"
     return f"Keys {PLACES[one.places[0]]}"
 
 

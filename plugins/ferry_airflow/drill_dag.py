@@ -1,14 +1,14 @@
-"""Drills of a flow as a DAG that somebody triggers: a failover rehearsed, with a report at its end (`docs/drills.md`).
+"""Drills of a flow as a DAG that an operator triggers: a rehearsed failover that ends in a report (`docs/drills.md`).
 
 ```
 preview >> approve >> rehearse
                    >>  drill  >> assets
 ```
 
-The form says which drill. Tabletop and shadow do not touch production: nobody is asked, and `rehearse` does them beside
-the flow's runs. Partial and full do: a person approves of them, and `drill` does them in the flow's pool. Where the
-report came to lie is the last line of the log, and in what the task returns. `assets` updates the assets of what a
-partial drill copied, however the drill ended.
+The form says which drill. Tabletop and shadow do not touch production and need no approval: `rehearse` does them while
+the flow's runs continue. Partial and full need an approval, and `drill` does them in the flow's pool. The last line of
+the log names the place of the report, and so does the task's return value. `assets` updates the assets of what a partial
+drill copied, also when the drill failed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""Switchover, failover and failback of a flow as DAGs that somebody triggers; nothing starts them by itself.
+"""Switchover, failover and failback of a flow as DAGs that an operator triggers; no schedule starts them.
 
 ```
 preview >> approve >> open >> one task per step >> report
 ```
 
-`preview` shows what will happen and checks whether it can. `approve` waits for a person (Required Actions); refused, or
-without an answer in time, nothing has happened. `open` writes into the ledger who approved and when. Each step is
-written there, too, so a task that was killed or cleared goes on where the switch stands, and so does
-`ferry switchover|failover|failback --id`.
+`preview` shows what will happen and checks whether it can. `approve` waits for a person (Required Actions). Without an
+approval in time nothing happens. `open` writes into the ledger who approved and when. Each step is written there, too:
+a task that was killed or cleared continues at the next step, and so does `ferry switchover|failover|failback --id`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def ferry(
         bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
-    """Options that every command takes, too, behind its name."""
+    """Options that every command also takes after its name."""
     del version  # its callback has ended the program
     if ctx.invoked_subcommand not in COPYING:
         release_signals()

@@ -85,7 +85,7 @@ def up_command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start clusters, or go on with those that the home folder knows, and wait until they serve."""
+    """Start clusters, or continue with those of the home folder, and wait until they serve."""
     settings = _settings(properties or [])
     specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)]
     if dry_run:

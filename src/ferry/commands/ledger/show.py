@@ -43,8 +43,8 @@ def ledger_command(
 ) -> int:
     """Show receipts, runs and pauses of the ledger. Asks only the target.
 
-    With --run alone also what became of that run: what it refused, noted and left. With --offset, exit code 1 when no
-    receipt holds the offset, or not that of each partition that it may have been dealt to.
+    With --run alone it also shows what became of that run: what it refused, noted and left. With --offset, exit code 1
+    when no receipt holds the offset. Of a repartitioned topic each target partition must have such a receipt.
     """
     from ferry.commands.ledger.looked_up import Asked  # noqa: PLC0415 - the help needs none of it
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above

@@ -23,7 +23,7 @@ from ferry.model import Flow
 _FERRYS = re.compile(r"(?:^|\.)ferry\.", re.IGNORECASE)
 _MOST_GUESSES = 200
 _TRANSFORM = "ferry.transform."
-_TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<behind>[ \t\f]+(?P<comment>[#!].*)?)$")
+_TORN = re.compile(r"(?<!\\)(?:\\\\)*\\(?P<after>[ \t\f]+(?P<comment>[#!].*)?)$")
 """A value that should be continued: after its last backslash there is a blank, or also a comment."""
 
 
@@ -216,10 +216,10 @@ class KeyCheck:
         """Report that `torn` should be continued with `following`."""
         self.torn.add(torn.line)
         match = _TORN.search(torn.raw)
-        behind, comment = match.group("behind", "comment") if match is not None else ("", None)
+        after, comment = match.group("after", "comment") if match is not None else ("", None)
         what, remedy = ("comment", "put it on a line of its own") if comment else ("blank", "remove the blank")
         message = sentence("line.torn", what=what, other=following.line, remedy=remedy)
-        whole = written_raw(torn.key, torn.raw.removesuffix(behind))
+        whole = written_raw(torn.key, torn.raw.removesuffix(after))
         correction = (comment, whole) if comment else (whole,)
         self.findings.warn(torn, torn.key, message, correction=correction)
 

@@ -62,7 +62,7 @@ def rebuild_command(
 ) -> int:
     """Rebuild a lost ledger from an export, with each record at its old offset.
 
-    What was copied after the export is not in it: its partitions are refused then, for their copies hold records that
+    What was copied after the export is not in it. Runs refuse such partitions, because their copies hold records that
     the ledger does not know. Exit code 1 when there is such a partition.
     """
     from ferry.features.archive.acts.export import json_lines  # noqa: PLC0415 - brings the Kafka clients

@@ -186,7 +186,7 @@ def full_command(
 ) -> int:
     """Move production clients to the target and back: a real switchover, then a failback. Nothing is lost.
 
-    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    Ends at the step that fails. Call it again with its --id to continue there.
     """
     from ferry.features.drill.acts.full import FullDrill, FullOptions  # noqa: PLC0415 - brings the Kafka clients
 

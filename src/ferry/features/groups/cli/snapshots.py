@@ -44,7 +44,7 @@ def snapshot_command(
 ) -> int:
     """Save the groups' current offsets on the target in the ledger, until the snapshot is dropped.
 
-    Each run that writes offsets keeps what lay there before by itself, under its own id; of the last ten that did.
+    Each run that writes offsets also saves the ones that it replaces, under its own id. The last ten are kept.
     """
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 

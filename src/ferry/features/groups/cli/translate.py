@@ -48,8 +48,8 @@ def translate_command(
 ) -> int:
     """Translate a consumer position from one cluster to the other, using the ledger.
 
-    The source is asked whether it still has what was copied; when it does not answer, there is a warning. Exit code 1
-    when an offset is before the first copied one or behind the last.
+    The source is asked whether it still has what was copied. If it does not answer, there is a warning. Exit code 1
+    when an offset is before the first copied one, or after the last.
     """
     from ferry.features.groups.acts.translate import translate, translate_group  # noqa: PLC0415 - brings the Kafka clients
 

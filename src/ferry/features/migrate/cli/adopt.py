@@ -72,7 +72,7 @@ def adopt_mm2_command(
 ) -> int:
     """Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect. The next run continues where it stopped.
 
-    Its positions are read from its offsets topic on the target, and held against both logs. Nothing of MirrorMaker 2's
+    Its positions are read from its offsets topic on the target, and compared with both logs. Nothing of MirrorMaker 2's
     is changed. Exit code 1: some partitions could not be adopted.
     """
     from ferry.features.migrate.acts.at_rest import Mm2Place  # noqa: PLC0415 - brings the Kafka clients

@@ -83,9 +83,9 @@ def import_mm1_command(
 ) -> int:
     """Convert a MirrorMaker 1 setup to a MirrorMaker 2 file, and report what became of each option.
 
-    Put MirrorMaker 1's own options behind the command's: --consumer.config FILE (several: several sources),
-    --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others, in any spelling
-    of its versions. The whole command line may be pasted, from kafka-mirror-maker.sh on.
+    Put MirrorMaker 1's own options after the command's: --consumer.config FILE (once for each source),
+    --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others. All spellings of its
+    versions are known. The whole command line may be pasted, from kafka-mirror-maker.sh on.
 
     Exit code 1: the file is written, but something is left for you to decide.
     """

@@ -35,7 +35,7 @@ def serve_command(
 ) -> int:
     """Serve the metrics of all files of a folder to Prometheus, until interrupted.
 
-    The files are read at each scrape. There is no login: it shows how much is copied to whoever may connect.
+    The files are read at each scrape. There is no login: every client that can connect sees how much is copied.
     """
     from ferry.features.observe.acts.endpoint import serve  # noqa: PLC0415 - brings a server
 

@@ -25,7 +25,7 @@ def readiness_command(
 ) -> int:
     """Check whether the target could take over now, and print one line per check. Writes nothing.
 
-    Exit code 1 when something stands against it.
+    Exit code 1 when a check fails.
     """
     from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.switch.acts.readiness import check_readiness, look_since  # noqa: PLC0415 - as above

@@ -82,7 +82,7 @@ def switchover_command(
 ) -> int:
     """Move clients to the target as planned: stop producers, copy all records, move the groups. Nothing is lost.
 
-    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    Ends at the step that fails. Call it again with its --id to continue there.
     """
     named = context.both_ways()
     options = SwitchOptions(
@@ -126,7 +126,7 @@ def failover_command(
     """Move clients to the target when the source is gone. Records that were not copied are lost, and counted per
     partition.
 
-    Ends at the step that cannot be done, and goes on there when called again with its --id.
+    Ends at the step that fails. Call it again with its --id to continue there.
     """
     named = context.both_ways()
     options = SwitchOptions(

@@ -7,7 +7,7 @@ preview >> approve >> rehearse
 
 The form says which drill. Tabletop and shadow do not touch production and need no approval: `rehearse` does them while
 the flow's runs continue. Partial and full need an approval, and `drill` does them in the flow's pool. The last line of
-the log names the place of the report, and so does the task's return value. `assets` updates the assets of what a partial
+the log names the place of the report, and so does the return value. `assets` updates the assets of what a partial
 drill copied, also when the drill failed.
 """
 

@@ -28,6 +28,7 @@ from ferry.commands.forms import (
     TOTAL_LAG,
     WHY,
 )
+from ferry.commands.status import STATUS
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.evidence.rules import codec as evidence
@@ -160,6 +161,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         "ferry drill",
         document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
     ),
+    "status": ("ferry status", document(flows=many(of(STATUS)))),
     "explain": ("ferry explain", document(words=many(of(WORD)))),
     "flows": ("ferry flows", document(flows=many(of(FLOW_CONFIG)))),
     "groups-diff": (

@@ -65,6 +65,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "switch abandon 'primary->backup' switchover-20260131T060000Z-1a2b --why 'producers could not be stopped'",
     ),
     "explain": ("explain retention-passed", "explain FerryLagOverRpo"),
+    "status": ("status", "status --watch 10"),
     "flows": ("flows --config mm2.properties",),
     "translate": ("translate 'primary->backup' orders 3 1042", "translate 'primary->backup' --group billing"),
     "verify": (

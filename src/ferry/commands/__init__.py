@@ -80,6 +80,10 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Compare what was copied on both clusters, using the ledger: keys, values, headers, timestamps, order "
         "and count.",
     ),
+    "status": Row(
+        place="ferry.commands.status:status_command",
+        help="Show the newest run, the lag and the next time of every flow. Writes nothing.",
+    ),
     "explain": Row(
         place="ferry.commands.explain:explain_command",
         help="Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it.",

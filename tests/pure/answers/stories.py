@@ -170,6 +170,7 @@ def guarded(made: World) -> Iterator[tuple[str, Kept]]:
     yield "lag-after-a-gap", of("lag", ask("lag", "a->b"))
     yield "ledger-run-partial", of("ledger", ask("ledger", "a->b", "--run", "r2"))
     yield "error-run-is-there", of("error", ask("run", "a->b", "--run", "r3"))
+    yield "status", of("status", made.ask("status"))
 
 
 def verified(made: World) -> Iterator[tuple[str, Kept]]:
@@ -261,6 +262,7 @@ def failing(made: World) -> Iterator[tuple[str, Kept]]:
     for name, schema in (("report-000001.json", "report"), ("index.json", "reports-list")):
         body = json.loads((made.folder / "reports" / name).read_text())
         yield f"file-{name.removesuffix('.json')}", Kept(schema=schema, asked=("...", name), code=0, body=body)
+    yield "status-after-a-failover", of("status", made.ask("status"))
 
 
 def drilling(made: World) -> Iterator[tuple[str, Kept]]:

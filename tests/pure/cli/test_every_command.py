@@ -33,7 +33,7 @@ CHANGES = _named(
 """Commands that write to a cluster, a ledger, an Airflow, a file or a folder, or start and stop processes."""
 READS = _named(
     "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switch list, "
-    "switch show, flows, translate, verify, reports list, reports verify, version, explain, config explain, "
+    "switch show, flows, translate, verify, reports list, reports verify, version, status, explain, config explain, "
     "policy check, metrics serve, dev status"
 )
 TELL = _named("verify")

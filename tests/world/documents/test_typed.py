@@ -27,6 +27,7 @@ RUN_HERE: Mapping[str, int] = {
     "config check": 0,
     "config explain": 0,
     "explain": 0,
+    "status": 0,
     "policy check": 0,
     "flows": 0,
     "acls required": 0,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ferry.config.flow.lag_start import LagStart
-from ferry.ledger.history import PastState, past_runs
+from ferry.ledger.history import PastRun, PastState, past_runs
 from ferry.ledger.ledger import LedgerView, pauses
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
@@ -19,12 +19,13 @@ PATIENCE_MS = 900_000
 class Standing:
     """The newest run of a flow, by its generation (-1: none), and what is paused (`""`: the flow).
 
-    `under_way_since_ms` is when it began, if it has something left to do; else None.
+    `under_way_since_ms` is when it began, if it has something left to do; else None. `newest` is that run.
     """
 
     generation: int = -1
     under_way_since_ms: int | None = None
     paused: frozenset[str] = frozenset()
+    newest: PastRun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ def standing_of(view: LedgerView, lane: str, now_ms: int) -> Standing:
         return Standing(paused=paused)
     opened, state = newest[0].opened, newest[0].state
     since = opened.record.started_ms if state in (PastState.OPEN, PastState.UNPLANNED) else None
-    return Standing(generation=opened.generation, under_way_since_ms=since, paused=paused)
+    return Standing(generation=opened.generation, under_way_since_ms=since, paused=paused, newest=newest[0])
 
 
 def call_for_run(

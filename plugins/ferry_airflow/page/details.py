@@ -38,7 +38,7 @@ Offset = Annotated[int | None, Query(ge=0, le=INT64)]
 Key = Annotated[str, Query(max_length=1000)]
 DEALT = {
     Dealt.PASSED: (Mood.GOOD, "among these"),
-    Dealt.AHEAD: (Mood.BUSY, "not dealt yet"),
+    Dealt.AHEAD: (Mood.BUSY, "not repartitioned yet"),
     Dealt.FORGOTTEN: (Mood.WARN, "no receipt left"),
     Dealt.EARLIER: (Mood.WARN, "before this rule"),
 }

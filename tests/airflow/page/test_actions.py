@@ -309,7 +309,7 @@ def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, mon
     ended(replace(PLAN, slices=(unit, replace(unit, target=place("a.t", 8)))), "")
     _, answer = desk.act("dry-run", {})
     assert "a.t-7" in str(answer["html"])
-    assert "<dd>7<small>records at most; bytes of what is dealt" in str(answer["html"]), "each is read once"
+    assert "<dd>7<small>records at most; bytes of what is repartitioned" in str(answer["html"]), "each is read once"
     ended(None, "cluster backup does not answer")
     _, answer = desk.act("pause", {"topic": "orders", "why": "x"})
     assert (answer["done"], answer["error"]) == (True, "cluster backup does not answer")

@@ -102,5 +102,5 @@ def test_the_list_begins_with_what_is_amiss_and_finds_flows(
 def test_what_hinders_the_page_has_a_banner_above_the_list(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}, hindrances=["no <secret>"]), [digest("r1")])
     page = desk.page("/")
-    assert "The page cannot look since" in page
+    assert "No new figures since" in page
     assert "<p>no &lt;secret&gt;</p><p>1 flow: primary-&gt;backup</p>" in page

@@ -190,12 +190,12 @@ def test_a_drill_says_how_it_ended_and_leads_to_its_report(
 def test_a_run_says_what_it_waits_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     asking = TaskRow(name="approve", state="awaiting_input", started=NOON, seconds=None)
     page = shown(desk, monkeypatch, DRILL, replace(STORY, tasks=(asking,)))
-    assert "It waits for somebody's approval" in page
+    assert "It waits for an approval" in page
     assert "awaiting input" in page
     queued = replace(STORY, row=replace(ROW, state="queued", started=None))
-    assert "It waits until somebody unpauses" not in shown(desk, monkeypatch, DRILL, queued)
+    assert "It waits until an operator unpauses" not in shown(desk, monkeypatch, DRILL, queued)
     desk.others[DRILL] = DagState(known=True, paused=True)
-    assert "It waits until somebody unpauses" in shown(desk, monkeypatch, DRILL, queued)
+    assert "It waits until an operator unpauses" in shown(desk, monkeypatch, DRILL, queued)
 
 
 def test_a_backfill_leads_to_its_lane(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_a_partition_of_a_dealt_topic_has_no_receipts_of_its_own(desk: Desk) -> 
     desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}))
     desk.watcher.has(("dealt", ORDERS, 1, Sought(offset=None), ""), None)
     dealt = desk.page(f"{HERE}/partition/orders/0")
-    assert "dealt up to offset 10 of 15" in dealt
+    assert "repartitioned up to offset 10 of 15" in dealt
     assert "They go to all partitions of primary.orders on backup" in dealt
     assert "nothing of it is copied yet, or its receipts were pruned" not in dealt
     assert "/offsets?" not in dealt
@@ -57,7 +57,7 @@ def test_a_partition_of_a_dealt_topic_has_no_receipts_of_its_own(desk: Desk) -> 
     copied = desk.page(f"{HERE}/partition/clicks/0")
     assert "nothing of it is copied yet, or its receipts were pruned" in copied
     assert 'name="offset"' in copied
-    assert "primary.orders, dealt<" in desk.page(f"{HERE}/topic/orders")
+    assert "primary.orders, repartitioned<" in desk.page(f"{HERE}/topic/orders")
     assert "primary.clicks-0<" in desk.page(f"{HERE}/topic/clicks")
 
 

@@ -85,7 +85,7 @@ def test_on_the_map_the_places_that_are_down_are_red_and_no_others(desk: Desk, d
 def test_what_is_no_outage_is_told_and_no_cluster_is_down(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}, hindrances=["flow takes <no> topic"]), [digest("r1")])
     page, home = desk.page(f"{HERE}/"), desk.page("/")
-    assert "The page cannot look since" in page
+    assert "No new figures since" in page
     assert "flow takes &lt;no&gt; topic" in page
     assert "<small>flow takes &lt;no&gt; topic</small>" in home
     for text in (page, home):
@@ -106,7 +106,7 @@ def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
     )
     page = desk.page("/")
     line = page[page.index('<a id="map:primary:backup"') :].partition("</a>")[0]
-    for told in ("never ran", "2 min 5 s behind", "1\u202f234\u202f567 records", ">success</tspan>"):
+    for told in ("never ran", "lag 2 min 5 s", "1\u202f234\u202f567 records", ">success</tspan>"):
         assert told in line
     assert '1 <span class="unit">of 2</span>' in page
 

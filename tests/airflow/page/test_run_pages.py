@@ -54,7 +54,7 @@ def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
     answered(desk, ("run", "run-1", ""), past)
     page = desk.page(f"{HERE}/run/run-1")
-    assert "Dealt to other partitions" in page
+    assert "Repartitioned records" in page
     assert "a.t-11" in page
     assert "[5, 47)" in page
     assert "topic t: 18 offsets read, 42 records repartitioned into 1 partition of a.t, 0 dead letters" in page
@@ -82,7 +82,7 @@ def test_what_a_run_dealt_is_shown_in_pages_and_narrowed_to_a_topic(desk: Desk) 
     assert "1\u201350 of 211 " in page
     assert "a.t-49<" in page
     assert "a.t-50<" not in page
-    assert "all that it copied is dealt to other partitions" in page
+    assert "all that it copied is repartitioned, above" in page
     last = desk.page(f"{HERE}/run/run-1?dealt=5")
     assert "a.t-210<" in last
     assert "a.t-199<" not in last
@@ -114,7 +114,7 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
     tile = page.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
     assert "4\u202f321 records, 8 MB in 4.0 s" in tile
     assert re.search("under way since <time[^>]*>[^<]*</time>: 17 records so far", tile)
-    assert "<dd>1<small>of 3 parts" in page.partition("<dt>Refused by it</dt>")[2]
+    assert "<dd>1<small>of 3 parts" in page.partition("<dt>Refused by the last run</dt>")[2]
     assert gone.message in page.partition("Refused in the last run")[2]
     for part, badge in (("live-state", 'class="badge warn">partial<'), ("live-also", 'class="badge busy">running<')):
         assert badge in page.partition(f'id="{part}">')[2].partition("\n")[0]
@@ -321,7 +321,7 @@ def test_a_run_that_was_let_go_and_has_no_receipt_left_does_not_say_that_it_copi
         page = desk.page(f"{HERE}/run/r1")
         told = page.partition('id="receipts-title"')[2].partition("</section>")[0]
         assert "what else it copied, if anything, is not known any more" in told
-        assert ("dealt to other partitions" in told) == bool(units)
+        assert ("repartitioned records, above" in told) == bool(units)
 
 
 @pytest.mark.parametrize("age_s", [60, 901])

@@ -143,8 +143,8 @@ def test_figures_of_runs_that_the_ledger_has_forgotten_in_part_are_drawn_as_such
 def _by_name(traces: list[Any]) -> tuple[list[Any], list[Any]]:
     """The points of both lines; None where a line is broken."""
     found = {name: [None if x is None else (x, y) for x, y in zip(xs, ys, strict=True)] for name, xs, ys in traces}
-    told = next(name for name in found if name.endswith(", told by a run"))
-    return found[told], found[told.removesuffix(", told by a run")]
+    told = next(name for name in found if name.endswith(", of a run"))
+    return found[told], found[told.removesuffix(", of a run")]
 
 
 def test_what_is_under_a_line_ends_where_the_line_is_broken(desk: Desk) -> None:

@@ -6,10 +6,10 @@
   const answer = one("#answer");
   if (!ask) return;
 
-  // What came of a request, with links to what its sentence names. An error, and what waits for somebody, stays.
-  const tell = ({ text, links = [], waits = false }, bad = false) => {
-    const told = document.createElement("div");
-    if (bad) told.className = "bad";
+  // Shows the result of a request, with links to what its sentence names. An error, or what waits for a user, stays.
+  const announce = ({ text, links = [], waits = false }, bad = false) => {
+    const notice = document.createElement("div");
+    if (bad) notice.className = "bad";
     const said = document.createElement("p");
     let rest = text;
     for (const { text: name, href, top } of links) {
@@ -25,13 +25,13 @@
     const dismiss = document.createElement("button");
     Object.assign(dismiss, { type: "button", className: "small", textContent: "Dismiss" });
     dismiss.addEventListener("click", () => {
-      told.remove();
+      notice.remove();
       one("#main").focus({ preventScroll: true });
     });
-    told.append(said, dismiss);
-    one("#told").append(told);
-    // Not while somebody reads it with the pointer or the keyboard.
-    const leave = () => (told.matches(":hover, :focus-within") ? window.setTimeout(leave, 2000) : told.remove());
+    notice.append(said, dismiss);
+    one("#told").append(notice);
+    // Not while the pointer or the keyboard is on it.
+    const leave = () => (notice.matches(":hover, :focus-within") ? window.setTimeout(leave, 2000) : notice.remove());
     if (!bad && !waits) window.setTimeout(leave, links.length ? 20000 : 9000);
   };
   const field = (name, label, type, more = {}) => {
@@ -69,11 +69,11 @@
     throw new Refused(why, { [name]: why });
   };
 
-  // What is asked before, and what becomes the body of the request.
+  // The questions of the dialog, and the body of the request that each makes.
   const questions = {
     run: (topic) => ({
       title: "Start a run", go: "Run now",
-      text: "A micro-run copies what the source has beyond the last receipts, within the flow's budgets.",
+      text: "A micro-run copies what the source has after the last receipts, within the flow's budgets.",
       fields: [topicList()], body: (data) => ({ topics: split(data.get("topics")) }),
     }),
     "dry-run": () => ({
@@ -96,7 +96,7 @@
     }),
     backfill: () => ({
       title: "Start a backfill", go: "Start",
-      text: "Copies the records of a window of time into a lane of its own, beside the live topics.",
+      text: "Copies the records of a window of time into a lane of its own, next to the live topics.",
       fields: [
         field("lane", "Lane", "text", {
           value: "backfill-airflow", required: true, autocomplete: "off",
@@ -111,7 +111,7 @@
     }),
     drill: () => ({
       title: "Start a drill", go: "Start the drill",
-      text: "Rehearses a failover and ends in a report. Partial and full touch production: they wait in Airflow until somebody approves.",
+      text: "Rehearses a failover and ends in a report. Partial and full touch production: they wait in Airflow until an operator approves them.",
       fields: [
         choice("kind", "Drill", [
           ["tabletop", "tabletop: count what a failover would lose"],
@@ -121,15 +121,15 @@
         ]),
         topicList(),
         field("groups", "Groups, separated by blanks (partial)", "text", { autocomplete: "off" }),
-        field("reason", "Reason, shown to whoever approves", "text", { maxLength: 500, autocomplete: "off" }),
+        field("reason", "Reason, shown to the person who approves", "text", { maxLength: 500, autocomplete: "off" }),
       ],
       body: (data) => ({ kind: data.get("kind"), topics: split(data.get("topics")), groups: split(data.get("groups")), reason: data.get("reason") }),
     }),
     pause: (topic) => ({
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
-      text: "Runs leave it out from the next plan on, until somebody resumes it. A run under way is not touched.",
+      text: "Runs omit it from the next plan on, until an operator resumes it. A run under way is not changed.",
       fields: [
-        field("why", "Why, for whoever finds it paused", "text", { required: true, maxLength: 500, autocomplete: "off" }),
+        field("why", "Why, shown to other operators", "text", { required: true, maxLength: 500, autocomplete: "off" }),
         field("until", "Until (your time zone; empty: until resumed)", "datetime-local"),
       ],
       body: (data) => ({ topic, why: data.get("why"), ...(data.get("until") ? { until: local(data, "until") } : {}) }),
@@ -141,7 +141,7 @@
   };
 
   const reach = (address, request) => fetch(address, request).catch(() => {
-    throw new Error("Airflow's API server does not answer. Whether the request was carried out is not known: look before you ask again.");
+    throw new Error("Airflow's API server does not answer. Whether the request was carried out is not known: check before you ask again.");
   });
   const send = async (address, body) => {
     const response = await reach(address, {
@@ -158,7 +158,7 @@
     for (let wait = 150; ; wait = Math.min(1500, wait * 1.4)) {
       const response = await reach(`${root}/api/job/${encodeURIComponent(number)}`, { headers: { Accept: "application/json" } });
       const found = await response.json();
-      // Another process of the API server may have answered, which knows nothing of it.
+      // Another process of the API server, which does not have the job, may have answered.
       if (response.status === 404 && (missed += 1) < 20) {
         await new Promise((resolve) => window.setTimeout(resolve, wait));
         continue;
@@ -179,8 +179,8 @@
     scrolled();
   };
 
-  // What was typed stays until it is taken. What is wrong with it stands at its field, which the keyboard goes to and
-  // which names it; all else is an alert above the buttons.
+  // What was typed stays until it is accepted. The error of a field is shown at the field, which gets the focus and has
+  // the error as its description. All other errors are an alert above the buttons.
   const right = (input) => {
     one(`#${input.id}-wrong`)?.remove();
     for (const name of ["aria-invalid", "aria-describedby"]) input.removeAttribute(name);
@@ -196,12 +196,12 @@
   };
   const complain = ({ message, fields = {} }) => {
     cleared();
-    const besides = [];
+    const others = [];
     const wrong = [];
     for (const [name, why] of Object.entries(fields)) {
       const input = one(`#f-${CSS.escape(name)}`, ask);
       if (!input) {
-        besides.push(why);
+        others.push(why);
         continue;
       }
       const text = said(why, "id", `${input.id}-wrong`);
@@ -211,8 +211,8 @@
       input.addEventListener("input", () => right(input), { once: true });
       wrong.push(input);
     }
-    if (!wrong.length && !besides.length) besides.push(message);
-    if (besides.length) one("#ask-wrong").append(said(besides.join(" "), "role", "alert"));
+    if (!wrong.length && !others.length) others.push(message);
+    if (others.length) one("#ask-wrong").append(said(others.join(" "), "role", "alert"));
     (wrong[0] || one("#ask-go")).focus();
   };
 
@@ -237,13 +237,13 @@
       if (result.error) throw new Error(result.error);
       const left = !there();
       if (!left) ask.close();
-      if (!planned) tell(result);
+      if (!planned) announce(result);
       else if (!left) show(question.title, result.html);
     } catch (error) {
       if (there()) {
         waits(false);
         complain(error);
-      } else if (!planned) tell({ text: error.message }, true);
+      } else if (!planned) announce({ text: error.message }, true);
     }
     window.clearTimeout(patience);
     await refresh(true);

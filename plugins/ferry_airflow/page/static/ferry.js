@@ -83,7 +83,7 @@
     { dtickrange: [86400000, null], value: "%-d %b\n%Y" },
   ];
   const layout = (more) => ({
-    margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label stands beyond the last tick, wherever that is
+    margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label is beyond the last tick, wherever that is
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("soft") },
@@ -101,7 +101,7 @@
     line: { color: colour("accent"), width: 2, shape: "hv" }, marker: { color: colour("accent"), size: 7 },
     ...more,
   });
-  // What is under the line, where there is one: Plotly's own filling goes on where the line is broken.
+  // What is under the line, where there is one: Plotly's own filling continues where the line is broken.
   const under = (rows, name) => {
     const [x, y] = [[], []];
     const add = (time, value) => [x.push(time), y.push(value)];
@@ -126,7 +126,7 @@
     const tickvals = Array.from({ length: Math.floor(most / step) + 2 }, (_, index) => index * step);
     return { tickvals, ticktext: tickvals.map(write) };
   };
-  // The recovery point: drawn unless that would leave the figures flat on the ground.
+  // The recovery point: drawn unless the figures would then be too flat to read.
   const bound = (limit, most, write) => {
     if (limit === null) return {};
     const isNear = limit <= 4 * most;
@@ -148,24 +148,24 @@
     x: runs.map((run) => at(run.at)), y: values, name, type: "bar", width: runs.map(() => span(runs)),
     marker: { color: colour("accent") }, ...more,
   });
-  // What was measured, and figures of the runs that ran while nobody measured: the two are not taken at the same moments,
+  // What was measured, and figures of the runs that ran while no page was open. The two are not taken at the same moments,
   // so they are two lines, and neither is drawn across a time of the other.
-  const behind = (data, column, told, name, write, limit = null) => {
+  const lagChart = (data, column, ofRun, name, write, limit = null) => {
     const unknown = [null, null];
     const measured = data.lag.map((point) => (point && point[column] !== null ? [at(point[0]), point[column]] : unknown));
     const byRuns = [];
     let before = 0;
-    for (const run of told ? data.runs : []) {
-      const [time, value] = told(run);
+    for (const run of ofRun ? data.runs : []) {
+      const [time, value] = ofRun(run);
       if (run.measured || value === null) continue;
       if (before && data.lag.some((point) => point && before < point[0] && point[0] < run.at)) byRuns.push(unknown);
       before = run.at;
       byRuns.push([at(time), value]);
     }
-    // A line of one point is not to be seen: it gets a dot.
+    // A line of one point cannot be seen: it gets a dot.
     const alone = measured.map((point, index) => point[0] && !measured[index - 1]?.[0] && !measured[index + 1]?.[0]);
     const given = (rows, how) => rows.filter((row) => row[0]).map((row) => [...row, how]);
-    const rows = [...given(byRuns, "told by a run"), ...given(measured, "measured")].sort((a, b) => a[0] - b[0]);
+    const rows = [...given(byRuns, "of a run"), ...given(measured, "measured")].sort((a, b) => a[0] - b[0]);
     const drawn = (rows, name, more) => line(rows.map((row) => row[0]), rows.map((row) => row[1]), name, {
       text: rows.map((row) => (row[0] ? write(row[1]) : null)), hovertemplate: `${name}: %{text}<extra></extra>`, mode: "lines+markers", ...more,
     });
@@ -177,7 +177,7 @@
       most: Math.max(0, ...rows.map((row) => row[1])),
       traces: () => [
         under(measured, `${name}, area`),
-        drawn(byRuns, `${name}, told by a run`, { line: { color: colour("accent"), width: 1, dash: "dot", shape: "hv" } }),
+        drawn(byRuns, `${name}, of a run`, { line: { color: colour("accent"), width: 1, dash: "dot", shape: "hv" } }),
         drawn(measured, name, { marker: { color: colour("accent"), size: alone.map((is) => (is ? 7 : 0)) } }),
       ].filter((trace) => trace.x.length),
     };
@@ -198,9 +198,9 @@
     })],
   });
   const recipes = {
-    lag: (data) => behind(data, 3, (run) => [run.at + run.seconds * 1000, run.latency], "age of the oldest", duration, data.limits.lag),
-    due: (data) => behind(data, 1, (run) => [run.at, run.due], "records behind", number, data.limits.due),
-    bytes: (data) => behind(data, 2, null, "bytes behind", size),
+    lag: (data) => lagChart(data, 3, (run) => [run.at + run.seconds * 1000, run.latency], "age of the oldest", duration, data.limits.lag),
+    due: (data) => lagChart(data, 1, (run) => [run.at, run.due], "lag in records", number, data.limits.due),
+    bytes: (data) => lagChart(data, 2, null, "lag in bytes", size),
     throughput: ({ runs }) => {
       const timed = runs.filter((run) => run.seconds > 0 && !run.uncounted);
       return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
@@ -225,7 +225,7 @@
       head.append(cell);
     }
     const body = table.createTBody();
-    const times = new Map(); // two rows may say the same, as two looks within one second
+    const times = new Map(); // two rows may be equal, such as two readings within one second
     for (const [index, values] of [...recipe.rows.entries()].slice(-100).reverse()) {
       const row = body.insertRow();
       const said = values.map((value) => (value instanceof Date ? value.getTime() : value)).join();
@@ -287,12 +287,12 @@
     }
   };
   let [drawn, parsed] = [[], false];
-  const told = async (address) => {
+  const fetched = async (address) => {
     try {
       const answer = await fetch(address);
       return answer.ok ? await answer.json() : null;
     } catch {
-      return null; // nobody answered
+      return null; // no server answered
     }
   };
   const empty = (figure, words) => {
@@ -304,7 +304,7 @@
     const here = one("#live").dataset.here;
     const asked = new Map();
     for (const figure of figures) asked.set(queryOf(figure), null);
-    for (const query of asked.keys()) asked.set(query, await told(`${api(here)}/series${query}`));
+    for (const query of asked.keys()) asked.set(query, await fetched(`${api(here)}/series${query}`));
     for (const figure of figures) {
       const data = asked.get(queryOf(figure));
       if (data) draw(figure, data);
@@ -342,7 +342,7 @@
     };
   };
   const keyOf = (element) => element.id || `${element.dataset.ask}|${element.dataset.topic}|${element.getAttribute("href")}|${element.getAttribute("aria-label")}`;
-  // What is shown is of the last answer: when several are missed, nothing of it may look well.
+  // What is shown is of the last answer: when several answers are missed, nothing may be shown as healthy.
   const [MISSES, PATIENCE_MS] = [3, 15000];
   let [missed, renewed] = [0, new Date()];
   const REASONS = {
@@ -381,7 +381,7 @@
     if (!live || (document.hidden && !force)) return;
     const answer = await asked();
     if (!answer || (!answer.ok && answer.status !== 401)) {
-      miss(!answer ? "Airflow's API server does not answer." : REASONS[answer.status] || `Airflow's API server answers ${answer.status}: its log says why.`);
+      miss(!answer ? "Airflow's API server does not answer." : REASONS[answer.status] || `Airflow's API server answers ${answer.status}: its log shows why.`);
       return;
     }
     const next = new DOMParser().parseFromString(answer.text, "text/html");
@@ -432,12 +432,12 @@
   scrolled();
   window.addEventListener("resize", scrolled);
   if (one("#live")) {
-    // The first look takes a moment: until then ask more often.
+    // The first reading takes a moment: until then ask more often.
     const beat = () => window.setTimeout(async () => {
       try {
         await refresh();
       } catch {
-        // a chart could not be drawn anew; of the page itself its banner tells
+        // a chart could not be drawn again; a banner shows errors of the page itself
       }
       beat();
     }, Number(one("#live").dataset.live) && !one("[data-waiting]") ? EVERY_MS : 700);

@@ -1,4 +1,4 @@
-// Before anything is painted: Airflow's theme when the page lies inside Airflow, else the reader's own.
+// Before anything is painted: Airflow's theme when the page is inside Airflow, else the reader's own.
 "use strict";
 (() => {
   const root = document.documentElement;

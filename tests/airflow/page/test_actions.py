@@ -193,7 +193,7 @@ def test_a_topic_is_not_called_missing_while_the_page_cannot_look(
 @pytest.mark.parametrize(
     ("kind", "line", "said"),
     [
-        ("tabletop", "ferry.report.dir = reports", "ferry.report.dir (reports) is no full path"),
+        ("tabletop", "ferry.report.dir = reports", "ferry.report.dir (reports) is not a full path"),
         ("full", "", "add backup->primary.enabled = true"),
     ],
 )

@@ -87,7 +87,7 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
     [
         (Snapshot(), KNOWN, "looking", "first time"),
         (WELL, KNOWN, "healthy", "copied all"),
-        (WELL, DagState(known=True, paused=True), "DAG paused", "unpauses"),
+        (WELL, DagState(known=True, paused=True), "DAG paused", "unpaused"),
         (WELL, DagState(), "no DAG", "import errors"),
         (replace(WELL, runs=(), never_ran=True), DagState(), "no DAG", "import errors"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), DagState(), "failed", "no part"),
@@ -291,7 +291,7 @@ def test_each_partition_is_held_against_the_recovery_point_as_alerts_do(
         (9_000, DagState(known=True, runs=(row("r1", "success", 9_000, 20),)), "healthy", "copied all"),
         (9_000, DagState(known=True, runs=(row("r1", "success", 9_000, 400),)), "overdue", "due 2 h 30 min ago"),
         (9_000, DagState(known=True, runs=(row("r1", "failed", 9_000, 400),)), "overdue", "scheduler"),
-        (9_000, DagState(known=True, paused=True), "DAG paused", "unpauses"),
+        (9_000, DagState(known=True, paused=True), "DAG paused", "unpaused"),
         (9_000, DagState(known=True, runs=(row("r2", "running", 9_000),)), "running", "r2"),
         (9_000, DagState(), "no DAG", "import errors"),
         (9_000, DagState(known=True, hides_runs=True), "healthy", "copied all"),  # one may be in its way

@@ -122,7 +122,7 @@ def _planned_and_started(frame: Frame, flows: Flows) -> str:
 
     frame.get_by_role("button", name="Run now").click()
     frame.locator("#ask-go").click()
-    expect(frame.locator("#told")).to_contain_text("is queued")
+    expect(frame.locator("#notices")).to_contain_text("is queued")
     (run,) = (str(one["dag_run_id"]) for one in flows.rest.runs(dag))
     assert flows.rest.wait_run(dag, run, seconds=420) == "success", flows.rest.log(dag, run, "copy")
     assert flows.rest.run(dag, run)["triggering_user_name"] == USER

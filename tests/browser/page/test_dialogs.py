@@ -36,7 +36,7 @@ WRONG = {
 }
 """By verb: what is typed, the field that it is refused for, words of the sentence, and what is then taken."""
 
-TOLD = {"dry-run": ("#answer-body", "orders-3"), "pause": ("#told", "It is done.")}
+TOLD = {"dry-run": ("#answer-body", "orders-3"), "pause": ("#notices", "It is done.")}
 """Where the others say what came of them."""
 PLANNED = replace(PLAN, slices=(piece("orders", 3),))
 
@@ -89,7 +89,7 @@ def test_what_was_typed_stays_until_it_is_taken(desk: Desk, monkeypatch: pytest.
                 expect(page.locator("#ask .wrong")).to_have_count(0)
             page.locator("#ask-go").click()
             expect(page.locator("#ask")).to_be_hidden()
-            where, told = TOLD.get(verb, ("#told", "Run manual__1 is queued."))
+            where, told = TOLD.get(verb, ("#notices", "Run manual__1 is queued."))
             expect(page.locator(where)).to_contain_text(told)
             desk.triggered.clear()
 
@@ -150,7 +150,7 @@ def test_what_is_under_way_is_sent_once_and_told_to_who_has_left_the_dialog(
         page.locator("#ask-go").click(force=True)
         page.locator("#ask").get_by_role("button", name="Close").click()
         done.set()
-        expect(page.locator("#told > .bad" if error else "#told > :not(.bad)")).to_contain_text(told)
+        expect(page.locator("#notices > .bad" if error else "#notices > :not(.bad)")).to_contain_text(told)
         assert asked == ["ferry_pause"]
 
 

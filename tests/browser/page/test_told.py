@@ -24,7 +24,7 @@ def test_what_came_of_a_request_leads_to_its_run_and_what_waits_stays(desk: Desk
     with served(desk) as address, chromium() as page:
         page.clock.install()
         page.goto(f"{address}{HERE}/runs")
-        told = page.locator("#told > div")
+        told = page.locator("#notices > div")
         verify(page)
         expect(told).to_contain_text("Run manual__1 is queued.")
         link = told.get_by_role("link", name="manual__1")

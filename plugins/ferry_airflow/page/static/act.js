@@ -29,7 +29,7 @@
       one("#main").focus({ preventScroll: true });
     });
     notice.append(said, dismiss);
-    one("#told").append(notice);
+    one("#notices").append(notice);
     // Not while the pointer or the keyboard is on it.
     const leave = () => (notice.matches(":hover, :focus-within") ? window.setTimeout(leave, 2000) : notice.remove());
     if (!bad && !waits) window.setTimeout(leave, links.length ? 20000 : 9000);

@@ -59,7 +59,7 @@ def parse_jaas(text: str, *, may_be_file: bool = True) -> JaasLogin:
 
     Raises BadValue, which never repeats the text: it holds passwords.
     """
-    tokens = _tokens(text, quote='\\\\" (as \\" in what ${...} looks up)')
+    tokens = _tokens(text, quote='\\\\" (as \\" in a value from ${...})')
     if tokens[1:2] == ["{"]:
         if not may_be_file:
             raise BadValue(sentence("login.jaas.file-text"))

@@ -1,9 +1,6 @@
 """Check that Ferry's texts use plain words (docs/style.md): documents, help, messages, the page, docstrings, comments.
 
-tools/words.toml lists the words that are not used. tools/words_pending.txt lists the files that are not rewritten yet:
-they may have complaints. A file on it without complaints is an error, so that the list only gets shorter. `--trim`
-takes such files off the list, `--pending` counts the complaints of the others, and `FILE...` checks files on or off the
-list.
+tools/words.toml lists the words that are not used. Without arguments all files are checked, else those that are named.
 """
 
 import ast
@@ -19,7 +16,6 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = ROOT / "tools/words.toml"
-PENDING = ROOT / "tools/words_pending.txt"
 MOST_WORDS = 25
 """The most words of a sentence in a document; a code span, a link or a number counts as one."""
 CHECKED = ("*.md", "src/*.py", "plugins/*.py", "jobs/*.py", "dags/*.py", "plugins/*.html", "plugins/*.js")
@@ -150,27 +146,9 @@ def files() -> list[Path]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print what is wrong; the exit code is 1 when anything is."""
-    if arguments and not arguments[0].startswith("--"):
-        found = [complaint for name in arguments for complaint in complaints(Path(name).resolve())]
-        print("\n".join([*found, f"{len(found)} complaints about words"]))
-        return 1 if found else 0
-    pending = PENDING.read_text().split()
-    counts = {name: len(list(complaints(ROOT / name))) if (ROOT / name).exists() else 0 for name in pending}
-    if arguments == ["--trim"]:
-        PENDING.write_text("".join(f"{name}\n" for name in pending if counts[name]))
-        return 0
-    if arguments == ["--pending"]:
-        print("\n".join(f"{count:5} {name}" for name, count in sorted(counts.items(), key=lambda item: -item[1])))
-        print(f"{sum(counts.values())} complaints about {len(counts)} files")
-        return 0
-    chosen = [file for file in files() if str(file.relative_to(ROOT)) not in counts]
+    chosen = [Path(name).resolve() for name in arguments] or files()
     found = [complaint for file in chosen for complaint in complaints(file)]
-    found += [f"{name}: is pending without a complaint: --trim takes it off" for name in pending if not counts[name]]
-    print(
-        "\n".join(
-            [*found, f"{len(chosen)} files, {len(found)} complaints about words; {len(pending)} files are pending"]
-        )
-    )
+    print("\n".join([*found, f"{len(chosen)} files, {len(found)} complaints about words"]))
     return 1 if found else 0
 
 

@@ -102,7 +102,7 @@ def test_the_very_next_run_makes_the_changes_that_the_plan_shows(
     narrower = [facts_in(note) for note in of_code("topic.narrower", plan.notes)]
     assert ("retention.ms", "1000000") in [(one["setting"], one["here"]) for one in narrower]
     assert [(refusal.topic, refusal.kind) for refusal in plan.refusals] == [(new, RefusalKind.NO_SPACE)]
-    assert "99 % must stay free: make room" in plan.refusals[0].message
+    assert "99 % must stay free: free disk space" in plan.refusals[0].message
     report = alone.micro_run()
     assert (report.state, report.plan.drift) == (RunState.PARTIAL, plan.drift)
     assert settings_of(target_cluster, copy)["retention.ms"] == "1000000"

@@ -12,8 +12,11 @@ from ferry.cli.lazy import Group, Row
 
 _ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-ANY_OPTIONS: Mapping[str, Any] = {"context_settings": _ANY}
-"""For a command that reads options itself: MirrorMaker 1 spelled its options differently in its versions."""
+ANY_OPTIONS: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names": ["--help"]}}
+"""For a command that reads options itself: MirrorMaker 1 spelled its options differently in its versions.
+
+It has no `-h`: each letter of `-Djava.security.auth...` would be read as a short option.
+"""
 
 HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names": []}, "add_help_option": False}
 """For a command that passes all its words to another program."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
 
@@ -84,6 +85,7 @@ class Scene:
         assert sum(len(part) for part in there.values()) == self.made
 
 
+@pytest.mark.timeout(300)  # MirrorMaker 2 is started three times
 def test_a_flow_goes_from_mirrormaker_2_to_ferry_and_back_without_a_loss_or_a_double(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -497,7 +497,9 @@ def assert_a_cut_shows_although_others_have_filled_the_log_up(lab: Lab, plan: Pl
     (topic,) = lab.topics
     copy = lab.target_topic(topic)
     send(producer(lab.target), copy, numbered(60, start=5_000))
-    with pytest.raises(Refused, match=rf"target {copy}-0 was written up to \d+, but its log was since truncated to 5\d"):
+    with pytest.raises(
+        Refused, match=rf"target {copy}-0 was written up to \d+, but its log was since truncated to 5\d"
+    ):
         translate(lab.flow, TopicPartition(topic, 0), 60)
     with lab.runs() as runs:
         report = lab.copy(runs, plan)

@@ -348,7 +348,7 @@ def test_a_run_translates_after_the_copy_and_names_what_failed(groups: Groups) -
         done = checkpoint(runs, "r1")
         assert done is not None
         assert groups.why(done) == {"app": {Why.FAILED}, "gone": {Why.FAILED}}
-        assert all(f"has no {groups.copy}" in one.message for one in done.left)
+        assert all(f"no longer has {groups.copy}" in one.message for one in done.left)
         report = runs.report("r1")
         assert report.state == "partial"
 

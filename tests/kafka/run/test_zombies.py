@@ -172,8 +172,9 @@ def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path)
     with lab.runs() as runs:
         order = [opened.record.run for opened in runs.whole_ledger().runs]
     newest = order[-1]
-    assert (sorted(order), ended[newest].code) == (["one", "other"], 0), ended
-    older = ended[order[0]]
+    # A driver that the other one fences late opens its run again, so a run may have two records.
+    assert (set(order), ended[newest].code) == ({"one", "other"}, 0), ended
+    (older,) = (answer for run, answer in ended.items() if run != newest)
     assert older.code in (0, 1, 2), older
     if older.code == 2:
         assert f"superseded by {newest}" in older.err

@@ -90,7 +90,7 @@ class GroupSnapshots:
         missing = sorted((only or frozenset()) - saved.keys())
         if missing:
             concerns = rules.concern(missing[0])
-            why = f"has no offsets on {target.alias}" if concerns else "is left out by groups or groups.exclude"
+            why = f"has no offsets on {target.alias}" if concerns else "is excluded by groups or groups.exclude"
             raise BadInput(f"no snapshot {name!r} is kept, because group {missing[0]} {why}: correct --group")
         snapshot = Snapshot(name=name, at_ms=wall_ms(), who=who, groups=len(saved))
         if not dry_run:

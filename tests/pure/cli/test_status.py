@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ferry.commands import status
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Unreachable
 from ferry.plan import lag
@@ -66,3 +68,19 @@ def test_people_see_both_and_the_reason(tmp_path: Path, capsys: pytest.CaptureFi
 def test_watching_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = asked(tmp_path, capsys, "--watch", "5", "--json")
     assert (code, "--watch" in err) == (2, True)
+
+
+def test_the_table_comes_again_until_the_user_interrupts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(status, "time", SimpleNamespace(sleep=wait))
+    code, out, _ = asked(tmp_path, capsys, "--watch", "7")
+    assert (code, waited) == (130, [7, 7])
+    assert out.count("never ran") == 2

@@ -271,6 +271,7 @@ NOT_TYPED: Mapping[str, tuple[str, str]] = {
     "ferry run 'primary->backup' --config mm2.properties --spark": (_SPARK, "spark/test_transformed.py"),
     "airflow setup": ("it writes to the database of an Airflow", "airflow/test_setup.py"),
     "metrics serve": ("it answers until it is interrupted", "world/cli/test_metrics_serve.py"),
+    "ferry status --watch 10": ("it shows the table until it is interrupted", "pure/cli/test_status.py"),
     "dev up": (_CLUSTERS, "clusters.py"),
     "dev down": (_CLUSTERS, "kafka/dev/test_cluster.py"),
 }

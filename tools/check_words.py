@@ -11,6 +11,7 @@ import sys
 import tokenize
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ class Word(NamedTuple):
     instead: str
 
 
+@cache
 def read_words(table: str) -> list[Word]:
     """Read a table of words.toml."""
     listed: dict[str, str] = tomllib.loads(WORDS.read_text())[table]

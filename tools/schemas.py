@@ -25,10 +25,10 @@ from ferry.commands.forms import (
     PRUNED,
     REPORT,
     RUN,
+    STATUS,
     TOTAL_LAG,
     WHY,
 )
-from ferry.commands.status import STATUS
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.evidence.rules import codec as evidence

@@ -10,13 +10,12 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.examples import show_examples
+from ferry.cli.lazy import HELP
 from ferry.cli.options import GlobalOptions, JsonOption
 from ferry.errors import Refused
 from ferry_airflow import setup
 
-app = typer.Typer(
-    name="airflow", no_args_is_help=True, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
-)
+app = typer.Typer(name="airflow", no_args_is_help=True, add_completion=False, context_settings=dict(HELP))
 
 
 def main(arguments: Sequence[str], wishes: GlobalOptions) -> int:

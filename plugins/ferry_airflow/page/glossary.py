@@ -23,7 +23,6 @@ COLOURS: Mapping[str, Mood] = {
 """The colours of badges, by their names in docs/page.md."""
 SHOWN = ("state", "kind")
 """What badges show."""
-LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,7 @@ def _anchors() -> dict[tuple[str, str], str]:
 
 def _html(cell: str) -> str:
     """Markdown as HTML. A link names another table of the page, or a document, which the page cannot open."""
-    text = LINK.sub(lambda link: f"{link[1]} ({_place(link[2], link[3] or '')})", html.escape(cell, quote=False))
+    text = words.with_places(html.escape(cell, quote=False), _place)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
 
@@ -88,7 +87,7 @@ def _place(document: str, anchor: str) -> str:
     here = {f"#{_slug(one.section)}": one.section for one in words.all_words() if one.of in SHOWN}
     if not document and anchor in here:
         return f"on this page: {here[anchor]}"
-    return f"docs/{document or 'troubleshooting.md'}{anchor}"
+    return words.document_place(document, anchor)
 
 
 def _slug(heading: str) -> str:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
+LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 FILE = Path(__file__).with_name("words.json")
 Of = Literal["state", "kind", "alert", "error"]
 """What a word is of: a flow or a run, a refusal or a gap, an alert, an error of a command."""
@@ -37,3 +40,13 @@ class Word:
 def all_words() -> tuple[Word, ...]:
     """All words, in the order of the document."""
     return tuple(Word(**{**one, "also": tuple(one["also"])}) for one in json.loads(FILE.read_text()))
+
+
+def with_places(text: str, place: Callable[[str, str], str]) -> str:
+    """Return Markdown with each link as its words and its place; `place` takes the document and the anchor."""
+    return LINK.sub(lambda link: f"{link[1]} ({place(link[2], link[3] or '')})", text)
+
+
+def document_place(document: str, anchor: str) -> str:
+    """Return the path of a link of docs/troubleshooting.md; an empty document is that one."""
+    return f"docs/{document or 'troubleshooting.md'}{anchor}"

@@ -10,12 +10,10 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
-from ferry.cli.words import Word, all_words
+from ferry.cli.words import Word, all_words, document_place, with_places
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import many
 from ferry.errors import BadInput
-
-LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 
 
 def offered_words() -> list[str]:
@@ -58,9 +56,7 @@ def _show(found: list[Word], *, whole: bool) -> None:
 
 def _plain(text: str) -> str:
     """Markdown as text of a terminal; a link names the document that it leads to."""
-    return re.sub(
-        r"[*`]", "", LINK.sub(lambda link: f"{link[1]} (docs/{link[2] or 'troubleshooting.md'}{link[3] or ''})", text)
-    )
+    return re.sub(r"[*`]", "", with_places(text, document_place))
 
 
 WORD = Form(

@@ -10,6 +10,7 @@ from typing import Any
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import FLOW, SECONDS, Kind, enum, fields, filled, many, optional, row, typed
 from ferry.codec.schema import described, object_of, of_type
+from ferry.commands.flow_status import FlowStatus
 from ferry.config.reasons import Why
 from ferry.features.groups.cli.forms import GROUPS
 from ferry.ledger.acl_codec import ACL_CHANGE
@@ -284,6 +285,24 @@ TOTAL_LAG = fields(
     unknown="partitions whose lag or age is not known; the sums do not include them",
     seconds="the greatest of the known ages; null: only partitions of unknown age have lag",
 )
+
+
+STATUS = Form(
+    FlowStatus,
+    F("flow", kind=FLOW),
+    F("lane"),
+    F("state", kind=optional(enum(PastState)), says="of the newest run; null: the flow never ran, or is not known"),
+    F("run", says="its id"),
+    F("started_ms"),
+    F("records", says="what it copied; null: it has no plan"),
+    F("paused", kind=many(), says="topics that are paused; an empty name is the whole flow"),
+    F("lag", kind=optional(TOTAL_LAG), says="null: not known"),
+    F("next_ms", says="the next time of the schedule; null: there is none, or the flow is paused"),
+    F("why", says="why the flow is not known; else empty"),
+)
+
+status_json = STATUS.dump
+"""Return the JSON of one flow of `ferry status`."""
 
 
 def lag_json(lags: list[PartitionLag]) -> Json:

@@ -9,20 +9,11 @@ import pytest
 
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.ledger.acl_codec import own_acl_record
-from ferry.model import AclBinding, AclChange, Plan, Record
+from ferry.model import AclChange, Plan, Record
 from ferry.plan.parts import PARTS, plan_parts
 from ferry.protocol.driver import Driver
+from tests.pure.run.test_overtaken import COPY
 from tests.pure.run.test_starts import Port, lane
-
-COPY = AclBinding(
-    resource_type="topic",
-    resource_name="a.orders",
-    pattern_type="literal",
-    principal="User:x",
-    host="*",
-    operation="Read",
-    permission="allow",
-)
 
 
 def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,37 @@
+"""What `ferry status` shows of a flow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.ledger.history import PastState
+from ferry.model import Flow
+from ferry.plan.rules.lag import TotalLag
+
+GOOD = frozenset({PastState.SUCCESS, PastState.OPEN})
+"""States of a newest run that need no operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStatus:
+    """The newest run of a flow and its lag. Times are epoch milliseconds.
+
+    `state` is None for a flow that never ran, and for one that could not be read: then `why` has the reason. `next_ms`
+    is the next time of the schedule; None without one, and while the flow is paused.
+    """
+
+    flow: Flow
+    lane: str
+    state: PastState | None = None
+    run: str | None = None
+    started_ms: int | None = None
+    records: int | None = None
+    paused: tuple[str, ...] = ()
+    lag: TotalLag | None = None
+    next_ms: int | None = None
+    why: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the flow was read, and its newest run, if any, needs no operator."""
+        return not self.why and (self.state is None or self.state in GOOD)

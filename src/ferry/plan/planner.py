@@ -230,8 +230,7 @@ class Planner:
     ) -> Plan:
         """Plan an opened run: gather facts, decide, change the target's topics, decide again from what is there then.
 
-        Whatever changes the target comes before the first `Driver.keep`. So all that is decided is written with the
-        plan.
+        What is decided is given to `Driver.keep`, so it is written with the plan.
         """
         run, generation = driver.opened.record.run, driver.opened.generation
         self.ledger_cache.learn(driver.view, driver.read_ms)

@@ -55,24 +55,28 @@ class Driver:
         self._kept: tuple[Record, ...] = ()
 
     def keep(self, records: Iterable[Record]) -> None:
-        """Have records written in the next commit, before the commit's own records."""
+        """Have records written when the plan is sealed, before the plan's own records."""
         self._kept = (*self._kept, *records)
 
-    async def commit(self, records: Iterable[Record] = ()) -> None:
-        """Write the kept records and `records` in one transaction, and wait for its outcome.
+    async def seal(self, records: Iterable[Record] = ()) -> None:
+        """Write the kept records and `records` in one transaction; raises the errors of `commit`."""
+        await self.commit((*self._kept, *records))
+        self._kept = ()
+
+    async def commit(self, records: Iterable[Record]) -> None:
+        """Write `records` in one transaction, without the kept ones, and wait for its outcome.
 
         Raises Superseded when a newer run opened the lane: then no record of the transaction counts. Raises Fenced when
         this writer was fenced and no newer run is there. Raises Retryable after too many failures, or when the outcome
         cannot be learned.
         """
-        written = (*self._kept, *records)
+        written = tuple(records)
         if not written:
             return
         failures = 0
         while not await self._written(written, failures):
             failures += 1
             await self._port.back_off(failures)
-        self._kept = ()
 
     async def _written(self, records: tuple[Record, ...], failures: int) -> bool:
         """Make one attempt. False: nothing was committed, and the caller may try again."""

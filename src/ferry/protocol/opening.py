@@ -50,8 +50,8 @@ async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: L
 
     `decide` gathers the facts and may change topics. It runs after the fencing. It runs again, with another driver,
     when a late driver of an earlier run fenced this one. Records that `decide` gives to `Driver.keep` are written in
-    the driver's next commit; the commit of the plan is the last. `known` is the part of the ledger that was read
-    before; the reading continues from there.
+    the transaction of the plan. `known` is the part of the ledger that was read before; the reading continues from
+    there.
 
     Raises Superseded when a newer run opened the lane meanwhile, Retryable when the ledger was created again, and what
     the port raises: an unfenced slot is never passed over.
@@ -85,7 +85,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     plan = await decide(driver)
     own = run_record(record).key
     old = (one for one in outlived(driver.view, record.lane, KEPT_RUNS) if one.key != own)
-    await driver.commit([*plan_records(plan), *old])
+    await driver.seal([*plan_records(plan), *old])
     await driver.settle()
     return Sealed(plan, driver)
 

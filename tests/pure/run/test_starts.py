@@ -172,7 +172,7 @@ class Lane:
 
         async def work() -> Plan:
             plan = await planner._decide(driver, options, {}, {})
-            await driver.commit()
+            await driver.seal()
             return plan
 
         plan: Plan = self.loop.run(work)

@@ -14,6 +14,7 @@ from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.dev.cluster import _create
 from ferry.dev.spec import PLAINTEXT, Listener
 from ferry.ports import LOOPBACK, free_ports
+from tests.clusters import KEPT
 from tests.harness import create_topic
 from tests.proxy import Proxies
 from tests.soak.campaign.writer import COMPACTED, PARTITIONS
@@ -21,7 +22,7 @@ from tests.soak.campaign.writer import COMPACTED, PARTITIONS
 ENTRY = Listener(name="ENTRY", protocol="PLAINTEXT")
 """The listener that only the proxies reach; what it tells clients to connect to are the proxies."""
 
-BROKER = {"log.retention.check.interval.ms": str(24 * 60 * 60 * 1000), "message.max.bytes": "4000000"}
+BROKER = {**KEPT, "message.max.bytes": "4000000"}
 """Of all brokers: records stay, and those of the writer fit."""
 
 FLOW = "s->t"

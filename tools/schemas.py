@@ -31,6 +31,8 @@ from ferry.commands.forms import (
 )
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.forms import LEFT_OUT
+from ferry.features.doctor.cli.doctor import FINDING
+from ferry.features.doctor.rules.findings import Grade
 from ferry.features.evidence.rules import codec as evidence
 from ferry.features.groups.cli.forms import SNAPSHOT, WRITE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
@@ -162,6 +164,24 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
     ),
     "status": ("ferry status", document(flows=many(of(STATUS)))),
+    "doctor": (
+        "ferry doctor",
+        document(
+            findings=many(of(FINDING)),
+            counts=(document(**{grade.value: COUNT for grade in Grade}), "how many findings have each grade"),
+        ),
+    ),
+    "support-bundle": (
+        "ferry support-bundle",
+        document(
+            written=(MAYBE_TEXT, "path of the archive; null: with --dry-run"),
+            files=(TEXTS, "names in it, below its folder"),
+            missing=(
+                many(document(file=TEXT, why=TEXT)),
+                "what could not be got, each with the reason, also in the archive",
+            ),
+        ),
+    ),
     "explain": ("ferry explain", document(words=many(of(WORD)))),
     "flows": ("ferry flows", document(flows=many(of(FLOW_CONFIG)))),
     "groups-diff": (

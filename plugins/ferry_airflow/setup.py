@@ -10,7 +10,8 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,11 +48,28 @@ def setup(config: Path | None, *, create_spark: bool = False, dry_run: bool = Fa
     `create_spark` makes a missing `spark_default` a connection to Spark in local mode. Without a file only that one is
     checked. A `dry_run` makes nothing. Raises Refused when Airflow's database cannot be used.
     """
+    flows: Sequence[FlowConfig] = load(config).flows if config else ()
+    with _database():
+        return _set_up(flows, create_spark=create_spark, dry_run=dry_run)
+
+
+def missing_parts(flows: Sequence[FlowConfig]) -> list[str]:
+    """Return a sentence for each pool and connection of the flows that is missing or wrong; makes nothing.
+
+    Raises Refused when Airflow's database cannot be used.
+    """
+    with _database():
+        pools = [sentence for pool in sorted({flow.pool for flow in flows}) if (sentence := _wrong_pool(pool))]
+        return [*pools, *_set_up(flows, create_spark=False, dry_run=True).missing]
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    """Raise Refused for an error of Airflow's database."""
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - it comes with Airflow
 
-    flows: Sequence[FlowConfig] = load(config).flows if config else ()
     try:
-        return _set_up(flows, create_spark=create_spark, dry_run=dry_run)
+        yield
     except SQLAlchemyError as error:
         why = str(error).partition("\n")[0]
         raise Refused(
@@ -84,6 +102,20 @@ def _ensure_pool(name: str) -> None:
             Pool.create_or_update_pool(
                 name, slots=1, description="Keeps the runs of a flow apart", include_deferred=True, session=session
             )
+
+
+def _wrong_pool(name: str) -> str | None:
+    """Return None when the pool is there with one slot; else what an operator has to do."""
+    from airflow.models.pool import Pool  # noqa: PLC0415 - as above
+    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
+
+    with create_session() as session:
+        pool = session.query(Pool).filter(Pool.pool == name).one_or_none()
+        slots = None if pool is None else pool.slots
+    if slots == 1:
+        return None
+    found = "is missing" if slots is None else f"has {slots} slots, so that two runs of a flow may compete"
+    return f"pool {name!r} {found}: run ferry airflow setup, which makes it with one slot"
 
 
 def _ensure_connection(conn_id: str, *, create: bool) -> str | None:

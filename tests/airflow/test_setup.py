@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferry_airflow.home import prepare
-from tests.program import ferry
+from tests.program import Answer, ferry
 from tests.world.documents.commands import placed, told
 
 FILE = """
@@ -54,6 +54,11 @@ def widen(home: Path) -> None:
         database.commit()
 
 
+def of_airflow(answer: Answer) -> list[dict[str, str]]:
+    """What `ferry doctor` found of Airflow."""
+    return [one for one in answer.json("doctor")["findings"] if one["check"] == "airflow"]
+
+
 def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Path) -> None:
     before = ferry("airflow", "setup", config=config)
     assert (before.code, before.err.count("\n"), before.out) == (2, 1, "")
@@ -73,6 +78,8 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
 
     widen(home)
     there = {"pools": [POOL], "connections": ["spark_default"]}
+    (wide,) = of_airflow(ferry("doctor", "--json", "--patience", "1", config=config))
+    assert (wide["grade"], "3 slots" in wide["message"]) == ("fail", True)
     shown = ferry("--json", "airflow", "setup", "--dry-run", config=config)
     assert shown.json("airflow-setup") == {**there, "dry_run": True}
     assert pools(home) == [(POOL, 3)]
@@ -81,11 +88,16 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
     assert again.json("airflow-setup") == {**there, "dry_run": False}
     assert pools(home) == [(POOL, 1)]
 
+    (good,) = of_airflow(ferry("doctor", "--json", "--patience", "1", config=config))
+    assert good["grade"] == "pass"
+
     config.write_text(FILE + "a->b.ferry.spark.conn.id = elsewhere\n")
     missing = ferry("airflow", "setup", "--json", config=config)
     assert missing.code == 2
     assert missing.err.startswith("ferry: Spark connection 'elsewhere' is missing: airflow connections add elsewhere ")
     assert missing.json("error")["error"]["message"] == missing.err[len("ferry: ") : -1]
+    (lacking,) = of_airflow(ferry("doctor", "--json", "--patience", "1", config=config))
+    assert (lacking["grade"], "'elsewhere'" in lacking["message"]) == ("fail", True)
 
 
 def test_a_local_home_is_closed_to_others_and_has_a_password_of_its_own(tmp_path: Path) -> None:

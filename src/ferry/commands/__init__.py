@@ -87,6 +87,14 @@ COMMANDS: Mapping[str, Row | Group] = {
         place="ferry.commands.status:status_command",
         help="Show the newest run, the lag and the next time of every flow. Writes nothing.",
     ),
+    "doctor": Row(
+        place="ferry.features.doctor.cli.doctor:doctor_command",
+        help="Check the file, this machine, and the clusters and permissions of each flow. Writes nothing.",
+    ),
+    "support-bundle": Row(
+        place="ferry.commands.support_bundle:bundle_command",
+        help="Write an archive for those who help: versions, the file without secrets, plans, runs. Holds no records.",
+    ),
     "explain": Row(
         place="ferry.commands.explain:explain_command",
         help="Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it.",

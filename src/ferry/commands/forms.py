@@ -320,6 +320,9 @@ def receipts_json(receipts: list[Receipt], units: list[Receipt], of_run: PastRun
 
 
 REPORT = Form(Report, *(one for one in RUN.table if one.name not in ("run", "flow", "receipts", "units")))
+
+report_json = REPORT.dump
+"""What became of a run, without its identity and its receipts."""
 """A run as in `ferry run`, without the fields that its surroundings have already."""
 
 

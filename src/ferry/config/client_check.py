@@ -13,7 +13,7 @@ from ferry.config.login.connection import unknown_here
 from ferry.config.login.weak import weaknesses
 from ferry.config.reading.examine import Examined
 from ferry.config.reading.slips import without_comment
-from ferry.config.text.problem import Problem, Severity
+from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.errors import BadInput, Refused
 from ferry.model import code_of
 
@@ -38,6 +38,15 @@ def check_clients(examined: Examined) -> tuple[Problem, ...]:
             found = _tried(examined, config, side, role)
             problems |= dict.fromkeys(problem for problem in found if problem.line not in told)
     return tuple(problems)
+
+
+def all_problems(examined: Examined) -> tuple[Problem, ...]:
+    """Return what is wrong with the text and with its clients, in file order."""
+    of_clients = check_clients(examined)
+    # A client's error holds more than the warning about the same mistake.
+    same = {(problem.line, problem.correction) for problem in of_clients if problem.correction}
+    of_text = (problem for problem in examined.problems if (problem.line, problem.correction) not in same)
+    return in_file_order((*of_text, *of_clients))
 
 
 def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> Iterator[Problem]:

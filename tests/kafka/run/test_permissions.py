@@ -18,6 +18,8 @@ from confluent_kafka.admin import (
 
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
+from ferry.features.doctor.acts.cluster import look_at_flow
+from ferry.features.doctor.rules.findings import Finding, Grade
 from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.report import RunState
@@ -299,3 +301,26 @@ def test_settings_that_may_not_be_altered_and_topics_that_may_not_be_seen_are_to
         listed = connections.run(lambda: connections.target.refresh(None))
     assert set(ids) & set(listed) == set(), "a list of all has neither"
     assert deleted == {gone}
+
+
+def test_the_doctor_names_the_acls_that_are_missing_and_is_content_when_they_are_there(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str
+) -> None:
+    create_topic(source_cluster, topic)
+    alias = new_alias()
+    login = logged_in(f"t{alias}", guarded, LOGIN.replace('"ferry"', '"least"').format("secret"))
+    lab = Lab(source=source_cluster, target=guarded, alias=alias, topics=(topic,), settings=login)
+
+    def found() -> dict[str, Finding]:
+        return {one.check: one for one in look_at_flow(lab.flow, patience_s=ANSWER_S)}
+
+    assert found()["target ACLs"].grade is Grade.UNKNOWN, "it may not even see them"
+    cluster = Resource(kind="cluster", name="kafka-cluster")
+    grant(guarded, [Acl(side="target", resource=cluster, operation="Describe", why="to see the ACLs")])
+    bare = found()
+    assert (bare["target ACLs"].grade, bare["source ACLs"].grade) == (Grade.WARN, Grade.PASS)
+    assert f"Write on topic {lab.target_topic(topic)}" in bare["target ACLs"].message
+    grant(guarded, [acl for acl in required_acls(lab.flow, [topic]) if acl.side == "target"])
+    whole = found()
+    assert whole["target ACLs"].grade is Grade.PASS, whole["target ACLs"].message
+    assert whole["refusals"].grade is Grade.PASS

@@ -324,6 +324,18 @@ def museum(made: World) -> Iterator[tuple[str, Kept]]:
                 yield f"offset-{offset}-{name}", of("ledger-offset", made.ask("ledger", flow, *place))
 
 
+def examined(made: World) -> Iterator[tuple[str, Kept]]:
+    """A flow before its first run and after it, and what is gathered for those who help."""
+    begun(made, "topcs = orders", topics={"users": 1})
+    ask = made.ask
+    yield "doctor-first", of("doctor", ask("doctor"))
+    ask("run", "a->b", "--run", "r1")
+    yield "doctor", of("doctor", ask("doctor", "a->b"))
+    yield "support-bundle", of("support-bundle", ask("support-bundle", "--output", "bundle.tar.gz"))
+    made.write("topics = users", "replication.factor = many")
+    yield "doctor-of-a-wrong-file", of("doctor", ask("doctor"))
+
+
 def files(made: World) -> Iterator[tuple[str, Kept]]:
     """What is asked of files alone."""
     made.write("topics = orders, users", "topcs = orders", "ferry.shedule = @hourly")
@@ -431,7 +443,7 @@ STORIES: Mapping[str, Story] = {
     one.__name__: one
     for one in (
         *(copying, guarded, verified, transformed, lanes, archive),
-        *(switching, failing, drilling, migrating, files, elsewhere, museum),
+        *(switching, failing, drilling, migrating, examined, files, elsewhere, museum),
     )
 }
 FORTH = {"ledger.jsonl": "a->b"}

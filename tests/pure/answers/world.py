@@ -23,6 +23,7 @@ from unittest import mock
 
 from ferry.cli import identity
 from ferry.commands import version
+from ferry.features.doctor.acts import machine
 from ferry.features.drill.acts import report as drill_report
 from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
@@ -209,6 +210,9 @@ def world(folder: Path) -> Iterator[World]:
         *(mock.patch.object(module, "__version__", "1.2.3") for module in (version, switch_report, drill_report)),
         mock.patch.object(os, "getpid", return_value=7),
         mock.patch.object(pwd, "getpwuid", return_value=SimpleNamespace(pw_name="ann")),
+        mock.patch.object(machine, "versions", return_value={"python": "3.11.0", "ferry-replicator": "1.2.3"}),
+        mock.patch.object(machine, "java_version", return_value=21),
+        mock.patch.object(machine, "entry_points", return_value=()),
         mock.patch.object(identity, "datetime", SimpleNamespace(now=made.now)),
         mock.patch.dict(os.environ, environment(Path(FILE)), clear=True),
         contextlib.chdir(folder),

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from ferry.commands.config.check import all_problems
 from ferry.commands.config.explain import explanation_json
 from ferry.commands.config.shapes import check_json, problem_json
 from ferry.config.account import LineAccount, account
+from ferry.config.client_check import all_problems
 from ferry.config.effective import Effective, effective
 from ferry.config.explain import every_key, explain
 from ferry.config.flow.flow import FlowConfig

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ferry.commands.config.check import all_problems
+from ferry.config.client_check import all_problems
 from ferry.config.reading.examine import examine
 
 BASE = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.commands.config.check import all_problems
+from ferry.config.client_check import all_problems
 from ferry.config.flow.clients import flow_client_options, flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.reading.examine import examine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.commands.config.check import all_problems
+from ferry.config.client_check import all_problems
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
 from tests.golden import Golden, brief

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ferry.commands.config.check import all_problems
+from ferry.config.client_check import all_problems
 from ferry.config.reading.examine import examine
 from ferry.config.reading.fix import fix
 from ferry.config.settings import parse_settings

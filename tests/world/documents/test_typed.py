@@ -28,6 +28,8 @@ RUN_HERE: Mapping[str, int] = {
     "config explain": 0,
     "explain": 0,
     "status": 0,
+    "doctor": 0,
+    "support-bundle": 0,
     "policy check": 0,
     "flows": 0,
     "acls required": 0,

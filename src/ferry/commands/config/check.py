@@ -14,7 +14,7 @@ from ferry.cli.command import Context, command, refuse_option_as_file
 from ferry.cli.output import echo, not_new, print_table, write_new
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
-from ferry.config.client_check import check_clients
+from ferry.config.client_check import all_problems
 from ferry.config.effective import Effective, effective, enabled_line
 from ferry.config.flow.cluster import ClusterConfig
 from ferry.config.login.connection import from_environment
@@ -23,7 +23,7 @@ from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix as corrected
 from ferry.config.reading.slips import shown
 from ferry.config.settings import read_text
-from ferry.config.text.problem import Problem, Severity, in_file_order
+from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import parse_all
 from ferry.words import count_of
 
@@ -77,15 +77,6 @@ def check_command(
 
     context.answer(lambda: check_json(examined, lines, problems, gone, None if dry_run else written), show)
     return BAD_INPUT if failed else 0
-
-
-def all_problems(examined: Examined) -> tuple[Problem, ...]:
-    """Return what is wrong with the text and with its clients, in file order."""
-    of_clients = check_clients(examined)
-    # A client's error holds more than the warning about the same mistake.
-    same = {(problem.line, problem.correction) for problem in of_clients if problem.correction}
-    of_text = (problem for problem in examined.problems if (problem.line, problem.correction) not in same)
-    return in_file_order((*of_text, *of_clients))
 
 
 def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:

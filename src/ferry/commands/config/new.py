@@ -12,7 +12,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, not_new, print_json, print_warning, write_new
-from ferry.commands.config.check import all_problems
+from ferry.config.client_check import all_problems
 from ferry.config.first_file import FirstCluster, first_file
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity

@@ -133,6 +133,12 @@ class Cluster:
         brokers = sorted(self._manager.cluster.brokers(), key=lambda broker: int(broker.node_id))
         return tuple(f"{broker.host}:{broker.port}" for broker in brokers)
 
+    @property
+    def broker_version(self) -> tuple[int, ...] | None:
+        """The newest Kafka, major and minor, whose requests the first broker supports; None when it did not say."""
+        version: tuple[int, ...] | None = self._manager.broker_version
+        return version
+
     async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Future:
         """Put a request on its connection (in call order) and return the future answer.
 

@@ -142,7 +142,7 @@ def _reachable(facts: Facts) -> Check:
             message=f"{len(silent)} source partitions have no leader that answers ({_named(silent)}): bring their "
             "brokers back, or fail over",
         )
-    return Check(name="source", ok=True, message=f"{len(facts.sources)} topics, every partition answers")
+    return Check(name="source", ok=True, message=f"{count_of(len(facts.sources), 'topic')}, every partition answers")
 
 
 def _running(looked: Looked) -> Check:

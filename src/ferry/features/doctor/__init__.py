@@ -1,0 +1,1 @@
+"""What is wrong with an installation: the file, this machine, the clusters and what they permit."""

@@ -1,0 +1,1 @@
+"""Checks this machine and the clusters of flows."""

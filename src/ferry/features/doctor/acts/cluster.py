@@ -1,0 +1,112 @@
+"""Checks the clusters of a flow; writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.principal import principal_of
+from ferry.config.keys.layers import SIDES, Side
+from ferry.errors import BadInput, FerryError, Refused, Unreachable
+from ferry.features.doctor.rules.findings import (
+    ClusterFacts,
+    Finding,
+    Grade,
+    failed,
+    of_cluster,
+    of_first_run,
+    of_readiness,
+    of_same_cluster,
+    unknown,
+)
+from ferry.features.doctor.rules.grants import of_grants
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Rpo
+from ferry.kafka.admin.acls import NoAuthorizer, described_acls
+from ferry.kafka.connect.cluster import Cluster
+from ferry.lane.connections import EitherSide
+from ferry.model import AclBinding
+from ferry.plan.permissions import required_acls
+from ferry.run.micro_run import MicroRuns
+
+
+def look_at_flow(flow: FlowConfig, *, patience_s: float) -> list[Finding]:
+    """Return what was found of both clusters of a flow, of its permissions, and of what a run would refuse."""
+    name = str(flow.flow)
+    try:
+        connections = EitherSide.of(flow, patience_s=patience_s)
+    except FerryError as error:  # a secret that cannot be resolved, a store that cannot be read
+        return [failed(name, "connection", error)]
+    try:
+        with connections:
+            found = list(_of_both(flow, connections))
+            has_ledger = flow.flow.target not in connections.down and connections.run(connections.has_ledger)
+    except FerryError as error:
+        down = connections.down
+        if not down:
+            return [failed(name, "connection", error)]
+        sides = {flow.flow.source: "source", flow.flow.target: "target"}
+        return [failed(name, sides[alias], why) for alias, why in down.items()]
+    if any(finding.grade is Grade.FAIL for finding in found):
+        return [*found, unknown(name, "runs", "not checked, because of what failed above: correct that, and ask again")]
+    try:
+        return [*found, *(_of_runs(flow, patience_s) if has_ledger else _of_first_run(flow, patience_s))]
+    except FerryError as error:
+        return [*found, failed(name, "runs", error)]
+
+
+def _of_both(flow: FlowConfig, connections: EitherSide) -> Iterator[Finding]:
+    name = str(flow.flow)
+    clusters = {"source": connections.source, "target": connections.target}
+    seen = {}
+    for side, cluster in clusters.items():
+        if cluster.alias in connections.down:
+            yield failed(name, side, connections.down[cluster.alias])
+        else:
+            seen[side] = facts_of(cluster)
+            yield of_cluster(name, side, seen[side])
+    if len(seen) == len(clusters):
+        yield from of_same_cluster(name, seen["source"], seen["target"])
+    for side in SIDES:
+        if side in seen:
+            yield _grants(flow, connections, side, clusters[side])
+
+
+def facts_of(cluster: Cluster) -> ClusterFacts:
+    """Return what an open cluster has answered."""
+    return ClusterFacts(
+        alias=cluster.alias,
+        cluster_id=cluster.cluster_id,
+        brokers=len(cluster.brokers),
+        version=cluster.broker_version,
+        transaction_version=cluster.transaction_version,
+    )
+
+
+def _grants(flow: FlowConfig, connections: EitherSide, side: Side, cluster: Cluster) -> Finding:
+    name, check = str(flow.flow), f"{side} ACLs"
+
+    async def work() -> frozenset[AclBinding]:
+        return await described_acls(cluster)
+
+    try:
+        acls = connections.run(work)
+        required = required_acls(flow)
+    except NoAuthorizer:
+        message = f"cluster {cluster.alias} has no authorizer: every client may read and write everything there"
+        return Finding(about=name, check=check, grade=Grade.PASS, message=message)
+    except (Refused, Unreachable, BadInput) as error:
+        return unknown(name, check, error)
+    principal = principal_of(flow, side)
+    return of_grants(name, side, required, acls, principal.name, principal.why)
+
+
+def _of_runs(flow: FlowConfig, patience_s: float) -> Iterator[Finding]:
+    rpo = Rpo(records=flow.rpo.records, seconds=flow.rpo.seconds)
+    ready = check_readiness(flow, rpo, back=False, wants_back=False, patience_s=patience_s)
+    return of_readiness(str(flow.flow), ready.checks)
+
+
+def _of_first_run(flow: FlowConfig, patience_s: float) -> list[Finding]:
+    with MicroRuns(flow, patience_s=patience_s) as runs:
+        return of_first_run(str(flow.flow), runs.preview().refusals)

@@ -1,0 +1,122 @@
+"""Checks this machine: versions, Spark, Java, Airflow, and the folders that the file names."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.report import local_path
+from ferry.features.doctor.rules.findings import MACHINE, Finding, Grade, failed, unknown
+
+LIBRARIES = (
+    "ferry-replicator",
+    "kafka-python",
+    "confluent-kafka",
+    "pyspark",
+    "apache-airflow",
+    "apache-airflow-providers-apache-spark",
+)
+JAVA = 17
+"""The oldest Java on which Spark 4 runs."""
+JAVA_ANSWERS_S = 20
+CHECKS = "ferry.checks"
+"""Entry points of other packages of the project: each takes the flows, and yields `OtherCheck` rows."""
+
+OtherCheck = tuple[str, bool | None, str]
+"""A check's name, whether it passed (None: not known), and a sentence."""
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of Python and of the libraries that matter; None: not installed."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def look_at_machine(flows: Sequence[FlowConfig]) -> Iterator[Finding]:
+    """Yield what was found of this machine."""
+    known = versions()
+    there = ", ".join(f"{name} {number}" for name, number in known.items() if number is not None)
+    yield Finding(about=MACHINE, check="versions", grade=Grade.PASS, message=there)
+    yield _spark(flows)
+    yield from _folders(flows)
+    yield from _others(flows)
+
+
+def _spark(flows: Iterable[FlowConfig]) -> Finding:
+    """Return whether a run can begin a Spark on this machine, as far as a flow needs one."""
+    needy = [str(flow.flow) for flow in flows if flow.transforms]
+    which = f" ({', '.join(needy)} have transforms)" if needy else ""
+    if importlib.util.find_spec("pyspark") is None:
+        message = "PySpark is not installed: copies run as processes of this machine"
+        if not needy:
+            return Finding(about=MACHINE, check="spark", grade=Grade.PASS, message=message)
+        remedy = "install ferry-replicator[spark] to run them here"
+        return Finding(about=MACHINE, check="spark", grade=Grade.WARN, message=f"{message}{which}; {remedy}")
+    java = java_version()
+    if java is None or java < JAVA:
+        here = "no Java was found" if java is None else f"Java {java} was found"
+        message = f"{here}, and Spark needs {JAVA} or newer{which}: install it, or set JAVA_HOME"
+        return Finding(about=MACHINE, check="spark", grade=Grade.WARN, message=message)
+    message = f"PySpark and Java {java} are here"
+    return Finding(about=MACHINE, check="spark", grade=Grade.PASS, message=message)
+
+
+def java_version() -> int | None:
+    """Return the major version of the Java that Spark would start; None when there is none, or it does not say."""
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
+        return None
+    try:
+        # The version is on standard error.
+        ran = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, errors="replace", timeout=JAVA_ANSWERS_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(\d+)', ran.stderr + ran.stdout)
+    return None if found is None else int(found[1])
+
+
+def _folders(flows: Iterable[FlowConfig]) -> Iterator[Finding]:
+    """Yield whether this user may write to each folder that the file names for reports and metrics."""
+    folders: dict[str, str] = {}
+    for flow in flows:
+        if flow.report.is_named and local_path(flow.report.folder) is not None:
+            folders.setdefault(flow.report.folder, "ferry.report.dir")
+        if flow.alerts.metrics_folder is not None:
+            folders.setdefault(flow.alerts.metrics_folder, "ferry.metrics.folder")
+    for folder, key in folders.items():
+        path = local_path(folder) or Path(folder)
+        there = next((place for place in (path, *path.absolute().parents) if place.exists()), Path("/"))
+        if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+            how = "can be written" if there == path else "can be created"
+            yield Finding(about=MACHINE, check=key, grade=Grade.PASS, message=f"folder {folder} {how}")
+        else:
+            why = "is not a folder" if not there.is_dir() else "may not be written by this user"
+            yield failed(MACHINE, key, f"folder {folder}: {there} {why}; correct the key, or the permissions")
+
+
+def _others(flows: Sequence[FlowConfig]) -> Iterator[Finding]:
+    found = entry_points(group=CHECKS)
+    if not found:
+        why = "Ferry's Airflow package is not installed here: run ferry doctor where Airflow runs"
+        yield unknown(MACHINE, "airflow", why)
+    for entry in found:
+        checks: Callable[[Sequence[FlowConfig]], Iterable[OtherCheck]] = entry.load()
+        for name, passed, message in checks(flows):
+            grade = Grade.UNKNOWN if passed is None else Grade.PASS if passed else Grade.FAIL
+            yield Finding(about=MACHINE, check=name, grade=grade, message=message)

@@ -1,0 +1,139 @@
+"""What `ferry doctor` found: one line for each check. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ferry.config.text.problem import Problem, Severity
+from ferry.features.switch.rules.readiness import Check
+from ferry.model import Refusal
+from ferry.words import count_of
+
+FILE = "file"
+MACHINE = "machine"
+OLDEST = {"source": (1, 1), "target": (2, 8)}
+"""The oldest Kafka that each side may have, major and minor (docs/support-matrix.md)."""
+
+
+class Grade(StrEnum):
+    """How a check ended. UNKNOWN: nothing could be found out."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check: what it is about (`file`, `machine` or a flow), its name, its grade, and a sentence.
+
+    The sentence of every grade but PASS has the remedy.
+    """
+
+    about: str
+    check: str
+    grade: Grade
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """What a cluster answered. `version` is the newest Kafka whose requests its broker supports, None: not known."""
+
+    alias: str
+    cluster_id: str
+    brokers: int
+    version: tuple[int, ...] | None
+    transaction_version: int
+
+
+_GRADES = {
+    "source": Grade.FAIL,
+    "replication": Grade.FAIL,
+    "refusals": Grade.FAIL,
+    "target": Grade.FAIL,
+    "clock": Grade.WARN,
+    "lag": Grade.WARN,
+    "ledger": Grade.WARN,
+    "retention": Grade.WARN,
+    "writers": Grade.WARN,
+}
+"""The checks of `ferry readiness` that concern runs, each with the grade when it fails; others concern a switch."""
+_PARTITIONS = {"source": "source partitions", "target": "target partitions"}
+"""Other names of checks that would be mistaken for those of the connection."""
+
+
+def of_problems(file: str, problems: Collection[Problem], flows: int) -> list[Finding]:
+    """Return a finding for each problem of the file, or one that there is none."""
+    if not problems:
+        message = f"{file} has {count_of(flows, 'enabled flow')} and no problem"
+        return [Finding(about=FILE, check="configuration", grade=Grade.PASS, message=message)]
+    grades = {Severity.ERROR: Grade.FAIL, Severity.WARNING: Grade.WARN}
+    return [
+        Finding(about=FILE, check="configuration", grade=grades[problem.severity], message=str(problem))
+        for problem in problems
+    ]
+
+
+def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
+    """Return what a cluster's answer shows."""
+    version = "an unknown version" if facts.version is None else ".".join(map(str, facts.version))
+    message = (
+        f"cluster {facts.alias} ({facts.cluster_id}) answers: {count_of(facts.brokers, 'broker')}, Kafka {version}, "
+        f"transaction.version {facts.transaction_version}"
+    )
+    grade = Grade.PASS
+    if facts.version is None:
+        grade, message = Grade.UNKNOWN, f"{message}; see with kafka-broker-api-versions.sh that Ferry supports it"
+    elif facts.version < OLDEST[side]:
+        oldest = ".".join(map(str, OLDEST[side]))
+        grade, message = Grade.FAIL, f"{message}; upgrade it: a {side} needs Kafka {oldest} or newer"
+    return Finding(about=flow, check=side, grade=grade, message=message)
+
+
+def of_same_cluster(flow: str, source: ClusterFacts, target: ClusterFacts) -> list[Finding]:
+    """Return a finding when both sides of a flow are one cluster; none when a cluster has no id."""
+    if not source.cluster_id or source.cluster_id != target.cluster_id:
+        return []
+    message = f"source and target are the same cluster ({source.cluster_id}): correct one of the bootstrap.servers"
+    return [Finding(about=flow, check="clusters", grade=Grade.FAIL, message=message)]
+
+
+def of_readiness(flow: str, checks: Iterable[Check]) -> Iterator[Finding]:
+    """Yield those checks of `ferry readiness` that concern runs."""
+    for check in checks:
+        if check.name in _GRADES:
+            grade = Grade.PASS if check.ok else _GRADES[check.name]
+            name = _PARTITIONS.get(check.name, check.name)
+            yield Finding(about=flow, check=name, grade=grade, message=check.message)
+
+
+def of_first_run(flow: str, refusals: Sequence[Refusal]) -> list[Finding]:
+    """Return what is known of a flow that has no ledger yet: what its first run would refuse."""
+    ledger = Finding(
+        about=flow, check="ledger", grade=Grade.PASS, message="there is none yet: the first run creates it"
+    )
+    if not refusals:
+        message = "the first run would refuse nothing"
+        return [ledger, Finding(about=flow, check="refusals", grade=Grade.PASS, message=message)]
+    more = f" and {len(refusals) - 1} more, see ferry plan" if len(refusals) > 1 else ""
+    message = f"the first run would refuse: {refusals[0].message} [{refusals[0].kind}]{more}"
+    return [ledger, Finding(about=flow, check="refusals", grade=Grade.FAIL, message=message)]
+
+
+def failed(about: str, check: str, why: object) -> Finding:
+    """Return a finding that a check failed with an error, whose text has the remedy."""
+    return Finding(about=about, check=check, grade=Grade.FAIL, message=str(why))
+
+
+def unknown(about: str, check: str, why: object) -> Finding:
+    """Return a finding that a check could not be made."""
+    return Finding(about=about, check=check, grade=Grade.UNKNOWN, message=str(why))
+
+
+def count_of_grade(findings: Iterable[Finding], grade: Grade) -> int:
+    """Return how many of the findings have the grade."""
+    return sum(finding.grade is grade for finding in findings)

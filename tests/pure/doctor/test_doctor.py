@@ -1,0 +1,183 @@
+"""`ferry doctor` and `ferry support-bundle` over scripted clusters."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.commands.support_bundle import without
+from ferry.features.doctor.acts import machine
+from ferry.features.doctor.rules.findings import ClusterFacts, Grade, of_cluster, of_same_cluster
+from ferry.program import main
+from tests.pure.answers.stories import begun
+from tests.pure.answers.world import Answer, World, world
+
+PLANTED = "planted-9c1f0a"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[World]:
+    with world(tmp_path) as one:
+        yield one
+
+
+def grades(answer: Answer, about: str) -> dict[str, str]:
+    return {one["check"]: one["grade"] for one in answer.body["findings"] if one["about"] == about}
+
+
+def test_a_flow_that_runs_well_passes(made: World) -> None:
+    begun(made, topics={"users": 1})
+    assert made.ask("run", "a->b").code == 0
+    asked = made.ask("doctor")
+    found = grades(asked, "a->b")
+    assert asked.code == 0
+    assert {name for name, grade in found.items() if grade != "pass"} == {"source ACLs", "target ACLs"}  # PLAINTEXT
+    assert found.keys() >= {"source", "target", "replication", "refusals", "clock", "ledger", "writers"}
+    assert sum(asked.body["counts"].values()) == len(asked.body["findings"])
+
+
+def test_before_the_first_run_it_says_what_that_would_refuse(made: World) -> None:
+    begun(made, "topics = nothing", topics={"users": 1})
+    asked = made.ask("doctor")
+    assert asked.code == 1
+    assert {name: grades(asked, "a->b")[name] for name in ("ledger", "refusals")} == {
+        "ledger": "pass",
+        "refusals": "fail",
+    }
+
+
+def test_a_cluster_that_does_not_answer_fails_and_the_other_is_still_looked_at(made: World) -> None:
+    begun(made, "a.bootstrap.servers = 127.0.0.1:1", topics={"users": 1})
+    asked = made.ask("doctor", "--patience", "1")
+    assert asked.code == 1
+    assert grades(asked, "a->b") == {
+        "source": "fail",
+        "target": "pass",
+        "target ACLs": "unknown",
+        "runs": "unknown",
+    }
+
+
+def test_when_neither_answers_both_are_named(made: World) -> None:
+    begun(made, "a.bootstrap.servers = 127.0.0.1:1", "b.bootstrap.servers = 127.0.0.1:2", topics={"users": 1})
+    asked = made.ask("doctor", "--patience", "1")
+    assert grades(asked, "a->b") == {"source": "fail", "target": "fail"}
+
+
+def test_every_error_of_the_file_is_a_line_and_no_cluster_is_asked(made: World) -> None:
+    begun(made, "replication.factor = many", "tasks.max = none", topics={"users": 1})
+    asked = made.ask("doctor")
+    lines = [one for one in asked.body["findings"] if one["about"] == "file"]
+    assert (asked.code, [one["grade"] for one in lines]) == (1, ["fail", "fail"])
+    assert grades(asked, "a->b") == {}
+
+
+def test_people_see_what_failed_in_the_end(made: World, capsys: pytest.CaptureFixture[str]) -> None:
+    begun(made, "topics = nothing", topics={"users": 1})
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    *_, failure, _, counts = capsys.readouterr().out.splitlines()
+    assert failure.startswith("FAIL: a->b: refusals: ")
+    assert "1 FAIL" in counts
+
+
+@pytest.mark.parametrize(
+    ("side", "version", "grade"),
+    [
+        ("source", (1, 1), Grade.PASS),
+        ("source", (1, 0), Grade.FAIL),
+        ("target", (2, 8), Grade.PASS),
+        ("target", (2, 7), Grade.FAIL),
+        ("target", None, Grade.UNKNOWN),
+    ],
+)
+def test_a_cluster_that_is_too_old_fails(side: str, version: tuple[int, ...] | None, grade: Grade) -> None:
+    facts = ClusterFacts(alias="a", cluster_id="x", brokers=3, version=version, transaction_version=0)
+    assert of_cluster("a->b", side, facts).grade is grade
+
+
+@pytest.mark.parametrize(("ids", "findings"), [(("x", "x"), 1), (("x", "y"), 0), (("", ""), 0)])
+def test_one_cluster_under_two_aliases_is_found(ids: tuple[str, str], findings: int) -> None:
+    source, target = (
+        ClusterFacts(alias=one, cluster_id=one, brokers=1, version=(4, 3), transaction_version=2) for one in ids
+    )
+    assert len(of_same_cluster("a->b", source, target)) == findings
+
+
+def test_folders_that_may_not_be_written_fail(made: World, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    begun(
+        made, f"ferry.report.dir = {tmp_path}/new/reports", f"ferry.metrics.folder = {tmp_path}/file", topics={"u": 1}
+    )
+    found = grades(made.ask("doctor"), "machine")
+    assert (found["ferry.report.dir"], found["ferry.metrics.folder"]) == ("pass", "fail")
+
+
+def test_other_packages_say_what_they_know(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Entry:
+        @staticmethod
+        def load() -> Any:
+            return lambda flows: [("airflow", False, f"{len(flows)} pools are missing"), ("more", None, "not set")]
+
+    monkeypatch.setattr(machine, "entry_points", lambda group: [Entry] if group == machine.CHECKS else [])
+    begun(made, topics={"users": 1})
+    found = grades(made.ask("doctor"), "machine")
+    assert (found["airflow"], found["more"]) == ("fail", "unknown")
+
+
+def bundled(path: Path) -> dict[str, str]:
+    with tarfile.open(path) as archive:
+        members = [member for member in archive.getmembers() if member.isfile()]
+        return {name.name.partition("/")[2]: archive.extractfile(name).read().decode() for name in members}  # type: ignore[union-attr]
+
+
+def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(made: World, tmp_path: Path) -> None:
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    begun(
+        made,
+        f'a.consumer.sasl.jaas.config = {login} username="me" password="{PLANTED}-1";',
+        f"b.ssl.key.password = {PLANTED}-2",
+        f"ferry.report.private.key.password = {PLANTED}-3",
+        "topics = nothing",
+        topics={"users": 1},
+    )
+    assert made.ask("run", "a->b", "--run", "r1").code == 1
+    asked = made.ask("support-bundle", "--output", "x.tar.gz")
+    files = bundled(tmp_path / "x.tar.gz")
+    assert (asked.code, set(asked.body["files"])) == (0, set(files))
+    assert files.keys() >= {"doctor.json", "config.json", "a-to-b/plan.json", "a-to-b/runs.json", "a-to-b/run-r1.json"}
+    assert [one["run"] for one in json.loads(files["a-to-b/runs.json"])["runs"]] == ["r1"]
+    assert PLANTED not in "".join(files.values())
+    assert (tmp_path / "x.tar.gz").stat().st_mode & 0o077 == 0
+
+
+def test_what_cannot_be_got_is_named_and_the_rest_is_there(made: World, tmp_path: Path) -> None:
+    begun(made, "a.bootstrap.servers = 127.0.0.1:1", topics={"users": 1})
+    asked = made.ask("support-bundle", "--output", "x.tar.gz", "--patience", "1")
+    missing = {one["file"] for one in asked.body["missing"]}
+    assert (asked.code, missing >= {"a-to-b/plan.json", "a-to-b/lag.json"}) == (0, True)
+    assert "doctor.json" in bundled(tmp_path / "x.tar.gz")
+
+
+def test_a_wrong_file_is_bundled_too(made: World, tmp_path: Path) -> None:
+    begun(made, "replication.factor = many", topics={"users": 1})
+    asked = made.ask("support-bundle", "--output", "x.tar.gz")
+    assert [one["file"] for one in asked.body["missing"]] == ["flows"]
+    assert bundled(tmp_path / "x.tar.gz").keys() >= {"config.json", "doctor.json"}
+
+
+def test_a_file_that_is_there_stays(made: World, tmp_path: Path) -> None:
+    begun(made, topics={"users": 1})
+    (tmp_path / "x.tar.gz").write_text("mine")
+    assert made.ask("support-bundle", "--output", "x.tar.gz").code == 2
+    assert (tmp_path / "x.tar.gz").read_text() == "mine"
+
+
+def test_secrets_are_hidden_in_json_too_and_short_ones_are_left() -> None:
+    text = json.dumps({"said": 'no login with pass"word for ann', "short": "abc"})
+    assert without(text, ['pass"word', "abc"]) == json.dumps({"said": "no login with [hidden] for ann", "short": "abc"})

@@ -8,6 +8,7 @@ import os
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -134,7 +135,7 @@ def _of_flow(flow: FlowConfig, patience_s: float, take: Callable[[str, Callable[
         for one in past:
             report = one.report
             if report is not None and one.state is not PastState.SUCCESS:
-                take(f"{folder}/run-{one.opened.record.run}.json", lambda report=report: report_json(report))
+                take(f"{folder}/run-{one.opened.record.run}.json", partial(report_json, report))
         return past_runs_json(past)
 
     take(f"{folder}/plan.json", plan)

@@ -262,7 +262,7 @@ def grant(cluster: RunningCluster, acls: list[Acl]) -> None:
     """Just these for User:least, as the super user."""
     bindings = [
         AclBinding(
-            ResourceType[acl.resource.kind.replace("-", "_").upper()],
+            ResourceType[KINDS.get(acl.resource.kind, acl.resource.kind.replace("-", "_").upper())],
             acl.resource.name,
             ResourcePatternType.PREFIXED if acl.resource.prefixed else ResourcePatternType.LITERAL,
             "User:least",
@@ -277,7 +277,8 @@ def grant(cluster: RunningCluster, acls: list[Acl]) -> None:
         done.result(ANSWER_S)
 
 
-OPERATIONS = {"DescribeConfigs": "DESCRIBE_CONFIGS"}
+KINDS = {"cluster": "BROKER"}
+OPERATIONS = {"DescribeConfigs": "DESCRIBE_CONFIGS", "AlterConfigs": "ALTER_CONFIGS"}
 
 
 def test_settings_that_may_not_be_altered_and_topics_that_may_not_be_seen_are_told_apart_from_missing_ones(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.start import StartLatest
 from ferry.config.keys.catalogue import find
 from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import CLIENTS, ROLES
@@ -12,13 +14,14 @@ from ferry.config.reading.examine import Examined
 from ferry.config.reading.findings import Setting
 from ferry.model import Flow
 
+_COMPRESSION = "target.producer.compression.type"
 _ALREADY_SHOWN = ("isolation.level", "auto.offset.reset")
 
 DEPARTURES = (
     (
         "consumer.isolation.level",
         "read_committed",
-        "what transactions aborted is not copied (MirrorMaker 2: read_uncommitted)",
+        "records of aborted transactions are not copied (MirrorMaker 2: read_uncommitted)",
     ),
     (
         "sync.group.offsets.enabled",
@@ -51,18 +54,24 @@ class Effective:
     Their names have side, role (`*`: every client of the side) and Java name.
     """
     departures: tuple[str, ...]
+    """Defaults that are not MirrorMaker 2's, each with what follows from it."""
+    surprises: tuple[str, ...]
+    """Lines of the file that have an effect which is easily overlooked, each with that effect."""
 
 
 def effective(examined: Examined) -> tuple[Effective, ...]:
     """Return the enabled flows in order."""
-    return tuple(
-        Effective(
-            flow=config.flow,
-            settings=examined.settings[config.flow],
-            clients=tuple(_clients(examined, config.flow)),
-            departures=tuple(_departures(examined.settings[config.flow])),
-        )
-        for config in examined.flows
+    return tuple(_effective(examined, config) for config in examined.flows)
+
+
+def _effective(examined: Examined, config: FlowConfig) -> Effective:
+    settings, clients = examined.settings[config.flow], tuple(_clients(examined, config.flow))
+    return Effective(
+        flow=config.flow,
+        settings=settings,
+        clients=clients,
+        departures=tuple(_departures(settings)),
+        surprises=tuple(_surprises(config, settings, clients)),
     )
 
 
@@ -89,3 +98,19 @@ def _departures(settings: tuple[Setting, ...]) -> Iterator[str]:
         for name, value, sentence in DEPARTURES:
             if setting.name == name and (setting.line is None or not value) and setting.is_acted_on:
                 yield f"{name}: {sentence}"
+
+
+def _surprises(config: FlowConfig, settings: tuple[Setting, ...], clients: tuple[Setting, ...]) -> Iterator[str]:
+    """Yield the lines that skip history, and those that keep batches from being copied as they are."""
+    for setting in settings:
+        if setting.name == "ferry.start" and setting.line is not None and isinstance(config.start, StartLatest):
+            yield (
+                f"line {setting.line}: {setting.key} = {setting.value}: the first run begins at the end of each topic, "
+                "and records from before are never copied (ferry backfill copies them later)"
+            )
+    for setting in clients:
+        if setting.name == _COMPRESSION:
+            yield (
+                f"line {setting.line}: {setting.key} = {setting.value}: batches in another compression are unpacked "
+                "and packed again, which costs CPU time; without the line each is copied as it is"
+            )

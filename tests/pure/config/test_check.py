@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_every_value_has_its_origin(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Run("config", "check", file, capsys=capsys)
+    run = Run("config", "check", file, "--all", capsys=capsys)
     assert (run.code, run.err) == (0, "")
     rows = {" ".join(line.split()) for line in run.out.splitlines()}
     assert "line 5 topics orders.*" in rows
@@ -83,16 +83,49 @@ def test_what_counts_nowhere_is_said_and_every_line_is_in_the_answer(
     }
 
 
+def test_defaults_are_counted_unless_all_are_asked_for(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = Run("config", "check", file, capsys=capsys).out
+    assert "\ndefault " not in out
+    assert "--all" in out
+
+
+def test_problems_are_first_and_last(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{FILE}tasks.mx = 3\n")
+    first, *_, last, counts = Run("config", "check", file, capsys=capsys).out.splitlines()
+    assert first == last
+    assert first.startswith("warning: ")
+    assert counts == "0 errors, 1 warning"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("west.consumer.auto.offset.reset = latest", True),
+        ("west->east.ferry.start = latest", True),
+        ("west->east.ferry.start = earliest", False),
+        ("east.producer.compression.type = zstd", True),
+        ("east.compression.type = zstd", False),  # nothing reads it there, which is a warning
+        ("west.producer.compression.type = zstd", False),
+    ],
+)
+def test_lines_that_skip_history_or_change_batches_are_noted(
+    line: str, found: bool, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{FILE}{line}\n")
+    (there, _) = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)["flows"]
+    assert [note.partition(":")[0] for note in there["surprises"]] == (["line 11"] if found else [])
+
+
 def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(f"{FILE}east->west.enabled = true\nwest->east.tasks.max = 4\n")
-    out = Run("config", "check", file, capsys=capsys).out
+    out = Run("config", "check", file, "--all", capsys=capsys).out
     rows = [" ".join(line.split()) for line in out.splitlines()]
     assert sum("ferry.run.max.records" in row for row in rows) == 1
     assert (rows.count("default tasks.max 1"), rows.count("line 12 tasks.max 4")) == (1, 1)
     assert (
         rows.index("default tasks.max 1") < rows.index("defaults of all flows") < rows.index("default ferry.retries 3")
     )
-    assert sum(row.startswith("not MirrorMaker 2's default: exactly.once") for row in rows) == 1
+    assert sum(row.startswith("note: exactly.once") for row in rows) == 1
 
 
 @pytest.mark.parametrize(
@@ -100,14 +133,14 @@ def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.
 )
 def test_departures_from_mirror_maker_are_said(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Run("config", "check", file, capsys=capsys).out
-    assert f"not MirrorMaker 2's default: {name}" in out
+    assert f"note: {name}" in out
 
 
 def test_a_value_in_the_file_wins_over_a_departure(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(f"{FILE}sync.group.offsets.enabled = false\nwest.consumer.isolation.level = read_uncommitted\n")
     out = Run("config", "check", file, capsys=capsys).out
-    assert "default: sync.group" not in out
-    assert "default: consumer.isolation" not in out
+    assert "note: sync.group" not in out
+    assert "note: consumer.isolation" not in out
 
 
 def test_an_option_is_no_file_to_write(
@@ -146,7 +179,7 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest
         "tasks.max",
     }
     assert any("group offsets" in departure for departure in there["departures"])
-    rows = [" ".join(line.split()) for line in Run("config", "check", file, capsys=capsys).out.splitlines()]
+    rows = [" ".join(line.split()) for line in Run("config", "check", file, "--all", capsys=capsys).out.splitlines()]
     assert "line 11 refresh.topics.enabled (not acted on yet) true" in rows
     assert "line 12 sync.topic.configs.enabled false" in rows
     shown = {row.split()[1] for row in rows if row.startswith("default ")}

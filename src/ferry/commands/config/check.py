@@ -38,6 +38,7 @@ FixOption = Annotated[
     Path | None,
     typer.Option("--fix", metavar="OUT", help="Write a corrected file: mistakes fixed, all else unchanged."),
 ]
+AllOption = Annotated[bool, typer.Option("--all", help="Show the defaults, too.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="With --fix: show the corrections. Writes no file.")]
 
 
@@ -46,12 +47,13 @@ def check_command(
     context: Context,
     file: FileArgument = None,
     strict: StrictOption = False,
+    every: AllOption = False,
     fix: FixOption = None,
     dry_run: DryRunOption = False,
 ) -> int:
     """Show what the file means: every value of every flow with its line, which keys are not needed, and what is wrong.
 
-    Exit code 2 when something is wrong; with --strict also when something is doubtful.
+    Problems are first and last. Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
     refuse_option_as_file("--fix", fix)
     path = file or context.config_file()
@@ -72,7 +74,7 @@ def check_command(
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
 
     def show() -> None:
-        _show(examined, lines, problems, quiet=context.quiet)
+        _show(examined, lines, problems, quiet=context.quiet, every=every)
         _show_corrections(gone, fix, written=written is not None, dry_run=dry_run)
 
     context.answer(lambda: check_json(examined, lines, problems, gone, None if dry_run else written), show)
@@ -90,9 +92,14 @@ def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
         raise not_new(f"--fix {out}", os.strerror(errno.EEXIST))
 
 
-def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Problem, ...], *, quiet: bool) -> None:
-
+def _show(
+    examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Problem, ...], *, quiet: bool, every: bool
+) -> None:
+    """Print the file's meaning between its problems: they are first, and again last, where a terminal shows them."""
     if not quiet and examined.clusters:
+        if problems:
+            _show_problems(problems)
+            echo()
         _show_clusters(examined)
         flows = effective(examined)
         shared = _shared(flows)
@@ -101,10 +108,14 @@ def _show(examined: Examined, lines: tuple[LineAccount, ...], problems: tuple[Pr
         for other in examined.disabled:
             line = enabled_line(examined, other)
             echo(f"\nflow {other}: not enabled{'' if line is None else f' ({_origin(line)})'}")
-        _show_shared(flows, shared)
+        _show_shared(flows, shared, every=every)
         _show_unneeded(examined)
         _show_idle(lines)
+        _show_notes(flows)
+        echo()
     _show_problems(problems)
+    errors = sum(problem.severity is Severity.ERROR for problem in problems)
+    echo(f"{count_of(errors, 'error')}, {count_of(len(problems) - errors, 'warning')}")
 
 
 def _show_clusters(examined: Examined) -> None:
@@ -137,19 +148,29 @@ def _show_flow(flow: Effective, enabled: str, shared: list[Setting]) -> None:
     print_table(["from", "setting", "value"], (_row(setting) for setting in ranked))
 
 
-def _show_shared(flows: tuple[Effective, ...], shared: list[Setting]) -> None:
-    if flows:
-        echo(f"\ndefaults of {'all flows' if len(flows) > 1 else 'the flow'}")
-        acted_on = [setting for setting in shared if setting.is_acted_on]
+def _show_shared(flows: tuple[Effective, ...], shared: list[Setting], *, every: bool) -> None:
+    whose = "all flows" if len(flows) > 1 else "the flow"
+    acted_on = [setting for setting in shared if setting.is_acted_on]
+    if flows and not every:
+        echo(f"\n{count_of(len(acted_on), 'setting')} of {whose} are at their defaults: --all shows them")
+    elif flows:
+        echo(f"\ndefaults of {whose}")
         print_table(["from", "setting", "value"], (_row(setting) for setting in acted_on if setting.value))
         echo(f"not set: {', '.join(setting.name for setting in acted_on if not setting.value)}")
-    idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
-    if idle:
-        echo(f"accepted but not implemented, at their defaults: {', '.join(idle)}")
-    for departure in dict.fromkeys(departure for flow in flows for departure in flow.departures):
-        where = [str(flow.flow) for flow in flows if departure in flow.departures]
+        idle = {one.name: one for flow in flows for one in flow.settings if one.line is None and not one.is_acted_on}
+        if idle:
+            echo(f"accepted but not implemented, at their defaults: {', '.join(idle)}")
+
+
+def _show_notes(flows: tuple[Effective, ...]) -> None:
+    """Print what a user of MirrorMaker 2 would not expect: values of the file, then defaults that differ."""
+    notes = dict.fromkeys(note for flow in flows for note in (*flow.surprises, *flow.departures))
+    if notes:
+        echo()
+    for note in notes:
+        where = [str(flow.flow) for flow in flows if note in (*flow.surprises, *flow.departures)]
         which = "" if len(where) == len(flows) else f" ({', '.join(where)})"
-        echo(f"not MirrorMaker 2's default: {departure}{which}")
+        echo(f"note: {note}{which}")
 
 
 def _row(setting: Setting) -> list[str]:
@@ -182,14 +203,8 @@ def _show_idle(lines: tuple[LineAccount, ...]) -> None:
 
 
 def _show_problems(problems: tuple[Problem, ...]) -> None:
-
-    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
-    if problems:
-        echo()
     for problem in problems:
         echo(f"{problem.severity.value}: {problem}")
-    warnings = len(problems) - len(errors)
-    echo(f"{count_of(len(errors), 'error')}, {count_of(warnings, 'warning')}")
 
 
 def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool, dry_run: bool) -> None:

@@ -84,6 +84,7 @@ def _flow_json(config: FlowConfig, shown: Effective, enabled_line: int | None) -
         "settings": [_setting_json(setting) for setting in shown.settings],
         "clients": [_setting_json(setting) for setting in shown.clients],
         "departures": list(shown.departures),
+        "surprises": list(shown.surprises),
     }
 
 

@@ -32,6 +32,11 @@ MERGE_KEY = "ferry.merge.topics"
 COMMAND_LINE = Place()
 
 _LIKE_MM1 = "As MirrorMaker 1: "
+_BEGINS = {
+    True: "the first record of each topic.",
+    False: "the end of each topic; ferry adopt mm1 continues at the old group's offsets instead.",
+}
+"""Where the first run begins by default, by whether the consumer is the oldest kind, which had offsets in ZooKeeper."""
 _ALL_FLOWS = (
     ("replication.policy.class", f"{JAVA_PACKAGE}IdentityReplicationPolicy", "topics keep their names"),
     ("replication.factor", "-1", "new topics get the target brokers' default replication factor"),
@@ -211,7 +216,7 @@ class _Conversion:
             side,
             "auto.offset.reset",
             "earliest" if oldest else "latest",
-            f"{_LIKE_MM1}where the first run begins.",
+            f"{_LIKE_MM1}the first run begins at {_BEGINS[oldest]}",
             "the default of this file's consumer, where it had no position",
         )
         self._default(

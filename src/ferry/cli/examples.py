@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import typer
 
+from ferry.cli.plain import PlainCommand, PlainGroup
+
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan": (
         "plan 'primary->backup'",
@@ -111,6 +113,8 @@ def epilog_of(words: str) -> str | None:
 
 
 def show_examples(app: typer.Typer, *words: str) -> None:
-    """Put the examples below the help of each command of `app`, which `words` lead to."""
+    """Put the examples below the help of each command of `app`, which `words` lead to; the help is plain."""
+    app.info.cls = PlainGroup
     for command in app.registered_commands:
+        command.cls = PlainCommand
         command.epilog = epilog_of(" ".join((*words, command.name or "")))

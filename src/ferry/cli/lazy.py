@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from ferry.cli.examples import epilog_of
+from ferry.cli.plain import PlainCommand, PlainGroup
+
+
+class Panel(StrEnum):
+    """The groups of commands in `ferry --help`, in their order."""
+
+    COPY = "Copy"
+    WATCH = "Watch"
+    GROUPS = "Groups"
+    MOVE = "Move clients"
+    EVIDENCE = "Evidence"
+    SET_UP = "Set up"
+    DEVELOP = "Develop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +36,13 @@ class Row:
 
     - `place`: `module:function`.
     - `help`: its line in a list, the first paragraph of the function's docstring.
+    - `panel`: where `ferry --help` lists it; None for a command after another word.
     - `options`: what `typer.Typer.command` takes in addition to the name.
     """
 
     place: str
     help: str
+    panel: Panel | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def function(self) -> Callable[..., Any]:
@@ -38,9 +54,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Commands after one word. `first`: the command that runs when none is named."""
+    """Commands after one word. `panel`: as for a row; `first`: the command that runs when none is named."""
 
     help: str
+    panel: Panel | None = None
     rows: Mapping[str, Row] = field(default_factory=dict)
     first: str | None = None
 
@@ -51,7 +68,7 @@ HELP: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
 """What Typer takes as `context_settings`, so that help has a short spelling."""
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(PlainGroup):
     """A group whose commands are stubs until one of them is used."""
 
     words: tuple[str, ...] = ()
@@ -62,7 +79,11 @@ class LazyGroup(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._loaded: dict[str, Any] = {}
-        self.commands = {name: TyperCommand(name, help=row.help) for name, row in self.rows.items()}
+        places = {panel: at for at, panel in enumerate(Panel)}
+        self.commands = {
+            name: TyperCommand(name, help=row.help, rich_help_panel=row.panel)
+            for name, row in sorted(self.rows.items(), key=lambda one: places.get(one[1].panel, len(places)))
+        }
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command, or in a list of commands its stub; None when there is none of that name."""
@@ -127,7 +148,6 @@ def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:
         )
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {**HELP, **row.options.get("context_settings", {})}
-    app.command(name, epilog=epilog_of(" ".join(words)), **{**row.options, "context_settings": settings})(
-        row.function()
-    )
+    taken = {**row.options, "context_settings": settings}
+    app.command(name, cls=PlainCommand, epilog=epilog_of(" ".join(words)), **taken)(row.function())
     return get_command(app)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ferry.cli.lazy import Group, Row
+from ferry.cli.lazy import Group, Panel, Row
 
 _ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -23,67 +23,83 @@ HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names"
 
 COMMANDS: Mapping[str, Row | Group] = {
     "plan": Row(
+        panel=Panel.COPY,
         place="ferry.commands.plan:plan_command",
         help="Show what a run would copy, change and refuse now. Writes nothing.",
     ),
     "run": Row(
+        panel=Panel.COPY,
         place="ferry.commands.run:run_command",
         help="Plan, copy and report one micro-run on this machine. Several tasks run as processes of their own, or in "
         "Spark.",
     ),
     "backfill": Row(
+        panel=Panel.COPY,
         place="ferry.commands.backfill:backfill_command",
         help="Copy a window of history once, by default to scratch topics of a lane of its own. Safe to repeat.",
     ),
     "lag": Row(
+        panel=Panel.WATCH,
         place="ferry.commands.lag:lag_command",
         help="Show how many records, bytes and seconds are not copied yet, per source partition and in total.",
     ),
     "pause": Row(
+        panel=Panel.COPY,
         place="ferry.commands.pausing:pause_command",
         help="Stop planning a flow or topic, until the given time or until ferry resume.",
     ),
     "resume": Row(
+        panel=Panel.COPY,
         place="ferry.commands.pausing:resume_command",
         help="End a pause. The next plan continues the flow or topic where it stopped.",
     ),
     "skip": Row(
+        panel=Panel.COPY,
         place="ferry.commands.skip:skip_command",
         help="Skip records that cannot be copied, such as a corrupt batch, and continue at OFFSET. Records before "
         "OFFSET are never copied.",
     ),
     "readiness": Row(
+        panel=Panel.MOVE,
         place="ferry.features.switch.cli.readiness:readiness_command",
         help="Check whether the target could take over now, and print one line per check. Writes nothing.",
     ),
     "switchover": Row(
+        panel=Panel.MOVE,
         place="ferry.features.switch.cli.switching:switchover_command",
         help="Move clients to the target as planned: stop producers, copy all records, move the groups. Nothing is "
         "lost.",
     ),
     "failover": Row(
+        panel=Panel.MOVE,
         place="ferry.features.switch.cli.switching:failover_command",
         help="Move clients to the target when the source is gone. Records that were not copied are lost, and counted "
         "per partition.",
     ),
     "failback": Row(
+        panel=Panel.MOVE,
         place="ferry.features.switch.cli.switching:failback_command",
         help="Move clients back to the source of FLOW, the flow that was switched. Only records written since the "
         "switch are copied.",
     ),
     "flows": Row(
-        place="ferry.commands.flows:flows_command", help="List the enabled flows of the file. Asks no cluster."
+        panel=Panel.WATCH,
+        place="ferry.commands.flows:flows_command",
+        help="List the enabled flows of the file. Asks no cluster.",
     ),
     "translate": Row(
+        panel=Panel.GROUPS,
         place="ferry.features.groups.cli.translate:translate_command",
         help="Translate a consumer position from one cluster to the other, using the ledger.",
     ),
     "verify": Row(
+        panel=Panel.EVIDENCE,
         place="ferry.features.verify.cli.command:verify_command",
         help="Compare what was copied on both clusters, using the ledger: keys, values, headers, timestamps, order "
         "and count.",
     ),
     "status": Row(
+        panel=Panel.WATCH,
         place="ferry.commands.status:status_command",
         help="Show the newest run, the lag and the next time of every flow. Writes nothing.",
     ),
@@ -96,21 +112,29 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Write an archive for those who help: versions, the file without secrets, plans, runs. Holds no records.",
     ),
     "explain": Row(
+        panel=Panel.WATCH,
         place="ferry.commands.explain:explain_command",
         help="Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it.",
     ),
-    "version": Row(place="ferry.commands.version:version_command", help="Show the versions of Ferry and Python."),
+    "version": Row(
+        panel=Panel.SET_UP,
+        place="ferry.commands.version:version_command",
+        help="Show the versions of Ferry and Python.",
+    ),
     "dev": Row(
+        panel=Panel.DEVELOP,
         place="ferry.commands.dev:dev_command",
         help="Start, show and stop real Kafka clusters on this machine.",
         options=HANDED_ON,
     ),
     "airflow": Row(
+        panel=Panel.SET_UP,
         place="ferry.commands.airflow:airflow_command",
         help="Prepare Airflow for Ferry: create pools and connections.",
         options=HANDED_ON,
     ),
     "lanes": Group(
+        panel=Panel.COPY,
         help="List the lanes of a flow, or drop one.",
         rows={
             "list": Row(
@@ -125,6 +149,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "acls": Group(
+        panel=Panel.SET_UP,
         help="Show the permissions that the clusters must grant.",
         rows={
             "diff": Row(
@@ -138,6 +163,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "groups": Group(
+        panel=Panel.GROUPS,
         help="Show and write consumer groups on both sides of a flow. Without a command: show.",
         first="show",
         rows={
@@ -166,6 +192,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "ledger": Group(
+        panel=Panel.WATCH,
         help="Read, export or rebuild the flow's ledger. Without a command: read it.",
         first="show",
         rows={
@@ -184,6 +211,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "adopt": Group(
+        panel=Panel.SET_UP,
         help="Continue where another replicator was stopped.",
         rows={
             "mm2": Row(
@@ -198,6 +226,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "hand-back": Group(
+        panel=Panel.SET_UP,
         help="Let MirrorMaker 2 continue where a flow stopped.",
         rows={
             "mm2": Row(
@@ -208,6 +237,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "switch": Group(
+        panel=Panel.MOVE,
         help="List and show switchovers, failovers and failbacks, or abandon one.",
         rows={
             "list": Row(
@@ -226,6 +256,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "drill": Group(
+        panel=Panel.EVIDENCE,
         help="Rehearse a failover; each drill ends in a report.",
         rows={
             "tabletop": Row(
@@ -250,6 +281,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "reports": Group(
+        panel=Panel.EVIDENCE,
         help="List the reports of drills and switches, write one, or check signatures and the chain.",
         rows={
             "list": Row(
@@ -268,6 +300,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "metrics": Group(
+        panel=Panel.WATCH,
         help="Serve the metrics that runs write for Prometheus.",
         rows={
             "serve": Row(
@@ -277,6 +310,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "config": Group(
+        panel=Panel.SET_UP,
         help="Check, explain and write the MirrorMaker 2 file. Asks no cluster.",
         rows={
             "check": Row(
@@ -301,6 +335,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
     "policy": Group(
+        panel=Panel.SET_UP,
         help="Check replication policies.",
         rows={
             "check": Row(

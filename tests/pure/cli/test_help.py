@@ -1,0 +1,38 @@
+"""How help is shaped: the commands in groups, and options without what repeats nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ferry.cli.lazy import Panel
+from ferry.commands import COMMANDS
+from ferry.program import main
+
+
+def helped(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+def test_every_command_has_a_panel_and_none_is_empty() -> None:
+    assert {name for name, row in COMMANDS.items() if row.panel is None} == set()
+    assert {row.panel for row in COMMANDS.values()} == set(Panel)
+
+
+def test_help_shows_the_panels_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    titles = re.findall(r"╭─ ([\w ]+) ─", helped(capsys))
+    assert titles == ["Options", *Panel]
+
+
+def test_local_clusters_come_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert re.findall(r"^│ (\w+) ", helped(capsys), re.MULTILINE)[-1] == "dev"
+
+
+@pytest.mark.parametrize("words", ["", "lag", "groups", "lanes drop", "dev up", "dev", "airflow", "airflow setup"])
+def test_help_repeats_no_types(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = helped(capsys, *words.split())
+    assert "--help" in shown
+    assert re.findall(r"<\w+>", shown) == []

@@ -88,7 +88,8 @@ def _row(name: str, one: Any) -> str:
 def _text(one: Any) -> str:
     text = (one.help or "").replace("|", "\\|")
     default = one.default
-    if one.param_type_name == "option" and default not in (None, False, "", ()) and not callable(default):
+    is_shown = one.param_type_name == "option" and one.show_default is not False
+    if is_shown and default not in (None, False, "", ()) and not callable(default):
         text = f"{text} Default: `{default}`."
     return text.strip()
 

@@ -12,11 +12,11 @@ from typing import Annotated
 import typer
 
 from ferry.cli.completion import offered_flows, offered_lanes, offered_topics
+from ferry.cli.measures import lasting, sized
 from ferry.errors import BadInput
+from ferry.units import LONG_MAX
 
 DEFAULT_PATIENCE = 60.0
-YEAR_SECONDS = 31_536_000
-"""The longest wait: a number that the clock cannot count would end a command midway."""
 
 FlowArgument = Annotated[
     str | None,
@@ -39,14 +39,7 @@ FlowOption = Annotated[
     ),
 ]
 PatienceOption = Annotated[
-    float,
-    typer.Option(
-        "--patience",
-        min=0.1,
-        max=YEAR_SECONDS,
-        metavar="SECONDS",
-        help="How many seconds to retry an unreachable cluster.",
-    ),
+    float, lasting("--patience", "How long to retry an unreachable cluster.", default=DEFAULT_PATIENCE, least=0.1)
 ]
 ConfigOption = Annotated[
     Path | None,
@@ -72,7 +65,7 @@ TopicsOption = Annotated[
 ]
 MaxBytesOption = Annotated[
     int | None,
-    typer.Option("--max-bytes", min=1, metavar="N", help="Byte budget of the run, if smaller than the file's."),
+    sized("--max-bytes", "Byte budget of the run, if smaller than the file's.", least=1),
 ]
 MaxRecordsOption = Annotated[
     int | None,
@@ -80,9 +73,7 @@ MaxRecordsOption = Annotated[
 ]
 MaxSecondsOption = Annotated[
     int | None,
-    typer.Option(
-        "--max-seconds", min=1, metavar="N", help="Time budget of the run in seconds, if smaller than the file's."
-    ),
+    lasting("--max-seconds", "Time budget of the run, if smaller than the file's.", least=1, most=LONG_MAX, whole=True),
 ]
 LaneOption = Annotated[
     str | None,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command, only_topics
+from ferry.cli.measures import lasting
 from ferry.cli.options import TopicsOption
 from ferry.cli.output import print_table
+from ferry.units import LONG_MAX
 from ferry.words import count_of, size
 
 if TYPE_CHECKING:
@@ -48,12 +50,7 @@ def lag_command(
     topic: TopicsOption = None,
     max_seconds: Annotated[
         float | None,
-        typer.Option(
-            "--max-seconds",
-            min=0,
-            metavar="N",
-            help="Exit 1 if the oldest uncopied record of any partition is older than N seconds.",
-        ),
+        lasting("--max-seconds", "Exit 1 if the oldest uncopied record of any partition is older.", most=LONG_MAX),
     ] = None,
     max_records: Annotated[
         int | None,

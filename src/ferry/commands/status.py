@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-import typer
-
 from ferry.cli.command import Context, command
+from ferry.cli.measures import lasting
 from ferry.cli.output import echo, print_table
 from ferry.clock import wall_ms
 from ferry.commands.flow_status import FlowStatus
@@ -22,7 +21,7 @@ def status_command(
     context: Context,
     watch: Annotated[
         float | None,
-        typer.Option("--watch", min=1, metavar="N", help="Show it again every N seconds, until interrupted."),
+        lasting("--watch", "Show it again after each DURATION, until interrupted.", least=1),
     ] = None,
 ) -> int:
     """Show the newest run, the lag and the next time of every flow. Writes nothing.

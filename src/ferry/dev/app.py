@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ferry.cli.measures import lasting
 from ferry.dev.broker import START_SECONDS
 from ferry.dev.cluster import ClusterStatus, down, status, up_all
 from ferry.dev.preview import Would, preview_down, preview_up
@@ -22,7 +23,6 @@ from ferry.words import count_of
 
 HOME_VARIABLE = "FERRY_DEV_HOME"
 DEFAULT_HOME = Path(".ferry/dev")
-YEAR_SECONDS = 31_536_000
 
 app = typer.Typer(
     name="dev", no_args_is_help=True, add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
@@ -76,9 +76,7 @@ def up_command(
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option(
-            min=0, max=YEAR_SECONDS, metavar="SECONDS", help="How many seconds to wait until the clusters serve."
-        ),
+        lasting("--seconds", "How long to wait until the clusters serve.", default=START_SECONDS),
     ] = START_SECONDS,
     home: Home = DEFAULT_HOME,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started. Starts nothing.")] = False,

@@ -88,6 +88,10 @@ VALUES: Mapping[str, Entry] = {
         None,
         "{value!r} is the name of a {lane} lane, whose topics are not those of live: choose another",
     ),
+    "value.measure": Entry(
+        None,
+        "{error}",
+    ),
     "value.name": Entry(
         None,
         "{value!r} is not a name; use letters, digits, dot, underscore and hyphen only",

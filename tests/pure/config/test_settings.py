@@ -136,6 +136,15 @@ def test_an_unknown_flow_or_cluster_names_the_known_ones(golden: Golden) -> None
     golden(caught.value, "cluster")
 
 
+def test_a_value_with_a_unit_means_what_the_bare_number_means() -> None:
+    bare = "ferry.run.max.bytes = 1073741824\nferry.run.max.seconds = 900\nferry.transaction.timeout.ms = 90000\n"
+    units = "ferry.run.max.bytes = 1GiB\nferry.run.max.seconds = 15m\nferry.transaction.timeout.ms = 90s\n"
+    first, second = (settings(BASE + lines).flow("west->east") for lines in (bare, units))
+    assert first.budget == second.budget == Budget(max_bytes=1 << 30, max_records=None, max_seconds=900)
+    assert first.transaction_timeout_ms == second.transaction_timeout_ms == 90_000
+    assert first.digest() == second.digest()
+
+
 def test_the_digest_follows_meaning_not_text_and_holds_no_secret() -> None:
     digest = settings(BASE).flow("west->east").digest()
     assert len(digest) == 64

@@ -35,13 +35,13 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.schedule.lag.seconds",
         default="",
-        values="seconds, at least 1; empty: not used",
+        values="seconds, or a duration as `15m`, at least 1; empty: not used",
         meaning="a record that has waited for this time starts a run, too",
     ),
     FerryKey(
         name="ferry.schedule.lag.every.seconds",
         default="60",
-        values="seconds, 1 to 86400",
+        values="seconds, or a duration as `15m`, 1 to 86400",
         meaning="how often Airflow's triggerer reads the lag, where one of the two keys above is set",
     ),
     FerryKey(
@@ -60,7 +60,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.run.max.bytes",
         default=str(10 * 1024**3),
-        values="bytes, at least 1",
+        values="bytes, or a size as `512MiB`, at least 1",
         meaning="most bytes of one run, as compressed at the source; the plan estimates them",
     ),
     FerryKey(
@@ -72,7 +72,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.run.max.seconds",
         default="900",
-        values="seconds, at least 1",
+        values="seconds, or a duration as `15m`, at least 1",
         meaning="time budget: this long after the copy step began, no task starts another transaction. Each task "
         "commits at least one; the next run continues from there",
     ),
@@ -206,38 +206,38 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
-        values="bytes, at least 1048576",
+        values="bytes, or a size as `512MiB`, at least 1048576",
         meaning="most bytes that a task asks for and holds until the target has acknowledged them",
     ),
     FerryKey(
         name="ferry.chunk.bytes",
         default=str(256 * 1024**2),
-        values="bytes, at least 1",
+        values="bytes, or a size as `512MiB`, at least 1",
         meaning="most bytes of one transaction",
     ),
     FerryKey(
         name="ferry.chunk.seconds",
         default="20",
-        values="seconds, at least 1",
+        values="seconds, or a duration as `15m`, at least 1",
         meaning="longest time one transaction stays open; at most half of `ferry.transaction.timeout.ms`",
     ),
     FerryKey(
         name="ferry.portion.bytes",
         default=str(1024**3),
-        values="bytes, at least 1048576",
+        values="bytes, or a size as `512MiB`, at least 1048576",
         meaning="about how much of transformed topics Spark sorts on its disks before it is written, for each "
         "running task. What is written counts. Topics with `partitions` are all in the first portion",
     ),
     FerryKey(
         name="ferry.transaction.timeout.ms",
         default="60000",
-        values="milliseconds, at least 2000",
+        values="milliseconds, or a duration as `90s`, at least 2000",
         meaning="after this time the target's broker aborts an abandoned transaction",
     ),
     FerryKey(
         name="ferry.throttle.bytes.per.second",
         default="",
-        values="bytes a second, at least 1024; empty: no limit",
+        values="bytes a second, or a size as `50MiB`, at least 1024; empty: no limit",
         meaning="most that all tasks of a run together fetch from the source, and so write to the target. The "
         "run of another lane has a rate of its own",
     ),
@@ -251,7 +251,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.rpo.seconds",
         default="",
-        values="seconds, 0 or more; empty: no limit",
+        values="seconds, or a duration as `15m`, 0 or more; empty: no limit",
         meaning="the same as the age of the oldest record that is not copied; drills compare their figure with it, too",
     ),
     FerryKey(
@@ -269,7 +269,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.switch.stop.timeout.seconds",
         default="60",
-        values="seconds, at least 1",
+        values="seconds, or a duration as `15m`, at least 1",
         meaning="how long that hook may take",
     ),
     FerryKey(
@@ -287,7 +287,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.switch.redirect.timeout.seconds",
         default="60",
-        values="seconds, at least 1",
+        values="seconds, or a duration as `15m`, at least 1",
         meaning="how long that hook may take",
     ),
     FerryKey(
@@ -401,7 +401,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.rto.seconds",
         default="",
-        values="seconds, at least 0; empty: no goal",
+        values="seconds, or a duration as `15m`, at least 0; empty: no goal",
         meaning="the goal for the time from the begin of a failover to service at the target; drills compare their "
         "figure with it",
     ),
@@ -533,7 +533,7 @@ TRANSFORM_KEYS = (
     FerryKey(
         name="ferry.transform.{name}.timeout.ms",
         default="0",
-        values="milliseconds; 0: as long as it takes",
+        values="milliseconds, or a duration as `90s`; 0: as long as it takes",
         meaning="how long one Spark task of it (at most 500,000 records) may take before the run refuses its topics. "
         "It counts for `sql`, `function`, `where`, `target` and `partitions`",
     ),

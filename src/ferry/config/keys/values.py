@@ -12,6 +12,7 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.regex import NotExpressible, compile_java
 from ferry.messages.catalogue import sentence
 from ferry.model import lane_kind
+from ferry.units import LONG_MAX, Duration, OutOfRange, Size, Unreadable
 
 SCHEDULE_PRESETS = (
     "@continuous",
@@ -33,7 +34,6 @@ _SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MAX_PORT = 65535
 _MAX_REPLICAS = 32767
-_LONG_MAX = 2**63 - 1
 
 
 def boolean(text: str) -> bool:
@@ -49,8 +49,8 @@ def boolean(text: str) -> bool:
 def integer(low: int, high: int | None = None) -> Callable[[str], int]:
     """Return a reader of whole numbers from `low` to `high`."""
     # A limit that no sensible value comes near would only hide the one that matters.
-    named = high if high is not None and high < _LONG_MAX else None
-    bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -_LONG_MAX else ""
+    named = high if high is not None and high < LONG_MAX else None
+    bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -LONG_MAX else ""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
@@ -65,10 +65,47 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
     return read
 
 
+def size(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return a reader of sizes in bytes, with or without a unit."""
+    return _measure(Size(least=low, most=LONG_MAX if high is None else high))
+
+
+def optional_size(low: int) -> Callable[[str], int | None]:
+    """Return a reader of sizes in bytes; no text means None."""
+    read = size(low)
+    return lambda text: read(text) if text.strip() else None
+
+
+def seconds(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return a reader of durations in whole seconds, with or without a unit."""
+    return _measure(Duration("s", least=low, most=LONG_MAX if high is None else high, whole=True))
+
+
+def optional_seconds(low: int) -> Callable[[str], int | None]:
+    """Return a reader of durations in whole seconds; no text means None."""
+    read = seconds(low)
+    return lambda text: read(text) if text.strip() else None
+
+
+def milliseconds(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Return a reader of durations in whole milliseconds, with or without a unit."""
+    return _measure(Duration("ms", least=low, most=LONG_MAX if high is None else high, whole=True))
+
+
+def _measure(reader: Size | Duration) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            return int(reader(text))
+        except (Unreadable, OutOfRange) as error:
+            raise BadValue(sentence("value.measure", error=str(error))) from None
+
+    return read
+
+
 def interval(text: str) -> int | None:
     """Read the seconds of an interval; a negative number means never, and is None."""
     try:
-        seconds = integer(-_LONG_MAX - 1, _LONG_MAX)(text)
+        seconds = integer(-LONG_MAX - 1, LONG_MAX)(text)
     except BadValue as error:
         raise BadValue(sentence("value.interval", error=str(error))) from None
     if seconds == 0:

@@ -104,7 +104,7 @@ class FlowReader:
         selection = replace(selection, policy=policy)
         self._refuse_foreign_filters()
         self._refuse_what_changes_records(clients)
-        timeout_ms = self._value("ferry.transaction.timeout.ms", values.integer(2000, 2**31 - 1))
+        timeout_ms = self._value("ferry.transaction.timeout.ms", values.milliseconds(2000, 2**31 - 1))
         return FlowConfig(
             flow=self.flow,
             enabled=True,
@@ -156,9 +156,9 @@ class FlowReader:
             ),
             start=self._start(consumer),
             budget=Budget(
-                max_bytes=self._value("ferry.run.max.bytes", values.integer(1)),
+                max_bytes=self._value("ferry.run.max.bytes", values.size(1)),
                 max_records=self._value("ferry.run.max.records", values.optional_integer(1)),
-                max_seconds=self._value("ferry.run.max.seconds", values.integer(1)),
+                max_seconds=self._value("ferry.run.max.seconds", values.seconds(1)),
             ),
             schedule=self._value("ferry.schedule", values.schedule),
             lag_start=self._lag_start(),
@@ -171,17 +171,17 @@ class FlowReader:
             ),
             lane=self._value("ferry.lane", values.live_lane),
             deployment=self._value("ferry.deployment", values.optional_name),
-            task_memory_bytes=self._value("ferry.task.memory.bytes", values.integer(1024 * 1024)),
-            chunk_bytes=self._value("ferry.chunk.bytes", values.integer(1)),
+            task_memory_bytes=self._value("ferry.task.memory.bytes", values.size(1024 * 1024)),
+            chunk_bytes=self._value("ferry.chunk.bytes", values.size(1)),
             chunk_seconds=self._chunk_seconds(timeout_ms),
-            portion_bytes=self._value("ferry.portion.bytes", values.integer(1024 * 1024)),
+            portion_bytes=self._value("ferry.portion.bytes", values.size(1024 * 1024)),
             transaction_timeout_ms=timeout_ms,
-            throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_integer(1024)),
+            throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_size(1024)),
             ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
             prunes_ledger=self._value("ferry.ledger.prune", values.boolean),
             rpo=RecoveryPoint(
                 records=self._value("ferry.rpo.records", values.optional_integer(0)),
-                seconds=self._value("ferry.rpo.seconds", values.optional_integer(0)),
+                seconds=self._value("ferry.rpo.seconds", values.optional_seconds(0)),
             ),
             stop=self._hook("stop"),
             redirect=self._hook("redirect"),
@@ -276,7 +276,7 @@ class FlowReader:
             is_named=self.entries.of_flow(self.flow, FOLDER) is not None,
             dirs=self._value(DIRS, values.locations),
             signing=ClientProperties(values_by_key=secret),
-            rto_seconds=self._value("ferry.rto.seconds", values.optional_integer(0)),
+            rto_seconds=self._value("ferry.rto.seconds", values.optional_seconds(0)),
             providers=self.providers,
         )
 
@@ -284,7 +284,7 @@ class FlowReader:
         return SwitchHook(
             command=self._value(f"ferry.switch.{what}.command", values.optional_text),
             url=self._value(f"ferry.switch.{what}.url", values.optional_url),
-            timeout_seconds=self._value(f"ferry.switch.{what}.timeout.seconds", values.integer(1)),
+            timeout_seconds=self._value(f"ferry.switch.{what}.timeout.seconds", values.seconds(1)),
         )
 
     def _alerts(self) -> Alerts:
@@ -317,8 +317,8 @@ class FlowReader:
     def _lag_start(self) -> LagStart:
         start = LagStart(
             records=self._value("ferry.schedule.lag.records", values.optional_integer(1)),
-            seconds=self._value("ferry.schedule.lag.seconds", values.optional_integer(1)),
-            every_seconds=self._value("ferry.schedule.lag.every.seconds", values.integer(1, 86_400)),
+            seconds=self._value("ferry.schedule.lag.seconds", values.optional_seconds(1)),
+            every_seconds=self._value("ferry.schedule.lag.every.seconds", values.seconds(1, 86_400)),
         )
         entry = self.entries.of_flow(self.flow, "ferry.schedule")
         if start and entry is not None and entry.value.strip() == "@continuous":
@@ -327,7 +327,7 @@ class FlowReader:
         return start
 
     def _chunk_seconds(self, timeout_ms: int) -> int:
-        seconds = self._value("ferry.chunk.seconds", values.integer(1))
+        seconds = self._value("ferry.chunk.seconds", values.seconds(1))
         if 2 * seconds * 1000 > timeout_ms:
             entry = self.entries.of_flow(self.flow, "ferry.chunk.seconds")
             entry = entry or self.entries.of_flow(self.flow, "ferry.transaction.timeout.ms")

@@ -109,7 +109,7 @@ class TransformReader:
             targets=targets,
             poison=self._poison(name, steps),
             salt=self._salt(name, steps),
-            timeout_ms=self._value(name, "timeout.ms", values.integer(0)),
+            timeout_ms=self._value(name, "timeout.ms", values.milliseconds(0)),
             providers=self.providers,
         )
 

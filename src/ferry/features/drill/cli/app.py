@@ -13,7 +13,8 @@ import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.identity import new_run, person
-from ferry.cli.options import YEAR_SECONDS, MaxBytesOption, TopicsOption
+from ferry.cli.measures import lasting
+from ferry.cli.options import MaxBytesOption, TopicsOption
 from ferry.cli.output import echo
 from ferry.cli.progress_bar import steps
 from ferry.cli.stopping import stop_signals
@@ -177,9 +178,7 @@ def full_command(
     redirect_url: UrlOption = None,
     stay: Annotated[
         float,
-        typer.Option(
-            "--stay", min=0, max=YEAR_SECONDS, metavar="N", help="How many seconds to wait before the failback begins."
-        ),
+        lasting("--stay", "How long to wait before the failback begins.", default=0),
     ] = 0.0,
     dry_run: DryRunOption = False,
     report: ReportOption = None,

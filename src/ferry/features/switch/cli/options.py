@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.options import YEAR_SECONDS
+from ferry.cli.measures import lasting
 from ferry.model.switch import SwitchOptions
+from ferry.units import LONG_MAX
 
 DEFAULT = SwitchOptions()
 
@@ -28,28 +29,20 @@ ApproveOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the steps and the checks. Writes nothing.")]
 QuietSecondsOption = Annotated[
     float,
-    typer.Option(
+    lasting(
         "--quiet-seconds",
-        min=0,
-        max=YEAR_SECONDS,
-        metavar="N",
-        help="Wait until no source partition has grown for N seconds.",
+        "Wait until no source partition has grown for this long.",
+        default=DEFAULT.quiet_seconds,
     ),
 ]
 QuietTimeoutOption = Annotated[
     float,
-    typer.Option(
-        "--quiet-timeout", min=0, max=YEAR_SECONDS, metavar="N", help="Stop if that has not happened after N seconds."
-    ),
+    lasting("--quiet-timeout", "Stop if that has not happened by then.", default=DEFAULT.quiet_timeout_seconds),
 ]
 DrainTimeoutOption = Annotated[
     float,
-    typer.Option(
-        "--drain-timeout",
-        min=0,
-        max=YEAR_SECONDS,
-        metavar="N",
-        help="Stop if the last records are not copied after N seconds.",
+    lasting(
+        "--drain-timeout", "Stop if the last records are not copied by then.", default=DEFAULT.drain_timeout_seconds
     ),
 ]
 LostAtOption = Annotated[
@@ -120,7 +113,5 @@ MaxRecordsOption = Annotated[
 ]
 MaxSecondsOption = Annotated[
     float | None,
-    typer.Option(
-        "--max-seconds", min=0, metavar="N", help="RPO of a partition in seconds. Overrides ferry.rpo.seconds."
-    ),
+    lasting("--max-seconds", "RPO of a partition as a time. Overrides ferry.rpo.seconds.", most=LONG_MAX),
 ]

@@ -23,7 +23,7 @@ HEAD = """\
 What `ferry COMMAND --help` says, on one page; [the command line](cli.md) explains. Written by `tools/cli_reference.py`
 from the program. A flow is `'source->target'`, in quotes.
 """
-EVERYWHERE = ("--config", "--json", "--quiet", "--verbose", "--patience")
+EVERYWHERE = ("--config", "-o", "--json", "--quiet", "--verbose", "--patience")
 
 
 def every_command() -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.examples import show_examples
 from ferry.cli.lazy import HELP
-from ferry.cli.options import GlobalOptions, JsonOption
+from ferry.cli.options import FormOption, GlobalOptions, JsonOption, form_of
 from ferry.errors import Refused
 from ferry_airflow import setup
 
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str], wishes: GlobalOptions) -> int:
 
 
 @app.callback()
-def airflow(ctx: typer.Context, as_json: JsonOption = False) -> None:
+def airflow(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = False) -> None:
     """Prepare an Airflow for Ferry."""
-    ctx.obj = replace(ctx.obj, as_json=as_json or ctx.obj.as_json)
+    ctx.obj = replace(ctx.obj, form=form_of(form, as_json=as_json) or ctx.obj.form)
 
 
 @app.command("setup")

@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from ferry import __version__
 from ferry.cli.lazy import HELP, Rows, group_class
-from ferry.cli.options import GlobalOptions, JsonOption, NothingNamed, QuietOption, VerboseOption
+from ferry.cli.options import FormOption, GlobalOptions, JsonOption, NothingNamed, QuietOption, VerboseOption, form_of
 from ferry.cli.output import Unwritten, echo, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import BadInput, FerryError, Refused
@@ -56,6 +56,7 @@ def ferry(
             "line.",
         ),
     ] = None,
+    form: FormOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -67,7 +68,9 @@ def ferry(
     del version  # its callback has ended the program
     if ctx.invoked_subcommand not in COPYING:
         release_signals()
-    ctx.obj = GlobalOptions(config=config, clusters=clusters, as_json=as_json, quiet=quiet, verbose=verbose)
+    ctx.obj = GlobalOptions(
+        config=config, clusters=clusters, form=form_of(form, as_json=as_json), quiet=quiet, verbose=verbose
+    )
 
 
 def built(rows: Rows) -> Any:
@@ -145,8 +148,15 @@ def _taken(given: list[str], ordered: list[str]) -> str:
     return f" (--clusters took {', '.join(words)} as its aliases: put it at the end, or write --clusters=A,B)"
 
 
+def _wants_json(arguments: list[str]) -> bool:
+    """Return whether the answer is to be JSON, so that errors are, too."""
+    following = zip(arguments, [*arguments[1:], ""], strict=True)
+    named = {"--json", "-ojson", "--format=json"}.intersection(arguments)
+    return bool(named) or any(one in ("-o", "--format") and value == "json" for one, value in following)
+
+
 def _run(program: Callable[[], Any], arguments: list[str]) -> int:
-    as_json = "--json" in arguments
+    as_json = _wants_json(arguments)
     ordered = arguments
     try:
         whole = program()

@@ -20,6 +20,7 @@ from ferry.cli.options import (
     ConfigOption,
     FlowArgument,
     FlowOption,
+    FormOption,
     GlobalOptions,
     JsonOption,
     NothingNamed,
@@ -27,8 +28,9 @@ from ferry.cli.options import (
     QuietOption,
     RequiredFlow,
     VerboseOption,
+    form_of,
 )
-from ferry.cli.output import print_answer, print_warning
+from ferry.cli.output import Form, print_answer, print_warning
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:
@@ -46,9 +48,9 @@ class Context:
 
     config: Path | None
     clusters: tuple[str, ...]
-    as_json: bool
     quiet: bool
     verbose: bool
+    form: Form = Form.TABLE
     named: str | None = None
     """The flow as written on the command line; None: the only one of the file."""
     patience_s: float = DEFAULT_PATIENCE
@@ -57,9 +59,29 @@ class Context:
     rest: tuple[str, ...] = ()
     """The words that no parameter takes."""
 
-    def answer(self, document: Callable[[], object], show: Callable[[], object]) -> None:
-        """Print the command's answer: with --json the document, else what `show` prints."""
-        print_answer(document, show, as_json=self.as_json)
+    @property
+    def as_json(self) -> bool:
+        """Whether the answer is JSON."""
+        return self.form is Form.JSON
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether a program reads the answer: nothing else may be on standard output."""
+        return self.form is not Form.TABLE
+
+    def answer(
+        self, document: Callable[[], object], show: Callable[[], object], table: Callable[[], object] | None = None
+    ) -> None:
+        """Print the command's answer: as JSON the document, else what `show` prints.
+
+        As csv it is the first table that `table` prints, by default `show`.
+        """
+        print_answer(document, show, form=self.form, table=table)
+
+    def refuse_csv(self, what: str) -> None:
+        """Raise BadInput if csv is asked for, of an answer without a table; `what` it is."""
+        if self.form is Form.CSV:
+            raise BadInput(f"{what} is not a table, so it cannot be csv: omit -o csv, or write -o json")
 
     def config_file(self) -> Path:
         """Return the path of the configuration file; BadInput when none is named."""
@@ -128,6 +150,7 @@ def command(
     flow: Literal["optional", "required", "option"] | None = "optional",
     connects: bool = True,
     config: bool = True,
+    table: bool = False,
 ) -> Callable[[Callable[Concatenate[Context, Own], int]], Callable[..., int]]:
     """Add the shared options to a command, whose first parameter is the Context.
 
@@ -135,6 +158,7 @@ def command(
       named.
     - `connects`: the command takes --patience.
     - `config`: it takes --config.
+    - `table`: its answer is or has a table, so that it may be csv.
     """
     first, last = _shared(flow, connects=connects, config=config)
 
@@ -144,7 +168,10 @@ def command(
 
         @wraps(function)
         def called(ctx: typer.Context, **values: Any) -> int:
-            return run(_context(ctx, values), **{one.name: values[one.name] for one in own})
+            context = _context(ctx, values)
+            if not table:
+                context.refuse_csv(f"the answer of {ctx.command_path}")
+            return run(context, **{one.name: values[one.name] for one in own})
 
         # Typer reads both.
         called.__annotations__ = {}
@@ -167,6 +194,7 @@ def _shared(flow: str | None, *, connects: bool, config: bool) -> tuple[list[Par
     last = [
         *([_parameter("patience", PatienceOption, DEFAULT_PATIENCE)] if connects else []),
         *([_parameter("config", ConfigOption, None)] if config else []),
+        _parameter("form", FormOption, None),
         _parameter("as_json", JsonOption, False),
         _parameter("quiet", QuietOption, False),
         _parameter("verbose", VerboseOption, False),
@@ -189,7 +217,7 @@ def _context(ctx: typer.Context, values: dict[str, Any]) -> Context:
     context = Context(
         config=values.get("config") or before.config,
         clusters=_aliases(before.clusters),
-        as_json=values["as_json"] or before.as_json,
+        form=form_of(values["form"], as_json=values["as_json"]) or before.form or Form.TABLE,
         quiet=values["quiet"] or before.quiet,
         verbose=values["verbose"] or before.verbose,
         named=values.get("flow"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -16,9 +20,29 @@ from rich.cells import cell_len
 
 from ferry.errors import BadInput
 from ferry.files import write_whole
+from ferry.words import size
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+class Form(StrEnum):
+    """The forms of an answer."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A cell with a number of bytes: a table has it in a readable unit, csv as it is."""
+
+    count: int
+
+    def __str__(self) -> str:
+        """Return the text of a table."""
+        return size(self.count)
 
 
 class Unwritten(Exception):
@@ -101,12 +125,62 @@ def print_json(body: object) -> None:
     print(json.dumps(body, indent=2 if sys.stdout.isatty() else None))
 
 
-def print_answer(document: Callable[[], object], show: Callable[[], object], *, as_json: bool) -> None:
-    """Print the answer of a command: as JSON the document, else what `show` prints."""
-    if as_json:
+def print_answer(
+    document: Callable[[], object],
+    show: Callable[[], object],
+    *,
+    form: Form,
+    table: Callable[[], object] | None = None,
+) -> None:
+    """Print the answer of a command: as JSON the document, else what `show` prints.
+
+    As csv it is the first table that `table` prints, by default `show`; its sentences go to standard error.
+    """
+    if form is Form.JSON:
         print_json(document())
+    elif form is Form.CSV:
+        with _as_csv():
+            (table or show)()
     else:
         show()
+
+
+@dataclass(slots=True)
+class _Csv:
+    """What the answer in the form of csv has so far."""
+
+    is_written: bool = False
+
+    def write(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Write a table, if it is the first one."""
+        if self.is_written:
+            return
+        self.is_written = True
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(columns)
+        out.writerows(map(_csv_cell, row) for row in rows)
+
+
+def _csv_cell(cell: object) -> object:
+    if isinstance(cell, Bytes):
+        return cell.count
+    return "" if cell is None else _printable(str(cell))
+
+
+_csv: _Csv | None = None
+"""Set while an answer is printed as csv."""
+
+
+@contextmanager
+def _as_csv() -> Iterator[None]:
+    global _csv  # noqa: PLW0603 - the commands print by functions of this module
+    _csv = made = _Csv()
+    try:
+        yield
+    finally:
+        _csv = None
+    if not made.is_written:
+        print_warning("this answer has no table, so csv has nothing: -o json has all of it")
 
 
 def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object]) -> None:
@@ -136,16 +210,32 @@ def print_warning(message: str) -> None:
 def echo(*values: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Print as `print` does, with escapes for terminal control codes: sentences hold texts of others."""
     lines = (_LAYOUT.sub(lambda text: _printable(text[0]), str(value)) for value in values)
-    print(*lines, sep=sep, end=end, file=file, flush=flush)
+    print(*lines, sep=sep, end=end, file=sys.stderr if file is None and _csv else file, flush=flush)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> None:
-    """Print a table without lines; columns named in `right` are numbers.
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Iterable[str] = (),
+    total: Sequence[object] | None = None,
+    omit: bool = False,
+) -> None:
+    """Print a table without lines, or as csv; columns named in `right` are numbers.
+
+    `total` is a last row that csv does not have. `omit`: a table without rows is not printed; csv has its header.
 
     If a terminal is too narrow, names fold, numbers never do; if that does not suffice, each row is a block of lines.
     The table is written in pages, as the rows come. Widths are those of a page, and never smaller than those of earlier
     pages.
     """
+    if _csv is not None:
+        _csv.write(columns, rows)
+        return
+    first = list(islice(rows := iter(rows), 1))
+    if omit and not first:
+        return
+    rows = chain(first, rows, () if total is None else (total,))
     numbers = [column in set(right) for column in columns]
     widths = [cell_len(column) for column in columns]
     terminal = _terminal() if os.isatty(1) else None

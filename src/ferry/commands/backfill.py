@@ -15,7 +15,7 @@ from ferry.errors import BadInput
 from ferry.model import LaneKind, check_lane
 
 
-@command()
+@command(table=True)
 def backfill_command(
     context: Context,
     lane: Annotated[

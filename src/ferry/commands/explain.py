@@ -21,7 +21,7 @@ def offered_words() -> list[str]:
     return sorted({name for one in all_words() for name in (one.word, *one.also)})
 
 
-@command(flow=None, connects=False)
+@command(flow=None, connects=False, table=True)
 def explain_command(
     context: Context,
     word: Annotated[
@@ -39,6 +39,8 @@ def explain_command(
         close = get_close_matches(word or "", offered_words(), n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else "ferry explain lists all words"
         raise BadInput(f"{word!r} is no word of Ferry: {hint}")
+    if word is not None:
+        context.refuse_csv("what a word means")
     context.answer(lambda: {"words": [word_json(one) for one in found]}, lambda: _show(found, whole=word is not None))
     return 0
 

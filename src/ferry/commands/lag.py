@@ -10,9 +10,9 @@ import typer
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.measures import lasting
 from ferry.cli.options import TopicsOption
-from ferry.cli.output import print_table
+from ferry.cli.output import Bytes, print_table
 from ferry.units import LONG_MAX
-from ferry.words import count_of, size
+from ferry.words import count_of
 
 if TYPE_CHECKING:
     from ferry.plan.rules.lag import PartitionLag
@@ -21,9 +21,7 @@ COLUMNS = ["topic", "partition", "position", "source end", "records", "bytes (ab
 
 
 def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
-    """Yield the rows of `ferry lag`, and its last one: all partitions together."""
-    from ferry.plan.rules.lag import total_of  # noqa: PLC0415 - the help needs none of it
-
+    """Yield the rows of `ferry lag`."""
     for lag in lags:
         yield [
             lag.source.topic,
@@ -31,20 +29,26 @@ def rows(lags: list[PartitionLag]) -> Iterator[list[object]]:
             lag.position,
             lag.source_end,
             lag.records,
-            None if lag.bytes is None else size(lag.bytes),
+            None if lag.bytes is None else Bytes(lag.bytes),
             _seconds(lag.seconds),
         ]
+
+
+def total_row(lags: list[PartitionLag]) -> list[object]:
+    """Return the last row: all partitions together."""
+    from ferry.plan.rules.lag import total_of  # noqa: PLC0415 - the help needs none of it
+
     total = total_of(lags)
     unknown = f", {total.unknown} not known" if total.unknown else ""
     name = f"total: {total.behind} of {count_of(total.partitions, 'partition')} with lag{unknown}"
-    yield [name, "", "", "", total.records, size(total.bytes), _seconds(total.seconds)]
+    return [name, "", "", "", total.records, Bytes(total.bytes), _seconds(total.seconds)]
 
 
 def _seconds(age: float | None) -> str | None:
     return None if age is None else f"{age:.1f}"
 
 
-@command()
+@command(table=True)
 def lag_command(
     context: Context,
     topic: TopicsOption = None,
@@ -66,5 +70,7 @@ def lag_command(
 
     chosen = context.flow()
     lags = measure_lag(chosen, only=only_topics(chosen, topic), patience_s=context.patience_s)
-    context.answer(lambda: lag_json(lags), lambda: print_table(COLUMNS, rows(lags), right=COLUMNS[1:]))
+    context.answer(
+        lambda: lag_json(lags), lambda: print_table(COLUMNS, rows(lags), right=COLUMNS[1:], total=total_row(lags))
+    )
     return 1 if any(is_behind(lag, max_records=max_records, max_seconds=max_seconds) for lag in lags) else 0

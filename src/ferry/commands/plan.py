@@ -8,6 +8,7 @@ import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import MaxBytesOption, MaxRecordsOption, TopicsOption
+from ferry.cli.output import Form
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
 
@@ -36,7 +37,7 @@ SampleOption = Annotated[
 ShowValuesOption = Annotated[bool, typer.Option("--show-values", help="With --sample: show keys, values and headers.")]
 
 
-@command()
+@command(table=True)
 def plan_command(
     context: Context,
     topic: TopicsOption = None,
@@ -63,12 +64,13 @@ def plan_command(
     settings = context.settings()
     chosen = context.flow_of(settings)
     if why is not None:
-        show_why(chosen, settings, why, as_json=context.as_json)
+        context.refuse_csv("what --why shows")
+        show_why(chosen, settings, why, form=context.form)
         return 0
     if show_values and sample is None:
         raise BadInput("--show-values needs --sample: add --sample N, or omit it")
     if sample is not None:
-        return _show_sample(chosen, sample, topic, values=show_values, as_json=context.as_json)
+        return _show_sample(chosen, sample, topic, values=show_values, form=context.form)
     options = RunOptions(only=only_topics(chosen, topic), max_bytes=max_bytes, max_records=max_records)
     with working("Planning", quiet=context.quiet), MicroRuns(chosen, patience_s=context.patience_s) as runs:
         plan = runs.preview(options)
@@ -76,7 +78,7 @@ def plan_command(
     return 1 if plan.refusals else 0
 
 
-def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, as_json: bool) -> int:
+def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, form: Form) -> int:
     if not chosen.transforms:
         raise BadInput(f"flow {chosen.flow} has no transforms, so all records are copied unchanged: omit --sample")
     need_spark("--sample runs the transforms in Spark")
@@ -84,4 +86,4 @@ def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, val
     from ferry.features.records.spark.sample import samples  # noqa: PLC0415 - as above
 
     found = samples(chosen, count, only_topics(chosen, topic), clear=values)
-    return show_sample(chosen, found, values=values, as_json=as_json)
+    return show_sample(chosen, found, values=values, form=form)

@@ -15,7 +15,7 @@ from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
 from ferry.words import count_of
 
 
-@command(flow=None, connects=False)
+@command(flow=None, connects=False, table=True)
 def check_command(
     context: Context,
     policy: Annotated[
@@ -38,11 +38,11 @@ def check_command(
     rows = [] if problems else namings(made, alias, topics)
 
     def show() -> None:
-        if rows:
-            print_table(
-                ["topic", "on the target", "came from", "was named"],
-                ([row.topic, row.target, row.source, row.upstream] for row in rows),
-            )
+        print_table(
+            ["topic", "on the target", "came from", "was named"],
+            ([row.topic, row.target, row.source, row.upstream] for row in rows),
+            omit=True,
+        )
         tried = f"{policy}: {count_of(len(topics), 'topic')} tried, {count_of(len(problems), 'problem')}"
         echo(*problems, tried, sep="\n")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ferry.model import Plan
 
 
-@command()
+@command(table=True)
 def run_command(
     context: Context,
     run: Annotated[
@@ -62,8 +62,8 @@ def run_command(
     if run is not None and not run.strip():
         raise BadInput("--run is empty: give the run an ID, or omit the option")
     chosen = context.flow()
-    if spark and not dry_run:
-        need_spark("--spark copies in Spark")
+    if not dry_run:
+        _prepare(context, spark=spark)
     only = only_topics(chosen, topic)
     options = RunOptions(
         only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over
@@ -104,3 +104,10 @@ def run_command(
     if report.state is RunState.FAILED and isinstance(failure, Unreachable):
         return failure.exit_code
     return 0 if report.state is RunState.SUCCESS else 1
+
+
+def _prepare(context: Context, *, spark: bool) -> None:
+    """Raise BadInput if the run could not be shown, or its Spark is not there."""
+    context.refuse_csv("the report of a run")
+    if spark:
+        need_spark("--spark copies in Spark")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ferry.cli.output import echo, print_answer, print_error, print_table
+from ferry.cli.output import Form, echo, print_answer, print_error, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.model import Content, Witness
@@ -27,7 +27,7 @@ _WHAT = {
 }
 
 
-def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_json: bool) -> int:
+def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, form: Form) -> int:
     """Print the samples, and each transform that breaks as a sentence on standard error; return the exit code.
 
     It is 2 when one breaks, else 1 when a run would refuse one of the records. If the only sample has an error, that is
@@ -39,7 +39,7 @@ def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, as_j
     print_answer(
         lambda: {"flow": str(flow.flow), "samples": [_sample_json(one, see) for one in found]},
         lambda: _print_all(found, see),
-        as_json=as_json,
+        form=form,
     )
     sys.stdout.flush()
     troubles = list(dict.fromkeys(why for one in found if (why := _trouble(one, values=values)) is not None))

@@ -16,7 +16,7 @@ from ferry.plan.rules.lag import total_of
 from ferry.words import to_the_second
 
 
-@command(flow=None)
+@command(flow=None, table=True)
 def status_command(
     context: Context,
     watch: Annotated[
@@ -29,8 +29,8 @@ def status_command(
     A flow whose clusters do not answer is shown as not known. Exit code 1 when there is one, or when the newest run of
     a flow failed, was partial, or never got a plan.
     """
-    if watch is not None and context.as_json:
-        raise BadInput("--watch shows a table again and again: omit --json, or call ferry status --json by a timer")
+    if watch is not None and context.for_programs:
+        raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")
     flows = context.settings().flows
     while True:
         found = [_status(flow, context.patience_s) for flow in flows]

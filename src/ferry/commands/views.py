@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import echo, print_table
+from ferry.cli.output import Bytes, echo, print_table
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import (
     UNKNOWN,
@@ -21,24 +21,24 @@ from ferry.words import count_of, size
 
 def show_plan(plan: Plan) -> None:
     """Print a plan that was not written."""
-    if plan.kept:
-        print_table(
-            ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
-            (
-                [
-                    piece.source.topic,
-                    piece.source.partition,
-                    piece.start,
-                    piece.end,
-                    piece.offsets,
-                    size(piece.bytes_estimate),
-                    piece.target,
-                    piece.slot,
-                ]
-                for piece in plan.kept
-            ),
-            right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
-        )
+    print_table(
+        ["topic", "partition", "start", "end", "offsets", "bytes (about)", "target", "task"],
+        (
+            [
+                piece.source.topic,
+                piece.source.partition,
+                piece.start,
+                piece.end,
+                piece.offsets,
+                Bytes(piece.bytes_estimate),
+                piece.target,
+                piece.slot,
+            ]
+            for piece in plan.kept
+        ),
+        right=["partition", "start", "end", "offsets", "bytes (about)", "task"],
+        omit=True,
+    )
     if plan.dealt:
         print_table(
             ["topic", "target", "of", "offsets", "task"],

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ferry.cli.output import echo, print_answer
+from ferry.cli.output import Form, echo, print_answer
 from ferry.commands.forms import why_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.reasons import Why, why_group, why_topic
 from ferry.config.settings import Settings
 
 
-def show_why(flow: FlowConfig, settings: Settings, name: str, *, as_json: bool) -> None:
+def show_why(flow: FlowConfig, settings: Settings, name: str, *, form: Form) -> None:
     """Print what the flow makes of a topic and of a consumer group of that name."""
     origins = settings.origins[flow.flow]
     verdicts = {"topic": why_topic(flow, origins, name), "group": why_group(flow, origins, name)}
     print_answer(
         lambda: {"flow": str(flow.flow), "name": name, **{kind: why_json(why) for kind, why in verdicts.items()}},
         lambda: echo(*(_sentence(flow, settings, name, kind, why) for kind, why in verdicts.items()), sep="\n"),
-        as_json=as_json,
+        form=form,
     )
 
 

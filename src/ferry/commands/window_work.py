@@ -26,7 +26,11 @@ log = logging.getLogger(__name__)
 
 def answered(work: WindowWork, context: Context, *, dry_run: bool) -> int:
     """Print the outcome of a window; return the exit code."""
-    context.answer(lambda: _json(work, dry_run=dry_run), lambda: _show(work, dry_run=dry_run))
+    context.answer(
+        lambda: _json(work, dry_run=dry_run),
+        lambda: _show(work, dry_run=dry_run),
+        lambda: _show(work, dry_run=dry_run, parts=True),
+    )
     if isinstance(work.failure, Unreachable) and not work.records:
         return work.failure.exit_code
     return 0 if (dry_run or work.is_done) and not work.stop() else 1
@@ -124,8 +128,8 @@ def _json(work: WindowWork, *, dry_run: bool) -> dict[str, object]:
     }
 
 
-def _show(work: WindowWork, *, dry_run: bool) -> None:
-    if dry_run:
+def _show(work: WindowWork, *, dry_run: bool, parts: bool = False) -> None:
+    if dry_run or parts:
         print_table(
             ["topic", "partition", "start", "end", "left"],
             ([*part.source, part.start, part.end, part.left] for part in work.look.parts),

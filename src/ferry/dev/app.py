@@ -1,6 +1,5 @@
 """The commands `ferry dev up`, `status` and `down`."""
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,9 +10,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ferry.cli.measures import lasting
+from ferry.cli.options import FormOption, JsonOption, form_of
+from ferry.cli.output import Form, echo, print_answer, print_table
 from ferry.dev.broker import START_SECONDS
 from ferry.dev.cluster import ClusterStatus, down, status, up_all
 from ferry.dev.preview import Would, preview_down, preview_up
@@ -38,7 +38,6 @@ Home = Annotated[
         show_default=True,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress on standard error.")]
 _WOULD = {
     Would.MAKE: "would be made and started",
@@ -51,15 +50,15 @@ _WOULD = {
 class Answering:
     """How a command is to answer."""
 
-    as_json: bool = False
+    form: Form = Form.TABLE
     quiet: bool = False
 
 
 @app.callback()
-def dev(ctx: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+def dev(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = False, quiet: Quiet = False) -> None:
     """Real Kafka clusters on this machine."""
     before = ctx.obj or Answering()  # `ferry` passes on the options before `dev`
-    ctx.obj = Answering(as_json=as_json or before.as_json, quiet=quiet or before.quiet)
+    ctx.obj = Answering(form=form_of(form, as_json=as_json) or before.form, quiet=quiet or before.quiet)
 
 
 @app.command("up")
@@ -80,27 +79,37 @@ def up_command(
     ] = START_SECONDS,
     home: Home = DEFAULT_HOME,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be started. Starts nothing.")] = False,
-    as_json: Json = False,
+    form: FormOption = None,
+    as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
     """Start clusters, or continue with those of the home folder, and wait until they serve."""
     settings = _settings(properties or [])
     specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)]
     if dry_run:
-        _show_preview(specs, home, as_json=as_json or ctx.obj.as_json)
+        _show_preview(specs, home, form=_form(ctx, form, as_json=as_json))
         return
     with _waiting(f"Starting {', '.join(spec.name for spec in specs)}", quiet=quiet or ctx.obj.quiet):
         up_all(specs, home=home, seconds=seconds)
     chosen = {spec.name for spec in specs}
-    _show([cluster for cluster in status(home) if cluster.name in chosen], as_json=as_json or ctx.obj.as_json)
+    _show(
+        [cluster for cluster in status(home) if cluster.name in chosen],
+        form=_form(ctx, form, as_json=as_json),
+    )
 
 
 @app.command("status")
-def status_command(ctx: typer.Context, home: Home = DEFAULT_HOME, as_json: Json = False, quiet: Quiet = False) -> None:
+def status_command(
+    ctx: typer.Context,
+    home: Home = DEFAULT_HOME,
+    form: FormOption = None,
+    as_json: JsonOption = False,
+    quiet: Quiet = False,
+) -> None:
     """Show the clusters of the home folder and whether their processes live."""
     del quiet  # nothing is printed but the answer
     _refuse_mistyped(home)
-    _show(status(home), as_json=as_json or ctx.obj.as_json)
+    _show(status(home), form=_form(ctx, form, as_json=as_json))
 
 
 @app.command("down")
@@ -112,7 +121,8 @@ def down_command(
     delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
     home: Home = DEFAULT_HOME,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stopped. Stops nothing.")] = False,
-    as_json: Json = False,
+    form: FormOption = None,
+    as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
     """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
@@ -123,15 +133,24 @@ def down_command(
     else:
         with _waiting("Stopping clusters", quiet=quiet or ctx.obj.quiet):
             stopped = down(home, names, delete=delete)
-    if as_json or ctx.obj.as_json:
-        typer.echo(json.dumps({"stopped": stopped, "deleted": delete, "dry_run": dry_run}))
-    elif not stopped:
-        typer.echo(f"No cluster below {home}.")
+    if not stopped:
+        sentence = f"No cluster below {home}."
     elif dry_run:
         also = ", and their data and logs deleted" if delete else ""
-        typer.echo(f"Would be stopped: {', '.join(stopped)}{also}.")
+        sentence = f"Would be stopped: {', '.join(stopped)}{also}."
     else:
-        typer.echo(f"Stopped {', '.join(stopped)}.")
+        sentence = f"Stopped {', '.join(stopped)}."
+    print_answer(
+        lambda: {"stopped": stopped, "deleted": delete, "dry_run": dry_run},
+        lambda: echo(sentence),
+        form=_form(ctx, form, as_json=as_json),
+        table=lambda: print_table(["cluster"], [[name] for name in stopped]),
+    )
+
+
+def _form(ctx: typer.Context, form: Form | None, *, as_json: bool) -> Form:
+    named: Form = form_of(form, as_json=as_json) or ctx.obj.form
+    return named
 
 
 def _refuse_mistyped(home: Path) -> None:
@@ -162,23 +181,29 @@ def _waiting(sentence: str, *, quiet: bool) -> AbstractContextManager[object]:
     return nullcontext() if quiet or not sys.stderr.isatty() else Console(stderr=True).status(sentence)
 
 
-def _show_preview(specs: Sequence[ClusterSpec], home: Path, *, as_json: bool) -> None:
+def _show_preview(specs: Sequence[ClusterSpec], home: Path, *, form: Form) -> None:
     found = preview_up(specs, home)
-    if as_json:
-        typer.echo(json.dumps({"dry_run": True, "clusters": [asdict(one) for one in found]}, indent=2))
-        return
-    for one in found:
-        typer.echo(f"{one.name} (Kafka {one.version}, {count_of(one.brokers, 'broker')}) {_WOULD[one.would]}.")
+    lines = [
+        f"{one.name} (Kafka {one.version}, {count_of(one.brokers, 'broker')}) {_WOULD[one.would]}." for one in found
+    ]
+    columns = ["cluster", "kafka", "brokers", "would"]
+    print_answer(
+        lambda: {"dry_run": True, "clusters": [asdict(one) for one in found]},
+        lambda: echo(*lines, sep="\n"),
+        form=form,
+        table=lambda: print_table(columns, [[one.name, one.version, one.brokers, one.would.value] for one in found]),
+    )
 
 
-def _show(clusters: Sequence[ClusterStatus], *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps({"clusters": [asdict(cluster) for cluster in clusters]}, indent=2))
-        return
-    table = Table("cluster", "kafka", "state", "bootstrap", "brokers (pid)", box=None)
-    for cluster in clusters:
-        brokers = ", ".join(f"{broker.node_id} {broker.state} ({broker.pid or '-'})" for broker in cluster.brokers)
-        table.add_row(cluster.name, cluster.version, cluster.state, cluster.bootstrap, brokers)
-    # Users copy the bootstrap servers: do not fold at 80 columns unless this is a terminal.
-    console = Console(soft_wrap=not os.isatty(1))
-    console.print(table)
+def _show(clusters: Sequence[ClusterStatus], *, form: Form) -> None:
+    columns = ["cluster", "kafka", "state", "bootstrap", "brokers (pid)"]
+    rows = [
+        (cluster.name, cluster.version, cluster.state, cluster.bootstrap, brokers)
+        for cluster in clusters
+        for brokers in (", ".join(f"{one.node_id} {one.state} ({one.pid or '-'})" for one in cluster.brokers),)
+    ]
+    print_answer(
+        lambda: {"clusters": [asdict(cluster) for cluster in clusters]},
+        lambda: print_table(columns, rows),
+        form=form,
+    )

@@ -12,7 +12,7 @@ from ferry.cli.identity import person
 from ferry.errors import BadInput, Refused
 from ferry.features.drill.cli.app import _approved
 
-DESK = Context(config=None, clusters=(), as_json=False, quiet=True, verbose=False)
+DESK = Context(config=None, clusters=(), quiet=True, verbose=False)
 
 
 def steps() -> tuple[str, ...]:

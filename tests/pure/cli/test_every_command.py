@@ -66,7 +66,7 @@ def test_a_command_has_help_examples_and_the_options_of_its_kind(words: str) -> 
     assert all(one.help for one in command.params)
     assert all(one.metavar for one in command.params if one.param_type_name == "argument" or not one.is_flag)
     assert all(f"$ ferry {line}" in command.epilog.splitlines() for line in EXAMPLES[words])
-    assert {"--json", "--quiet"} <= there
+    assert {"-o", "--format", "--json", "--quiet"} <= there
     assert ("--dry-run" in there) == (words in CHANGES)
 
 

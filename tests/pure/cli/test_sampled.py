@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.cli.output import Form
 from ferry.commands.sampled import show_sample
 from ferry.config.settings import parse_settings
 from ferry.features.records.spark.sample import Pair, Sample, Side
@@ -38,10 +39,10 @@ def test_a_topic_that_is_not_listed_is_seen_before_a_run_stops_there(
     one = Sample(
         transform=flow.transforms[0], digest="d", topic="orders", target="orders-0", named="a.orders", pairs=pairs
     )
-    assert show_sample(flow, [one], values=False, as_json=True) == code
+    assert show_sample(flow, [one], values=False, form=Form.JSON) == code
     records = json.loads(capsys.readouterr().out)["samples"][0]["records"]
     assert [record["what"] for record in records] == ["changed", what]
-    assert show_sample(flow, [one], values=False, as_json=False) == code
+    assert show_sample(flow, [one], values=False, form=Form.TABLE) == code
     shown = capsys.readouterr().out
     assert ("1 for topics that are not listed" in shown) is (code == 1)
     assert name in shown

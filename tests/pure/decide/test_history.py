@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from ferry.cli.output import Form
 from ferry.commands.forms import past_runs_json, receipts_json
 from ferry.commands.ledger import looked_up
 from ferry.features.observe.rules.of_run import run_gauges
@@ -231,7 +232,9 @@ def test_a_run_without_a_plan_is_said_to_have_ended_when_it_is_old_or_another_ha
     view = log.whole()
     access: Any = SimpleNamespace(view_named=lambda lane, run: view)
     monkeypatch.setattr(looked_up, "wall_ms", lambda: NOW_MS)
-    asked = looked_up.Asked(access=access, lane=LANE, as_json=False, run="run-1", topic=None, partition=None, last=None)
+    asked = looked_up.Asked(
+        access=access, lane=LANE, form=Form.TABLE, run="run-1", topic=None, partition=None, last=None
+    )
     assert asked.receipts() == 0
     lines = capsys.readouterr().out.splitlines()
     assert said in lines

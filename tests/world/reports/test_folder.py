@@ -19,6 +19,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from jsonschema import Draft202012Validator
 
 from ferry.cli.command import Context
+from ferry.cli.output import Form
 from ferry.config.flow.report import KEY, PASSWORD, ReportConfig
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
@@ -354,7 +355,7 @@ class FullDisk(LocalStore):
 
 
 def test_a_disk_that_fills_up_meanwhile_loses_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    context = Context(config=None, clusters=(), as_json=True, quiet=True, verbose=False)
+    context = Context(config=None, clusters=(), quiet=True, verbose=False, form=Form.JSON)
     fine = replace(EVIDENCE, outcome=EvidenceOutcome.SUCCESS)
     assert ended(context, fine, ReportFolder(FullDisk(tmp_path), None), None) == 1
     said = capsys.readouterr()

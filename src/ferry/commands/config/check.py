@@ -42,7 +42,7 @@ AllOption = Annotated[bool, typer.Option("--all", help="Show the defaults, too."
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="With --fix: show the corrections. Writes no file.")]
 
 
-@command(flow=None, connects=False)
+@command(flow=None, connects=False, table=True)
 def check_command(
     context: Context,
     file: FileArgument = None,
@@ -77,7 +77,11 @@ def check_command(
         _show(examined, lines, problems, quiet=context.quiet, every=every)
         _show_corrections(gone, fix, written=written is not None, dry_run=dry_run)
 
-    context.answer(lambda: check_json(examined, lines, problems, gone, None if dry_run else written), show)
+    context.answer(
+        lambda: check_json(examined, lines, problems, gone, None if dry_run else written),
+        show,
+        lambda: _show_lines(lines, problems),
+    )
     return BAD_INPUT if failed else 0
 
 
@@ -116,6 +120,12 @@ def _show(
     _show_problems(problems)
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
     echo(f"{count_of(errors, 'error')}, {count_of(len(problems) - errors, 'warning')}")
+
+
+def _show_lines(lines: tuple[LineAccount, ...], problems: tuple[Problem, ...]) -> None:
+    """Print one table of all lines of the file, and the problems."""
+    print_table(["line", "key", "what becomes of it", "why"], ([one.line, one.key, one.fate, one.why] for one in lines))
+    _show_problems(problems)
 
 
 def _show_clusters(examined: Examined) -> None:

@@ -22,7 +22,7 @@ KeyArgument = Annotated[
 ]
 
 
-@command(flow=None, connects=False, config=False)
+@command(flow=None, connects=False, config=False, table=True)
 def explain_command(
     context: Context,
     key: KeyArgument = None,
@@ -31,6 +31,8 @@ def explain_command(
     key.
     """
     found = explain(key) if key is not None else tuple(every_key())
+    if key is not None:
+        context.refuse_csv("what a key means")
     context.answer(
         lambda: {"keys": [explanation_json(one) for one in found]}, lambda: _show(found, in_full=key is not None)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ferry.cli.output import echo, print_answer, print_table
+from ferry.cli.output import Bytes, Form, echo, print_answer, print_table
 from ferry.clock import wall_ms
 from ferry.commands.forms import holders_json, past_runs_json, pause_json, receipts_json
 from ferry.commands.views import show_report
@@ -34,7 +34,7 @@ class Asked:
 
     access: LedgerAccess
     lane: str
-    as_json: bool
+    form: Form
     run: str | None
     topic: str | None
     partition: int | None
@@ -42,7 +42,7 @@ class Asked:
 
     def runs(self, newest: int) -> int:
         past = past_runs(self.access.view_with_newest(self.lane, newest), self.lane, newest)
-        print_answer(lambda: past_runs_json(past), lambda: _print_runs(past), as_json=self.as_json)
+        print_answer(lambda: past_runs_json(past), lambda: _print_runs(past), form=self.form)
         return 0
 
     def pauses(self) -> int:
@@ -50,7 +50,15 @@ class Asked:
         print_answer(
             lambda: {"pauses": [pause_json(pause) for pause in found]},
             lambda: _print_pauses(found),
-            as_json=self.as_json,
+            form=self.form,
+            table=lambda: print_table(
+                ["topic", "by", "since", "until", "why"],
+                (
+                    (one.topic or None, one.who, to_the_second(one.since_ms), until, one.why)
+                    for one in found
+                    for until in (to_the_second(one.until_ms) if one.until_ms else None,)
+                ),
+            ),
         )
         return 0
 
@@ -75,7 +83,7 @@ class Asked:
                 if dealt
                 else _print_holders(held, skipped, adopted, gone, offset)
             ),
-            as_json=self.as_json,
+            form=self.form,
         )
         if dealt:
             return 0 if all(one.state is Dealt.PASSED for one in dealt) else NOT_FOUND
@@ -123,7 +131,9 @@ class Asked:
             if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
                 _print_unplanned(whole, is_newest=newest_run(view, self.lane) == whole.opened)
 
-        print_answer(lambda: receipts_json(rows, units, whole), show, as_json=self.as_json)
+        print_answer(
+            lambda: receipts_json(rows, units, whole), show, form=self.form, table=lambda: _print_receipts(rows)
+        )
         return 0
 
     def _narrowed(self, rows: Iterable[Receipt]) -> list[Receipt]:
@@ -185,7 +195,7 @@ def _print_receipts(rows: list[Receipt]) -> None:
                 row.aborted_batches,
                 row.missing,
                 row.transcoded,
-                size(row.bytes),
+                Bytes(row.bytes),
                 row.target,
             ]
             for row in rows
@@ -208,7 +218,7 @@ def _print_units(rows: list[Receipt]) -> None:
                 row.end - row.start,
                 row.records,
                 row.dead_letters,
-                size(row.bytes),
+                Bytes(row.bytes),
                 row.target_start if row.records else None,
                 row.target_next if row.records else None,
             ]

@@ -14,7 +14,7 @@ from ferry.errors import BadInput
 DEFAULT_RUNS = 20
 
 
-@command()
+@command(table=True)
 def ledger_command(
     context: Context,
     run: Annotated[
@@ -53,12 +53,14 @@ def ledger_command(
         raise BadInput(f"--offset {offset} needs its topic: add --topic")
     if (runs or pauses) and ((runs and pauses) or [run, topic, partition, offset] != [None] * 4):
         raise BadInput("--runs and --pauses list everything: give one of them, without --run, --topic or --offset")
+    if offset is not None:
+        context.refuse_csv("where an offset went")
     chosen = context.flow(lane)
     with LedgerAccess(chosen, patience_s=context.patience_s) as access:
         asked = Asked(
             access=access,
             lane=chosen.lane,
-            as_json=context.as_json,
+            form=context.form,
             run=run,
             topic=topic,
             partition=partition,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 from ferry.cli.command import Context, command
-from ferry.cli.output import echo
+from ferry.cli.output import echo, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.acls.cli.forms import acl_diff_json
 from ferry.features.acls.rules.acls import AclDiff, unmapped_sentence, wide_sentence
 from ferry.words import count_of
 
 
-@command()
+@command(table=True)
 def diff_command(
     context: Context,
 ) -> int:
@@ -24,7 +26,9 @@ def diff_command(
     chosen = context.flow()
     with MicroRuns(chosen, patience_s=context.patience_s) as runs:
         diff, due_ms = acl_diff(runs)
-    context.answer(lambda: acl_diff_json(chosen, diff, due_ms), lambda: show_diff(chosen, diff, due_ms))
+    context.answer(
+        lambda: acl_diff_json(chosen, diff, due_ms), lambda: show_diff(chosen, diff, due_ms), lambda: _table(diff)
+    )
     return 1 if diff.changes or diff.unmapped else 0
 
 
@@ -51,6 +55,14 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
         f"{flow.flow}: {len(diff.created)} to create, {len(diff.deleted)} to delete, "
         f"{count_of(diff.in_step, 'ACL')} in step, {len(diff.left_out)} left out; {_when(due_ms)}"
     )
+
+
+def _table(diff: AclDiff) -> None:
+    """Print one table of the ACLs that differ or are kept."""
+    found = [(change.kind.value, change.binding) for change in diff.changes]
+    found += [("kept", binding) for binding in (*diff.kept, *diff.foreign, *diff.bereft)]
+    columns = ["what", "resource type", "resource name", "pattern type", "principal", "host", "operation", "permission"]
+    print_table(columns, ((what, *astuple(binding)) for what, binding in found))
 
 
 def _when(due_ms: int | None) -> str:

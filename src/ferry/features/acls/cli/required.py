@@ -12,7 +12,7 @@ import typer
 
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.completion import offered_topics
-from ferry.cli.output import echo, print_json
+from ferry.cli.output import Form, echo, print_json, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.errors import BadInput
@@ -25,7 +25,7 @@ ANYBODY = "User:ferry"
 _PRINCIPAL = re.compile(r"[A-Za-z]+:.+")
 
 
-@command(connects=False)
+@command(connects=False, table=True)
 def required_command(
     context: Context,
     source_principal: Annotated[
@@ -66,6 +66,10 @@ def required_command(
     if context.as_json:
         body = {"flow": str(chosen.flow), "principals": {side: one.json() for side, one in sides.items()}}
         print_json(body | {"acls": [_json(acl, sides[acl.side]) for acl in found]})
+        return 0
+    if context.form is Form.CSV:
+        rows = [_json(acl, sides[acl.side]) for acl in found]
+        context.answer(dict, lambda: print_table(list(rows[0]), (list(row.values()) for row in rows)))
         return 0
     written = sorted({acl.resource.name for acl in found if acl.side == "source" and acl.operation == "Write"})
     source.head(f"# On source {source.alias}, to which {_listed(written)} is written:")

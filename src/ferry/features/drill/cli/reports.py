@@ -31,7 +31,7 @@ FolderArgument = Annotated[
 ]
 
 
-@command(flow=None, connects=False)
+@command(flow=None, connects=False, table=True)
 def list_command(
     context: Context,
     folder: FolderArgument = None,
@@ -90,7 +90,7 @@ def switch_command(
     return ended(context, found, folder, None)
 
 
-@command(flow=None, connects=False)
+@command(flow=None, connects=False, table=True)
 def verify_command(
     context: Context,
     folder: FolderArgument = None,
@@ -122,6 +122,7 @@ def verify_command(
     context.answer(
         lambda: _verified_json(store.where, checked),
         lambda: _show_verified(store.where, checked, chain_only=chain_only),
+        lambda: _show_rows(store.where, checked, chain_only=chain_only),
     )
     return BROKEN if _first_broken(checked) else 0
 
@@ -141,6 +142,16 @@ def _show_verified(where: str, checked: Sequence[Checked], *, chain_only: bool) 
         echo(f"{what}, none changed or missing; {signed}; the newest has SHA-256 {checked[-1].kept.sha256}")
     else:
         echo(f"{what}; the first broken one is {broken.kept.name}")
+
+
+def _show_rows(where: str, checked: Sequence[Checked], *, chain_only: bool) -> None:
+    """Print a row for each report, and the sentences."""
+    signed = {True: "signed", False: "not signed", None: "not checked"}
+    print_table(
+        ["#", "name", "sha256", "signature", "problem"],
+        ((one.kept.number, one.kept.name, one.kept.sha256, signed[one.signed], one.problem or None) for one in checked),
+    )
+    _show_verified(where, checked, chain_only=chain_only)
 
 
 def _verified_json(where: str, checked: Sequence[Checked]) -> dict[str, Any]:

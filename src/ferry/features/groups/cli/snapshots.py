@@ -29,7 +29,7 @@ SnapshotOption = Annotated[
 ]
 
 
-@command()
+@command(table=True)
 def snapshot_command(
     context: Context,
     name: Annotated[
@@ -48,6 +48,8 @@ def snapshot_command(
     """
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
+    if not listing:
+        context.refuse_csv("a snapshot that is taken or dropped")
     chosen = context.flow()
     if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
         raise BadInput("--list and --drop take no snapshot: omit --name and --group, and give one of the two")
@@ -77,7 +79,7 @@ def _show_one(one: Snapshot, done: str) -> None:
     echo(f"snapshot {one.name} with {count_of(one.groups, 'group')} {done}")
 
 
-@command()
+@command(table=True)
 def diff_command(
     context: Context,
     snapshot: SnapshotOption = None,
@@ -93,8 +95,7 @@ def diff_command(
     rows = [(one.group, one.place.topic, one.place.partition, one.then, one.now) for one in differ]
 
     def show() -> None:
-        if rows:
-            print_table(columns, rows, right=("partition", "then", "now"))
+        print_table(columns, rows, right=("partition", "then", "now"), omit=True)
         verb = "differs" if len(rows) == 1 else "differ"
         echo(f"{count_of(len(rows), 'offset')} {verb} from snapshot {found.name} of {to_the_second(found.at_ms)}")
 
@@ -106,7 +107,7 @@ def diff_command(
     return 1 if differ else 0
 
 
-@command()
+@command(table=True)
 def rollback_command(
     context: Context,
     snapshot: SnapshotOption = None,
@@ -123,6 +124,8 @@ def rollback_command(
     """
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
+    if not dry_run:
+        context.refuse_csv("what was written to groups")
     chosen = context.flow()
     run = new_run("rollback")
     with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
@@ -132,8 +135,7 @@ def rollback_command(
 
     def show() -> None:
         if done is None:
-            if writes:
-                print_table(("group", "partition", "back to"), writes, right=("back to",))
+            print_table(("group", "partition", "back to"), writes, right=("back to",), omit=True)
             for one in left:
                 echo(f"would be left: {one.message}")
             echo(f"{count_of(len(writes), 'offset')} would be written back to snapshot {found.name}")

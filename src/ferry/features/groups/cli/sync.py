@@ -24,7 +24,7 @@ GroupsOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be written. Writes nothing.")]
 
 
-@command()
+@command(table=True)
 def sync_command(
     context: Context,
     group: GroupsOption = None,
@@ -42,6 +42,8 @@ def sync_command(
     from ferry.features.groups.cli.forms import sync_json  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
+    if not dry_run:
+        context.refuse_csv("what was written to groups")
     chosen = context.flow()
     run = new_run("groups")
     sentence = f"Translating the groups of {chosen.flow}"
@@ -73,9 +75,8 @@ def _show_wish(looked: Looked) -> None:
         for writes in looked.decided.writes.values()
         for one in writes
     ]
-    if rows:
-        head = ("group", "source", "offset", "target", "has", "would have", "translated")
-        print_table(head, rows, right=("offset", "has", "would have"))
+    head = ("group", "source", "offset", "target", "has", "would have", "translated")
+    print_table(head, rows, right=("offset", "has", "would have"), omit=True)
     again = [one.checkpoint.again for writes in looked.decided.writes.values() for one in writes]
     counted, unknown = sum(one or 0 for one in again), count_of(again.count(None), "offset")
     if counted:

@@ -23,7 +23,7 @@ MOST_SENTENCES = 20
 INCOMPLETE = 1
 
 
-@command()
+@command(table=True)
 def show_command(
     context: Context,
     group: Annotated[
@@ -54,16 +54,20 @@ def show_command(
         }
         print_json_list(body, "groups", (table_json(table) for table in found.tables))
     else:
-        print_table(COLUMNS, (line for table in found.tables for line in lines(table)), right=NUMBERS)
-        if broker_info:
-            echo()
-            brokers = [[row["cluster"], row["broker"], row["address"]] for row in _brokers_json(found)]
-            print_table(["cluster", "broker", "address"], brokers, right=["broker"])
+        context.answer(dict, lambda: _show(found, broker_info=broker_info))
     for one in found.not_shown[:MOST_SENTENCES]:
         echo(f"ferry: {' '.join(one.why.split())}", file=sys.stderr)
     if len(found.not_shown) > MOST_SENTENCES:
         echo(f"ferry: {len(found.not_shown) - MOST_SENTENCES} more are in the answer with --json", file=sys.stderr)
     return INCOMPLETE if found.not_shown else 0
+
+
+def _show(found: GroupsFound, *, broker_info: bool) -> None:
+    print_table(COLUMNS, (line for table in found.tables for line in lines(table)), right=NUMBERS)
+    if broker_info:
+        echo()
+        brokers = [[row["cluster"], row["broker"], row["address"]] for row in _brokers_json(found)]
+        print_table(["cluster", "broker", "address"], brokers, right=["broker"])
 
 
 def lines(table: GroupTable) -> Iterator[list[object]]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NOT_KNOWN = 1
 
 
-@command()
+@command(table=True)
 def translate_command(
     context: Context,
     topic: Annotated[
@@ -61,6 +61,7 @@ def translate_command(
         context.answer(lambda: _group_json(chosen, whole, reverse), lambda: _print_group(whole, reverse))
         vague = any(_is_vague(found) for _, found in whole.found)
         return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
+    context.refuse_csv("the translation of one offset")
     if topic is None or partition is None or offset is None:
         raise BadInput("translate has nothing to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP")
     place = TopicPartition(topic=topic, partition=partition)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ferry.features.lanes.rules.listing import Lane
 
 
-@command()
+@command(table=True)
 def list_command(
     context: Context,
 ) -> int:

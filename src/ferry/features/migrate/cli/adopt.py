@@ -59,7 +59,7 @@ StatusTopicOption = Annotated[
 ]
 
 
-@command()
+@command(table=True)
 def adopt_mm2_command(
     context: Context,
     topics: TopicsOption = None,
@@ -88,7 +88,7 @@ def adopt_mm2_command(
     return _adopt(context, chosen, place, topics, align=align, dry_run=dry_run)
 
 
-@command()
+@command(table=True)
 def adopt_mm1_command(
     context: Context,
     group: Annotated[

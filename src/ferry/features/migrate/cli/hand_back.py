@@ -25,7 +25,7 @@ NOT_ALL = 1
 """The exit code if a partition could not be handed back."""
 
 
-@command()
+@command(table=True)
 def hand_back_mm2_command(
     context: Context,
     topics: TopicsOption = None,

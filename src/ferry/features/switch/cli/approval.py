@@ -28,7 +28,7 @@ def approval(
     """
     if given is not None and given.strip():
         return named_on_command_line(given)
-    if context.as_json or not sys.stdin.isatty():
+    if context.for_programs or not sys.stdin.isatty():
         raise BadInput(f"{needs} an approval: name the person with --approve-by NAME, or run it at a terminal")
     name = show()
     if typer.prompt(f"To approve, write the name of {cluster} ({name})", default="") != name:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NOT_READY = 1
 
 
-@command()
+@command(table=True)
 def readiness_command(
     context: Context,
     max_records: MaxRecordsOption = None,

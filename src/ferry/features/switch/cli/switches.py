@@ -18,7 +18,7 @@ from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState, next_step
 from ferry.words import to_the_second
 
 
-@command()
+@command(table=True)
 def switch_list_command(
     context: Context,
 ) -> int:
@@ -58,7 +58,7 @@ def _show_list(found: Sequence[SwitchState], unread: Collection[str]) -> None:
     echo(clients_line(found, unread))
 
 
-@command(flow="required")
+@command(flow="required", table=True)
 def switch_show_command(
     context: Context,
     switch_id: IdArgument,

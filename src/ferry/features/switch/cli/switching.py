@@ -282,7 +282,7 @@ def _switched(
 
 
 def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
-    first = sys.stderr if context.as_json else sys.stdout
+    first = sys.stderr if context.for_programs else sys.stdout
     with working("Beginning", quiet=context.quiet) as shown:
 
         def told(step: Step, done: StepDone | None) -> None:
@@ -291,7 +291,7 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
                 return
             # Above the bar at a terminal. A pipe gets the line at once, because the bar holds back what is printed
             # meanwhile.
-            place = (sys.stderr if context.as_json else sys.stdout) if first.isatty() else first
+            place = (sys.stderr if context.for_programs else sys.stdout) if first.isatty() else first
             echo(f"{step}: {done.evidence.sentence}", file=place, flush=True)
 
         return switcher.run(switch, told if not context.quiet else lambda _step, _done: None)

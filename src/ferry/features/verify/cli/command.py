@@ -31,7 +31,7 @@ DIFFERENT = 1
 _SEED_BITS = 32
 
 
-@command()
+@command(table=True)
 def verify_command(
     context: Context,
     topic: TopicsOption = None,

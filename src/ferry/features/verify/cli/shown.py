@@ -15,26 +15,26 @@ SHOWN_RECORDS = 3
 
 def print_verified(result: Verified) -> None:
     """Print differences, records of both sides, what could not be compared, and the sum."""
-    if result.differences:
-        print_table(
-            ["#", "topic", "partition", "source offsets", "kind", "target", "target offsets"],
-            (
-                [
-                    number,
-                    one.source.topic,
-                    one.source.partition,
-                    _range(one.source_range),
-                    one.kind,
-                    one.target,
-                    _range(one.target_range),
-                ]
-                for number, one in enumerate(result.differences, 1)
-            ),
-            right=["#", "partition"],
-        )
-        rows = list(_records(result.differences))
-        if rows:
-            print_table(["#", "side", "offset", "timestamp", "key", "value", "headers"], rows, right=["#", "offset"])
+    print_table(
+        ["#", "topic", "partition", "source offsets", "kind", "target", "target offsets"],
+        (
+            [
+                number,
+                one.source.topic,
+                one.source.partition,
+                _range(one.source_range),
+                one.kind,
+                one.target,
+                _range(one.target_range),
+            ]
+            for number, one in enumerate(result.differences, 1)
+        ),
+        right=["#", "partition"],
+        omit=True,
+    )
+    rows = list(_records(result.differences))
+    columns = ["#", "side", "offset", "timestamp", "key", "value", "headers"]
+    print_table(columns, rows, right=["#", "offset"], omit=True)
     if result.more:
         echo(f"and {count_of(result.more, 'further difference')}")
     for left in result.not_compared:

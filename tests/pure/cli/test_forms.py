@@ -1,0 +1,143 @@
+"""The forms of an answer: `-o json`, `-o table`, `-o csv`, and `--json`, which is the first one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from ferry.cli.output import Bytes, Form, echo, print_answer, print_table
+from ferry.program import main
+from tests.golden import Golden
+
+FILE = """
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:1
+b.bootstrap.servers = 127.0.0.1:2
+a->b.enabled = true
+a->b.topics = orders.*
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """A file with one flow."""
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE)
+    return str(path)
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int | str | None, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    return ended.value.code, *capsys.readouterr()
+
+
+def rows(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["flows", "--json"],
+        ["--json", "flows"],
+        ["flows", "-o", "json"],
+        ["flows", "-ojson"],
+        ["-o", "json", "flows"],
+        ["flows", "--format", "json"],
+        ["flows", "--format=json", "--json"],
+        ["-o", "csv", "flows", "-o", "json"],
+    ],
+    ids=" ".join,
+)
+def test_json_has_several_spellings(words: list[str], config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = answer(capsys, *words, "--config", config)
+    assert (code, [one["flow"] for one in json.loads(out)["flows"]]) == (0, ["a->b"])
+
+
+def test_csv_is_the_table_with_a_header(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = answer(capsys, "flows", "-o", "csv", "--config", config)
+    head, row = rows(out)
+    assert (code, head[0], row[0]) == (0, "flow", "a->b")
+    assert "\r" not in out
+
+
+def test_the_table_may_be_named(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    named, bare = (answer(capsys, "flows", *words, "--config", config) for words in (["-o", "table"], []))
+    assert named == bare
+
+
+def test_a_check_of_the_file_is_one_table_of_its_lines(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = answer(capsys, "config", "check", config, "-o", "csv")
+    head, *found = rows(out)
+    assert (code, head[:2], [row[0] for row in found]) == (0, ["line", "key"], ["2", "3", "4", "5", "6"])
+    assert "0 errors" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["pause", "--why", "x", "-o", "csv"],
+        ["run", "-o", "csv"],
+        ["-o", "csv", "skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
+        ["plan", "--why", "orders", "-o", "csv"],
+        ["flows", "-o", "xml"],
+        ["status", "--watch", "5", "-o", "csv"],
+        ["translate", "a->b", "orders", "0", "7", "-o", "csv"],
+        ["config", "explain", "topics", "-o", "csv"],
+    ],
+    ids=" ".join,
+)
+def test_what_has_no_table_refuses_csv(
+    words: list[str], config: str, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    code, out, err = answer(capsys, *words, *([] if "explain" in words else ["--config", config]))
+    assert (code, out) == (2, "")
+    golden(err.removeprefix("ferry: "))
+
+
+def test_two_forms_at_once_are_refused(config: str, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
+    code, out, err = answer(capsys, "flows", "--json", "-o", "csv", "--config", config)
+    assert (code, json.loads(out)["error"]["kind"]) == (2, "bad-input")
+    golden(err.removeprefix("ferry: "))
+
+
+def test_an_error_is_json_where_the_answer_would_be(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["-o", "json"], ["-ojson"], ["--format", "json"], ["--format=json"]):
+        code, out, err = answer(capsys, "lag", "a->c", *words, "--config", config)
+        assert (code, json.loads(out)["error"]["kind"]) == (2, "bad-input")
+        assert err.startswith("ferry: ")
+
+
+def test_sentences_and_further_tables_are_not_among_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    def show() -> None:
+        echo("first")
+        print_table(
+            ["topic", "bytes"], [["a,b", Bytes(1500)], ["c", None], ["\x1b[2J", 'say "x"']], total=["total", "1"]
+        )
+        print_table(["another"], [["one"]])
+
+    print_answer(dict, show, form=Form.CSV)
+    out, err = capsys.readouterr()
+    assert rows(out) == [["topic", "bytes"], ["a,b", "1500"], ["c", ""], ["\\x1b[2J", 'say "x"']]
+    assert err == "first\n"
+    print_answer(dict, show, form=Form.TABLE)
+    assert "1.5 kB" in capsys.readouterr().out
+
+
+def test_a_table_without_rows_has_its_header(capsys: pytest.CaptureFixture[str]) -> None:
+    def show() -> None:
+        print_table(["topic"], [], omit=True)
+
+    print_answer(dict, show, form=Form.CSV)
+    print_answer(dict, show, form=Form.TABLE)
+    assert capsys.readouterr().out == "topic\n"
+
+
+def test_an_answer_that_turns_out_to_have_no_table_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer(dict, lambda: echo("nothing"), form=Form.CSV)
+    assert "-o json" in capsys.readouterr().err

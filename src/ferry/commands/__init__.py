@@ -104,10 +104,12 @@ COMMANDS: Mapping[str, Row | Group] = {
         help="Show the newest run, the lag and the next time of every flow. Writes nothing.",
     ),
     "doctor": Row(
+        panel=Panel.WATCH,
         place="ferry.features.doctor.cli.doctor:doctor_command",
         help="Check the file, this machine, and the clusters and permissions of each flow. Writes nothing.",
     ),
     "support-bundle": Row(
+        panel=Panel.WATCH,
         place="ferry.commands.support_bundle:bundle_command",
         help="Write an archive for those who help: versions, the file without secrets, plans, runs. Holds no records.",
     ),

@@ -118,14 +118,14 @@ def _show(
         _show_notes(flows)
         echo()
     _show_problems(problems)
-    errors = sum(problem.severity is Severity.ERROR for problem in problems)
-    echo(f"{count_of(errors, 'error')}, {count_of(len(problems) - errors, 'warning')}")
+    _show_counts(problems)
 
 
 def _show_lines(lines: tuple[LineAccount, ...], problems: tuple[Problem, ...]) -> None:
     """Print one table of all lines of the file, and the problems."""
     print_table(["line", "key", "what becomes of it", "why"], ([one.line, one.key, one.fate, one.why] for one in lines))
     _show_problems(problems)
+    _show_counts(problems)
 
 
 def _show_clusters(examined: Examined) -> None:
@@ -215,6 +215,11 @@ def _show_idle(lines: tuple[LineAccount, ...]) -> None:
 def _show_problems(problems: tuple[Problem, ...]) -> None:
     for problem in problems:
         echo(f"{problem.severity.value}: {problem}")
+
+
+def _show_counts(problems: tuple[Problem, ...]) -> None:
+    errors = sum(problem.severity is Severity.ERROR for problem in problems)
+    echo(f"{count_of(errors, 'error')}, {count_of(len(problems) - errors, 'warning')}")
 
 
 def _show_corrections(gone: tuple[Problem, ...], out: Path | None, *, written: bool, dry_run: bool) -> None:

@@ -26,7 +26,7 @@ FINDING = Form(
 )
 
 
-@command()
+@command(table=True)
 def doctor_command(context: Context) -> int:
     """Check the file, this machine, and the clusters and permissions of each flow. Writes nothing.
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ferry.config.flow.approvals import APPROVERS, OWN, Approvers
+from ferry.features.switch.settings import APPROVE_OWN, APPROVERS, Approvers
 
 _MARKS = re.compile(r"([!-/:-@\[-`{-~])")
 _ITEM = re.compile(r"(- |\d+\. )?(.*)")
@@ -42,16 +42,18 @@ def trouble_with(user: Mapping[str, Any] | None, asked_by: str, approvers: Appro
     names = {str(user.get("id") or ""), str(user.get("name") or "")} - {""}
     who = str(user.get("name") or user.get("id"))
     if approvers.users and not names & set(approvers.users):
-        return f"{who} is none of {APPROVERS} ({', '.join(approvers.users)})"
+        return f"{who} is none of {APPROVERS.name} ({', '.join(approvers.users)})"
     if approvers.own:
         return None
     if not asked_by:
         return (
             f"Airflow does not say who triggered the run, so {who} may be the same person: trigger it as a user of"
-            f" Airflow, or set {OWN} = true"
+            f" Airflow, or set {APPROVE_OWN.name} = true"
         )
     if asked_by in names:
-        return f"{who} asked for it, and another person has to approve: let one answer, or set {OWN} = true"
+        return (
+            f"{who} asked for it, and another person has to approve: let one answer, or set {APPROVE_OWN.name} = true"
+        )
     return None
 
 

@@ -25,6 +25,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.local_clusters import CLUSTERS_VARIABLE, local_clusters
 from ferry.config.settings import load
 from ferry.errors import BadInput
+from ferry.features.lanes.settings import BackfillSettings
 from ferry.model import Flow, VerifyMode
 from ferry.model.switch import Verb
 from ferry_airflow.alerts import deadline
@@ -72,8 +73,8 @@ def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
 def _builders(flow: FlowConfig, path: Path, back: FlowConfig | None) -> dict[str, Callable[[], DAG]]:
     """Return the builder of each of a flow's DAGs, by its id; `back` is the opposite flow, if the file has one."""
     found: dict[str, Callable[[], DAG]] = {dag_id(flow.flow): partial(_flow_dag, flow, path)}
-    if flow.backfill_windows is not None:
-        found[backfill_dag_id(flow.flow)] = partial(backfill_dag, flow, path, flow.backfill_windows)
+    if (windows := flow.of(BackfillSettings).windows) is not None:
+        found[backfill_dag_id(flow.flow)] = partial(backfill_dag, flow, path, windows)
     found[verify_dag_id(flow.flow)] = partial(verify_dag, flow, path)
     for verb in Verb:
         found[switch_dag_id(verb.value, flow.flow)] = partial(switch_dag, flow, path, verb, back)

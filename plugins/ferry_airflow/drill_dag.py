@@ -20,6 +20,7 @@ from airflow.sdk import DAG, Param
 from airflow.sdk.definitions.param import ParamsDict
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.switch.settings import SwitchSettings
 from ferry.model.evidence import EvidenceKind
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_operators import (
@@ -64,7 +65,7 @@ def drill_dag(flow: FlowConfig, path: Path) -> DAG:
         approve = DrillApprovalOperator(
             task_id=APPROVE,
             subject=f"{{{{ params.kind }}}} drill of {flow.flow}",
-            approvers=flow.approvers,
+            approvers=flow.of(SwitchSettings).approvers,
             ignore_downstream_trigger_rules=True,
             **names,
         )

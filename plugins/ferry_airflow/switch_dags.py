@@ -19,6 +19,7 @@ from airflow.sdk import DAG, BaseOperator, Param, TriggerRule
 from airflow.sdk.definitions.param import ParamsDict
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.switch.settings import SwitchSettings
 from ferry.model.switch import STEPS, Step, SwitchOptions, Verb
 from ferry_airflow.form import approval_params, flag, leaving_params, topics_to_leave, waiting_params
 from ferry_airflow.naming import switch_dag_id
@@ -67,7 +68,7 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
         approve = SwitchApprovalOperator(
             task_id=APPROVE,
             subject=f"{verb.value} of {flow.flow}",
-            approvers=flow.approvers,
+            approvers=flow.of(SwitchSettings).approvers,
             retries=0,
             ignore_downstream_trigger_rules=True,
             **names,

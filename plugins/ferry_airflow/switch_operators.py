@@ -14,8 +14,8 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
-from ferry.config.flow.approvals import Approvers
 from ferry.config.flow.report import ReportConfig
+from ferry.features.switch.settings import Approvers
 from ferry.model import Flow
 from ferry_airflow.approving import digest_of_params, question, trouble_with
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from ferry.config.flow.approvals import Approvers
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
 from ferry.features.switch.rules.approvals import approval_of_run
+from ferry.features.switch.settings import Approvers
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Record
 from ferry_airflow.approving import question, trouble_with

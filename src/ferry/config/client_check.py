@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from ferry.config.flow.clients import fetch_options, kafka_python_options, produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.origins import named_in, origin_of, said_of
+from ferry.config.keys.key import CONNECTION
 from ferry.config.keys.layers import CLIENTS, Role, Side
-from ferry.config.keys.own import CONNECTION
 from ferry.config.login.connection import unknown_here
 from ferry.config.login.weak import weaknesses
 from ferry.config.reading.examine import Examined

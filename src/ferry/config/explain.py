@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from ferry.config.keys.catalogue import FAMILIES, RENAMED, KnownKey, find, keys_of
+from ferry.config.keys.key import CONNECTION, FerryKey
 from ferry.config.keys.key_support import Fate, Group
 from ferry.config.keys.layers import ROLES, is_common_client_key
-from ferry.config.keys.own import CONNECTION, FERRY_KEYS, FERRY_KEYS_BY_NAME, TRANSFORM_KEYS, FerryKey, transform_key
+from ferry.config.keys.own import FERRY_KEYS, FERRY_KEYS_BY_NAME, TRANSFORM_KEYS, transform_key
 from ferry.config.reading.flow import DEPARTURES
 from ferry.config.reading.slips import nearest
 from ferry.errors import BadInput

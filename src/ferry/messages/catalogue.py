@@ -12,12 +12,12 @@ from ferry.messages.config_login import LOGINS
 from ferry.messages.config_values import VALUES
 from ferry.messages.entry import Entry
 from ferry.messages.flow import FLOW
-from ferry.messages.groups import GROUPS
 from ferry.messages.notes import NOTES
 from ferry.messages.records import RECORDS
 from ferry.messages.source import SOURCE
 from ferry.messages.target import TARGET
 from ferry.model.sentence import Fact, Sentence
+from ferry.registry import parts_of
 
 ENTRIES: Mapping[str, Entry] = {
     # Text from elsewhere: of a broker, of Spark, of an error that was raised in another place.
@@ -27,10 +27,10 @@ ENTRIES: Mapping[str, Entry] = {
     **TARGET,
     **RECORDS,
     **NOTES,
-    **GROUPS,
     **VALUES,
     **LOGINS,
     **LINES,
+    **{code: entry for entries in parts_of("sentences").values() for code, entry in entries.items()},
 }
 
 

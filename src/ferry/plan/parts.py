@@ -1,12 +1,10 @@
-"""What features do when a run is planned, such as copying ACLs. Each has a row in PARTS.
+"""What features do when a run is planned, such as copying ACLs.
 
-A run imports them by name when it is planned: the kernel knows no feature.
+`ferry.registry` has the place of each: a function that takes the Planned and returns its PlanPart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from typing import Protocol
 
 from ferry.config.flow.flow import FlowConfig
@@ -14,9 +12,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Plan
 from ferry.protocol.driver import Driver
-
-PARTS = ("ferry.features.acls.acts.sync:acls_of_plan",)
-"""`module:function`; a function takes the Planned and returns its PlanPart. The parts act in this order."""
+from ferry.registry import parts_of
 
 
 class Planned(Protocol):
@@ -60,10 +56,4 @@ class PlanPart(Protocol):
 
 def plan_parts(planned: Planned) -> list[PlanPart]:
     """Return the parts of all features, in order."""
-    return [_load(place)(planned) for place in PARTS]
-
-
-def _load(place: str) -> Callable[[Planned], PlanPart]:
-    module, _, name = place.partition(":")
-    made: Callable[[Planned], PlanPart] = getattr(import_module(module), name)
-    return made
+    return [made(planned) for made in parts_of("planning").values()]

@@ -13,7 +13,6 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import SwitchHook
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Superseded, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
@@ -21,6 +20,7 @@ from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.features.switch.rules.readiness import Rpo
+from ferry.features.switch.settings import SwitchHook
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import gaps, pauses
 from ferry.ledger.receipts import receipts

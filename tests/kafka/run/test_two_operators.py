@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import SwitchHook
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.features.groups.acts import checkpoint
@@ -17,6 +16,7 @@ from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.switch.acts import groups, stop, switcher
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.switcher import Switcher
+from ferry.features.switch.settings import SwitchHook
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause
 from ferry.model.switch import STEPS, Step, StepBegun, SwitchOutcome, Verb

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.keys.own import CONNECTION, FERRY_KEYS, TRANSFORM_KEYS
+from ferry.config.keys.key import CONNECTION
+from ferry.config.keys.own import FERRY_KEYS, TRANSFORM_KEYS
 from tests.pure.config.kept_answers import (
     CORPUS,
     DEFAULTS,

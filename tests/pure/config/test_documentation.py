@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.keys.own import FERRY_KEYS, TRANSFORM_KEYS, FerryKey
+from ferry.config.keys.key import FerryKey
+from ferry.config.keys.own import FERRY_KEYS, TRANSFORM_KEYS
 from ferry.config.settings import parse_settings
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"

@@ -7,6 +7,7 @@ import pytest
 
 from ferry.config.reading.examine import examine
 from ferry.config.settings import parse_settings
+from ferry.features.switch.settings import SwitchSettings
 from ferry.model import code_of, facts_of
 from tests.golden import Golden
 
@@ -99,7 +100,7 @@ def test_the_path_of_a_hook_is_not_shown(address: str, shown: str) -> None:
     assert examined.problems == ()
     (found,) = [one for one in examined.settings[examined.flows[0].flow] if one.name == "ferry.switch.redirect.url"]
     assert found.value == shown
-    assert examined.flows[0].redirect.url == address
+    assert examined.flows[0].of(SwitchSettings).redirect.url == address
 
 
 def test_a_problem_has_a_code_and_no_fact_of_what_was_looked_up(folder: Path) -> None:

@@ -16,6 +16,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load, parse_settings
 from ferry.dev import RunningCluster
 from ferry.errors import Refused, Unreachable
+from ferry.features.switch.settings import SwitchSettings
 from ferry_airflow.demo import __main__ as demo
 from ferry_airflow.demo.compare import Compared
 from ferry_airflow.demo.data import TOPICS
@@ -179,7 +180,7 @@ def test_the_buttons_of_the_demos_page_work_by_its_file() -> None:
     back = settings.flow("backup->primary")
     assert back.schedule is None, "the way back copies nothing by itself"
     assert not [topic.name for topic in TOPICS if back.selection.why_not(topic.name)]
-    assert there.approvers.own, "who is alone may approve of the own drill"
+    assert there.of(SwitchSettings).approve_own, "who is alone may approve of the own drill"
 
 
 def flow() -> FlowConfig:

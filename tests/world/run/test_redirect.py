@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.flow.flow import SwitchHook
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.redirect import SAID_BYTES, call_hook, redirect, refuse_unusable, with_given, words_of
 from ferry.features.switch.acts.sides import Sides, sides_of
+from ferry.features.switch.settings import SwitchHook
 from ferry.model.switch import Switch, SwitchState, Verb
 
 FILE = """

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import TypeVar
 
 from ferry.config.flow.acls import AclSync
 from ferry.config.flow.alerts import Alerts
-from ferry.config.flow.approvals import Approvers
 from ferry.config.flow.dead_letters import DeadLetters, usual_topic
 from ferry.config.flow.guards import Guards
 from ferry.config.flow.lag_start import LagStart
@@ -17,6 +17,7 @@ from ferry.config.flow.origins import Origin
 from ferry.config.flow.report import ReportConfig
 from ferry.config.flow.start import Start, StartOffsets, StartTime
 from ferry.config.flow.transforms import TransformSpec, transform_of
+from ferry.config.keys.feature import FeatureSettings, feature_settings
 from ferry.config.keys.layers import Role, Side
 from ferry.config.login.connection import unknown_here
 from ferry.config.text.filters import GroupFilter, PatternList, TopicFilter, TopicSelection
@@ -28,6 +29,8 @@ from ferry.policy import ReplicationPolicy, copies_of, innermost
 DEFAULT_REPLICATION_FACTOR = 2
 """MirrorMaker 2's replication factor of new topics, where the file gives none."""
 
+
+S = TypeVar("S", bound=FeatureSettings)
 
 MOST_RUNS = 100
 """Runs that a ledger keeps, so the most between two runs that verify themselves."""
@@ -62,15 +65,6 @@ class RecoveryPoint:
 
     records: int | None
     seconds: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchHook:
-    """How a switch stops clients, or sends them to the new cluster: a command, an HTTP call, both, or neither."""
-
-    command: str | None
-    url: str | None = field(repr=False)
-    timeout_seconds: int = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +161,6 @@ class FlowConfig:
     """Whether the lag starts runs, too."""
     updates_assets: bool = True
     """Whether Airflow's runs update an asset for each topic that they copied records of."""
-    backfill_windows: str | None = "@daily"
-    """Cron or Airflow preset, in UTC: each tick begins a window of the backfill's DAG; None: there is no such DAG."""
     verification: Verification = Verification()
     lane: str
     deployment: str
@@ -185,8 +177,6 @@ class FlowConfig:
     prunes_ledger: bool
     """Whether receipts are deleted from the ledger once both sides have lost their records."""
     rpo: RecoveryPoint
-    stop: SwitchHook
-    redirect: SwitchHook
     retries: int
     alerts: Alerts
     """Metrics, limits and the callback."""
@@ -199,15 +189,21 @@ class FlowConfig:
     providers: Providers
     connections: Mapping[str, str] = field(default_factory=dict)
     """The Airflow connection in place of a cluster's settings, by alias."""
-    approvers: Approvers = field(default_factory=Approvers)
     report: ReportConfig = field(default_factory=ReportConfig)
     """Where reports of drills and switches go, and the goals in them."""
     transforms: tuple[TransformSpec, ...] = ()
     """What is copied record by record, and changed on the way; all else is copied as bytes (ADR 39)."""
     dead_letters: DeadLetters
     """The topic for records on which a transform with `poison = skip` failed."""
+    features: Mapping[type[FeatureSettings], FeatureSettings] = field(default_factory=dict)
+    """The settings of features, by their class; `of` returns them."""
     unknown: frozenset[str] = frozenset()
     """Aliases whose connection was not fetched: their clients cannot be made."""
+
+    def of(self, kind: type[S]) -> S:
+        """Return the settings of a feature; its defaults where the file was not read for it."""
+        found = self.features.get(kind)
+        return found if isinstance(found, kind) else kind()
 
     @property
     def syncs_acls(self) -> bool:
@@ -306,6 +302,9 @@ class FlowConfig:
             shown["transforms"] = [one.meaning() for one in self.transforms]
             if self.dead_letters != DeadLetters(topic=usual_topic(self.flow.source)):
                 shown["dead_letters"] = asdict(self.dead_letters)
+        for name, kind in feature_settings().items():
+            if (found := self.of(kind).digested()) is not None:
+                shown[name] = found
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 

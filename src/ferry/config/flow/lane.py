@@ -53,4 +53,5 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
         heartbeats_at_source=_NEVER,
         emit_offset_syncs=False,
         verification=Verification(),
+        features={kind: one.in_lane() for kind, one in flow.features.items()},
     )

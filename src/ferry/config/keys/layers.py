@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ferry.config.keys.own import CONNECTION
+from ferry.config.keys.key import CONNECTION
 from ferry.config.text.properties import Property
 from ferry.errors import BadInput
 from ferry.model import Flow

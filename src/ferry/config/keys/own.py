@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FerryKey:
-    """One key, written `ferry.x` for all flows or `S->T.ferry.x` for one.
-
-    `default` is the text that the reader parses.
-    """
-
-    name: str
-    default: str
-    values: str
-    meaning: str
-
+from ferry.config.keys.feature import feature_keys
+from ferry.config.keys.key import FerryKey
 
 FERRY_KEYS = (
     FerryKey(
@@ -255,42 +242,6 @@ FERRY_KEYS = (
         meaning="the same as the age of the oldest record that is not copied; drills compare their figure with it, too",
     ),
     FerryKey(
-        name="ferry.switch.stop.command",
-        default="",
-        values="a command with its arguments, as a shell splits them; empty: none",
-        meaning="the hook by which [a planned switch](failover.md#the-hooks) stops clients, before it waits for them",
-    ),
-    FerryKey(
-        name="ferry.switch.stop.url",
-        default="",
-        values="an `http` or `https` address; empty: none",
-        meaning="the same as an HTTP call: POST, with the switch as JSON",
-    ),
-    FerryKey(
-        name="ferry.switch.stop.timeout.seconds",
-        default="60",
-        values="seconds, or a duration as `15m`, at least 1",
-        meaning="how long that hook may take",
-    ),
-    FerryKey(
-        name="ferry.switch.redirect.command",
-        default="",
-        values="a command with its arguments, as a shell splits them; empty: none",
-        meaning="the hook by which [a switch](failover.md#the-hooks) sends clients to the new cluster",
-    ),
-    FerryKey(
-        name="ferry.switch.redirect.url",
-        default="",
-        values="an `http` or `https` address; empty: none",
-        meaning="the same as an HTTP call: POST, with the switch as JSON",
-    ),
-    FerryKey(
-        name="ferry.switch.redirect.timeout.seconds",
-        default="60",
-        values="seconds, or a duration as `15m`, at least 1",
-        meaning="how long that hook may take",
-    ),
-    FerryKey(
         name="ferry.ledger.replication.factor",
         default="",
         values="1 to 32767; empty: 3, or as many as there are brokers",
@@ -316,13 +267,6 @@ FERRY_KEYS = (
         meaning="when Airflow compares all that the flow has copied, by the DAG `ferry_verify__{source}__{target}`",
     ),
     FerryKey(
-        name="ferry.backfill.windows",
-        default="@daily",
-        values="cron, an Airflow preset that repeats, or `none`",
-        meaning="where the windows of the DAG `ferry_backfill__{source}__{target}` begin and end, in UTC "
-        "([backfill](backfill.md#from-airflow)); `none`: there is no such DAG",
-    ),
-    FerryKey(
         name="ferry.ledger.prune",
         default="true",
         values="`true` or `false`",
@@ -346,19 +290,6 @@ FERRY_KEYS = (
         default="",
         values="an Airflow pool; empty: `ferry_{source}_{target}`",
         meaning="the one-slot pool that keeps two runs of a flow apart",
-    ),
-    FerryKey(
-        name="ferry.approvers",
-        default="",
-        values="ids of Airflow's users (SimpleAuthManager: their names); empty: all users who may answer there",
-        meaning="who may approve switches, and drills that touch production, in Airflow",
-    ),
-    FerryKey(
-        name="ferry.approve.own",
-        default="false",
-        values="`true` or `false`",
-        meaning="whether the user who triggered a switch or a drill in Airflow may also "
-        "[approve it](airflow.md#approvals)",
     ),
     FerryKey(
         name="ferry.report.dir",
@@ -423,6 +354,7 @@ FERRY_KEYS = (
         values="a JSON object; empty: none",
         meaning="what the notifier is made with, or the function called with; put secrets into a connection",
     ),
+    *feature_keys(),
 )
 
 TRANSFORM_KEYS = (
@@ -553,13 +485,5 @@ def transform_key(name: str) -> tuple[str, FerryKey] | None:
             return rest.removesuffix(f".{part}"), TRANSFORM_PARTS[part]
     return None
 
-
-CONNECTION = FerryKey(
-    name="ferry.airflow.conn.id",
-    default="",
-    values="an Airflow connection id",
-    meaning="the connection of type Kafka cluster that replaces the cluster's own settings",
-)
-"""The only key after a cluster's alias."""
 
 FERRY_KEYS_BY_NAME = {key.name: key for key in FERRY_KEYS}

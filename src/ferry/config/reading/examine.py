@@ -13,8 +13,8 @@ from ferry.config.flow.cluster import ClusterConfig
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import may_be_shown
+from ferry.config.keys.key import CONNECTION
 from ferry.config.keys.layers import ROLES, Entries
-from ferry.config.keys.own import CONNECTION
 from ferry.config.keys.places import flow_of, longest_first
 from ferry.config.login.connection import Lookup, nobody
 from ferry.config.reading.aliases import read_aliases

@@ -9,7 +9,6 @@ from typing import TypedDict, TypeVar
 from ferry.config.flow import alerts
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
 from ferry.config.flow.alerts import Alerts
-from ferry.config.flow.approvals import APPROVERS, OWN, Approvers
 from ferry.config.flow.flow import (
     MOST_RUNS,
     Budget,
@@ -17,7 +16,6 @@ from ferry.config.flow.flow import (
     InternalTopics,
     Periodic,
     RecoveryPoint,
-    SwitchHook,
     Verification,
 )
 from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
@@ -29,6 +27,7 @@ from ferry.config.flow.start import Start, parse_start
 from ferry.config.flow.transforms import Poison, TransformSpec, routed_policy
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import default_of
+from ferry.config.keys.feature import feature_settings
 from ferry.config.keys.layers import ROLES, SIDES, Entries, Role, Side
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.config.reading.connect_transforms import ConnectReader
@@ -163,7 +162,6 @@ class FlowReader:
             schedule=self._value("ferry.schedule", values.schedule),
             lag_start=self._lag_start(),
             updates_assets=self._value("ferry.airflow.assets", values.boolean),
-            backfill_windows=self._value("ferry.backfill.windows", values.windows),
             verification=Verification(
                 mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
                 every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),
@@ -183,8 +181,6 @@ class FlowReader:
                 records=self._value("ferry.rpo.records", values.optional_integer(0)),
                 seconds=self._value("ferry.rpo.seconds", values.optional_seconds(0)),
             ),
-            stop=self._hook("stop"),
-            redirect=self._hook("redirect"),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
             alerts=self._alerts(),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),
@@ -197,7 +193,7 @@ class FlowReader:
             dead_letters=dead.letters(transforms, selection, policy),
             unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
             report=self._report(),
-            approvers=Approvers(users=self._value(APPROVERS, values.items), own=self._value(OWN, values.boolean)),
+            features={kind: kind.read(self._value) for kind in feature_settings().values()},
         )
 
     def _transforms(self, poison: Poison) -> tuple[TransformSpec, ...]:
@@ -278,13 +274,6 @@ class FlowReader:
             signing=ClientProperties(values_by_key=secret),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_seconds(0)),
             providers=self.providers,
-        )
-
-    def _hook(self, what: str) -> SwitchHook:
-        return SwitchHook(
-            command=self._value(f"ferry.switch.{what}.command", values.optional_text),
-            url=self._value(f"ferry.switch.{what}.url", values.optional_url),
-            timeout_seconds=self._value(f"ferry.switch.{what}.timeout.seconds", values.seconds(1)),
         )
 
     def _alerts(self) -> Alerts:

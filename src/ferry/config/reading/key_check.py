@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import RENAMED, find, keys_of
+from ferry.config.keys.key import CONNECTION
 from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import ROLES, SIDES, Entries, is_common_client_key
-from ferry.config.keys.own import CONNECTION, FERRY_KEYS_BY_NAME, TRANSFORM_PARTS, transform_key
+from ferry.config.keys.own import FERRY_KEYS_BY_NAME, TRANSFORM_PARTS, transform_key
 from ferry.config.keys.own_classes import OWN_KEY, is_own_policy, names_own_class, names_own_class_for_all
 from ferry.config.keys.places import Place, flow_of, longest_first, place_of
 from ferry.config.reading.findings import Findings, Unneeded

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.drill.acts.crossed import compare_crossed
@@ -30,6 +30,7 @@ from ferry.features.switch.rules.report import (
     told_steps,
     unknown_losses,
 )
+from ferry.features.switch.settings import SwitchHook
 from ferry.lane.connections import FlowConnections
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutcome, TimelineStep

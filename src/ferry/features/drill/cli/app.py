@@ -19,7 +19,6 @@ from ferry.cli.output import echo
 from ferry.cli.progress_bar import steps
 from ferry.cli.stopping import stop_signals
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import SwitchHook
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
@@ -41,6 +40,7 @@ from ferry.features.switch.cli.options import (
     QuietTimeoutOption,
     UrlOption,
 )
+from ferry.features.switch.settings import SwitchHook
 from ferry.model.evidence import TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions
 

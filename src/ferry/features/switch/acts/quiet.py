@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.features.groups.rules.selection import is_own
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.partition_state import source_ends
 from ferry.features.switch.acts.redirect import call_hook
 from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.settings import SwitchHook
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import FlowConnections

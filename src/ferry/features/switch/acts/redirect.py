@@ -18,10 +18,11 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
+from ferry.features.switch.settings import SwitchHook
 from ferry.model.switch import Evidence, SwitchState
 
 SAID_BYTES = 2_000

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.drain import Copy, drain
@@ -37,6 +37,7 @@ from ferry.features.switch.acts.topics import live_topics
 from ferry.features.switch.rules.opposite import moved_sentence, opposing
 from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.features.switch.rules.steps import refuse_ended, refuse_second, refuse_without_hook, sentence
+from ferry.features.switch.settings import SwitchHook, SwitchSettings
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.runs import has_run
 from ferry.ledger.switch_codec import ID
@@ -84,8 +85,9 @@ class Switcher:
         self._who = who
         self._given = words_of(hook)
         self._given_stop = words_of(stop)
-        self._hook = with_given(self.sides.via.redirect, hook)
-        self._stop = with_given(self.sides.via.stop, stop)
+        hooks = self.sides.via.of(SwitchSettings)
+        self._hook = with_given(hooks.redirect, hook)
+        self._stop = with_given(hooks.stop, stop)
         self._copy = copy
         self._patience_s = patience_s
         self._access = LedgerAccess(self.sides.via, patience_s=patience_s)

@@ -13,7 +13,7 @@ from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_warning
 from ferry.cli.progress_bar import working
 from ferry.clock import wall_ms
-from ferry.config.flow.flow import FlowConfig, SwitchHook
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.windows import time_ms
 from ferry.errors import BadInput, FerryError
 from ferry.features.evidence.cli.report_place import ReportOption, written_json
@@ -47,6 +47,7 @@ from ferry.features.switch.cli.options import (
 from ferry.features.switch.cli.readiness import NOT_READY, readiness_json, show_readiness
 from ferry.features.switch.cli.switches import switch_state_json
 from ferry.features.switch.rules.steps import refuse_other_approval, refuse_other_options
+from ferry.features.switch.settings import SwitchHook
 from ferry.ledger.switch_codec import switch_json
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchState, Verb
 from ferry.words import several

@@ -1,0 +1,67 @@
+"""The settings of a feature: keys of the properties file with their types, declared in the feature's folder.
+
+`ferry.registry` has the place of each class. `FlowConfig.of` returns its values for a flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, Self, TypeVar
+
+from ferry.config.keys.key import FerryKey
+from ferry.registry import parts_of
+
+T = TypeVar("T")
+
+Read = Callable[[str, Callable[[str], Any]], Any]
+"""Takes the name of a key and what converts its text; returns the value for a flow, or the default after an error."""
+
+_KEY, _CONVERT = "key", "convert"
+
+
+def setting(key: FerryKey, convert: Callable[[str], T], *, shown: bool = True) -> T:
+    """Declare a field of FeatureSettings: `convert` makes its value from the text of a line, or raises BadValue.
+
+    `shown`: whether the repr has the value, which may hold a secret.
+    """
+    made: T = field(default=convert(key.default), metadata={_KEY: key, _CONVERT: convert}, repr=shown)
+    return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureSettings:
+    """The base of a feature's settings. Each field is declared with `setting`."""
+
+    @classmethod
+    def own_keys(cls) -> tuple[FerryKey, ...]:
+        """Return the keys, in the order of the fields."""
+        return tuple(one.metadata[_KEY] for one in fields(cls))
+
+    @classmethod
+    def read(cls, value: Read) -> Self:
+        """Return the settings of a flow."""
+        return cls(**{one.name: value(one.metadata[_KEY].name, one.metadata[_CONVERT]) for one in fields(cls)})
+
+    def digested(self) -> object | None:
+        """Return what the digest of the flow has of them, as JSON; None: nothing.
+
+        It is what changes the copies. At its defaults it is None, so that files without the keys keep their digest.
+        """
+        return None
+
+    def in_lane(self) -> Self:
+        """Return the settings in a backfill or a drill, which does nothing but copy."""
+        return self
+
+
+@cache
+def feature_settings() -> dict[str, type[FeatureSettings]]:
+    """Return the settings of all features, by feature."""
+    return parts_of("settings")
+
+
+def feature_keys() -> tuple[FerryKey, ...]:
+    """Return the keys of all features."""
+    return tuple(key for kind in feature_settings().values() for key in kind.own_keys())

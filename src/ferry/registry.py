@@ -1,0 +1,43 @@
+"""The registry of features: where the kernel finds their parts, which it imports by name.
+
+The kernel knows no feature. A feature that has none of these parts, only commands of its own, needs no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """The parts of a feature, each as `module:name`; empty: it has no such part."""
+
+    settings: str = ""
+    """A class of settings, with its keys in the properties file (`ferry.config.keys.feature.FeatureSettings`)."""
+    planning: str = ""
+    """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
+    sentences: str = ""
+    """Its messages, by code (`ferry.messages.entry.Entry`)."""
+
+
+FEATURES: Mapping[str, Feature] = {
+    "acls": Feature(planning="ferry.features.acls.acts.sync:acls_of_plan"),
+    "groups": Feature(sentences="ferry.features.groups.sentences:GROUPS"),
+    "lanes": Feature(settings="ferry.features.lanes.settings:BackfillSettings"),
+    "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
+}
+"""By the folder of `ferry.features`, in the order in which the parts are listed and act."""
+
+
+def parts_of(kind: str) -> dict[str, Any]:
+    """Import the part of one kind (`settings`, `planning`, `sentences`) of every feature that has it; by feature."""
+    places = {name: str(getattr(feature, kind)) for name, feature in FEATURES.items()}
+    return {name: _imported(place) for name, place in places.items() if place}
+
+
+def _imported(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

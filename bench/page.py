@@ -117,7 +117,7 @@ def _made(field: Field, config: Path, receipts: int) -> None:
         write_round(near.bootstrap, [DEALT])
         subprocess.run([*ferry, "run", str(FLOW), "--spark"], check=True, stdout=subprocess.DEVNULL)
         write_round(near.bootstrap)
-    subprocess.run([*ferry, "drill", "tabletop", str(FLOW)], check=False, stdout=subprocess.DEVNULL)
+    subprocess.run([*ferry, "drills", "tabletop", str(FLOW)], check=False, stdout=subprocess.DEVNULL)
     settings.rename(config)
 
 

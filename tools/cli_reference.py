@@ -50,7 +50,7 @@ def rendered() -> str:
     every: dict[str, str] = {}
     for words, command in every_command():
         arguments = [one for one in command.params if one.param_type_name == "argument"]
-        options = [one for one in command.params if one.param_type_name == "option"]
+        options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
         usage = " ".join(["ferry", words, *map(_usage, arguments), *(_usage(one) for one in options if one.required)])
         rows = [_row(one.metavar or one.name.upper(), one) for one in arguments]
         for one in options:

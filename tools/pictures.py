@@ -196,7 +196,7 @@ class Scene:
         self.until(page, partial(self.ended, 2), "two runs")
         self.ferry("run", str(OTHER))
         self.ferry(
-            "drill", "shadow", str(FLOW), "--topic", "orders", "--topic", "payments", "--from", "earliest", "--clean"
+            "drills", "shadow", str(FLOW), "--topic", "orders", "--topic", "payments", "--from", "earliest", "--clean"
         )
         self.until(page, partial(self.ended, RUNS // 2), "half of the runs")
         self.ferry("run", str(OTHER))

@@ -149,7 +149,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "adopt": (
-        "ferry adopt",
+        "ferry migrate",
         document(
             flow=TEXT,
             run=(MAYBE_TEXT, "null: a dry run, or nothing was written"),
@@ -160,7 +160,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "drill": (
-        "ferry drill",
+        "ferry drills",
         document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
     ),
     "status": ("ferry status", document(flows=many(of(STATUS)))),
@@ -236,7 +236,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "hand-back": (
-        "ferry hand-back",
+        "ferry migrate hand-back",
         document(
             flow=TEXT,
             run=(MAYBE_TEXT, "null: a dry run"),
@@ -303,7 +303,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "run": ("ferry run", of(RUN)),
     "skip": ("ferry skip", document(flow=TEXT, run=(MAYBE_TEXT, "null: a dry run"), gap=of(GAP))),
     "switch": (
-        "ferry switchover, failover, failback, switch show, switch abandon",
+        "ferry switchover, failover, failback, switches show, switches abandon",
         document(
             "report",
             switch=of(SWITCH),

@@ -174,7 +174,7 @@ def complaint(state: SwitchState) -> str | None:
     return (
         f"{made.verb} {made.id} is not finished, {left_of(state)}: clear the first task that failed and all after it "
         f"to continue, or continue with ferry {made.verb} '{made.named}' --id {made.id}, or abandon it with ferry "
-        "switch abandon"
+        "switches abandon"
     )
 
 

@@ -29,9 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def program() -> Any:
     """Return all commands, built once: a process may run several command lines."""
     from ferry.cli.app import built  # noqa: PLC0415 - as in main
-    from ferry.commands import COMMANDS  # noqa: PLC0415 - as above
+    from ferry.commands import COMMANDS, OLD_SPELLINGS  # noqa: PLC0415 - as above
 
-    return built(COMMANDS)
+    return built(COMMANDS, OLD_SPELLINGS)
 
 
 if __name__ == "__main__":

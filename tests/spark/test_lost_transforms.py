@@ -173,7 +173,7 @@ def test_a_switchover_stops_at_what_it_cannot_drain_and_goes_on_when_that_is_men
         assert files.copied(name) == [b"1", b"2"]
     for name in ("masked", "dealt"):
         assert files.copied(name) == [b"1"]
-    state = ferry("switch", "show", files.flow, "s-1", "--json", config=files.write(BAD)).json("switch")
+    state = ferry("switches", "show", files.flow, "s-1", "--json", config=files.write(BAD)).json("switch")
     assert (state["next_step"], state["end"]) == ("drain", None)
 
     done = ferry(*switch, "--json", config=files.write(GOOD), seconds=400)

@@ -331,7 +331,7 @@ def ferry(*arguments: str, shown: bool = True) -> int:
 def drill() -> int:
     """Run a shadow drill of all that the demo's source has; return 0 when all was as it should be."""
     begun = time.monotonic()
-    command = ["drill", "shadow", FLOW, "--from", "earliest", "--clean", "--report", str(REPORTS)]
+    command = ["drills", "shadow", FLOW, "--from", "earliest", "--clean", "--report", str(REPORTS)]
     print(f"$ ferry {shlex.join(command)}", flush=True)
     code = ferry(*command)
     took_s = time.monotonic() - begun

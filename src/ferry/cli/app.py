@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ferry import __version__
-from ferry.cli.lazy import HELP, Rows, group_class
+from ferry.cli.lazy import HELP, Rows, Spellings, group_class
 from ferry.cli.options import FormOption, GlobalOptions, JsonOption, NothingNamed, QuietOption, VerboseOption, form_of
 from ferry.cli.output import Unwritten, echo, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
@@ -73,11 +73,11 @@ def ferry(
     )
 
 
-def built(rows: Rows) -> Any:
-    """Return the program of these commands, as Typer's group."""
+def built(rows: Rows, old: Spellings) -> Any:
+    """Return the program of these commands, as Typer's group; `old` are spellings that it takes, too."""
     app = typer.Typer(
         name="ferry",
-        cls=group_class(rows),
+        cls=group_class(rows, old=old),
         help="Copy Kafka topics between clusters in bounded, audited, exactly-once micro-runs.",
         epilog="Exit codes: 0 done; 1 partial, failed, or the lag is over a limit; 2 bad input, or refused before "
         "start; 3 a cluster is unreachable; 4 a switch has begun, and stopped at a step.",
@@ -160,7 +160,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
     ordered = arguments
     try:
         whole = program()
-        ordered = _clusters_first(arguments, set(whole.commands))
+        ordered = _clusters_first(arguments, {*whole.commands, *(words[0] for words in whole.old)})
         return int(whole(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
     except NothingNamed as error:
         print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)

@@ -19,7 +19,6 @@ from ferry.cli.options import (
     DEFAULT_PATIENCE,
     ConfigOption,
     FlowArgument,
-    FlowOption,
     FormOption,
     GlobalOptions,
     JsonOption,
@@ -104,9 +103,9 @@ class Context:
         """
         return _in_lane(self.flow_of(self.settings()), lane)
 
-    def flow_of(self, settings: Settings) -> FlowConfig:
+    def flow_of(self, settings: Settings, named: str | None = None) -> FlowConfig:
         """Return the named flow, or the only one, of settings that were read already."""
-        text = self.named
+        text = named or self.named
         if text is None:
             return settings.only_flow()
         if text.endswith("-") and "->" not in text:
@@ -147,15 +146,14 @@ class Context:
 
 def command(
     *,
-    flow: Literal["optional", "required", "option"] | None = "optional",
+    flow: Literal["optional", "required"] | None = "optional",
     connects: bool = True,
     config: bool = True,
     table: bool = False,
 ) -> Callable[[Callable[Concatenate[Context, Own], int]], Callable[..., int]]:
     """Add the shared options to a command, whose first parameter is the Context.
 
-    - `flow`: the flow is named by an optional argument, by a required one, or by the option --flow; None: it is not
-      named.
+    - `flow`: the flow is named by an optional argument, or by a required one; None: it is not named.
     - `connects`: the command takes --patience.
     - `config`: it takes --config.
     - `table`: its answer is or has a table, so that it may be csv.
@@ -186,7 +184,6 @@ def _shared(flow: str | None, *, connects: bool, config: bool) -> tuple[list[Par
     flows: dict[str, tuple[object, object]] = {
         "optional": (FlowArgument, None),
         "required": (RequiredFlow, Parameter.empty),
-        "option": (FlowOption, None),
     }
     first = [_parameter("ctx", typer.Context)]
     if flow is not None:

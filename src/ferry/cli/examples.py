@@ -25,8 +25,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "lanes list": ("lanes list 'primary->backup'",),
     "lanes drop": (
-        "lanes drop backfill-january --flow 'primary->backup' --dry-run",
-        "lanes drop backfill-january --flow 'primary->backup' --yes",
+        "lanes drop 'primary->backup' backfill-january --dry-run",
+        "lanes drop 'primary->backup' backfill-january --yes",
     ),
     "lag": ("lag 'primary->backup'", "lag 'primary->backup' --max-seconds 600 --quiet"),
     "acls required": ("acls required 'primary->backup'",),
@@ -51,9 +51,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "resume 'primary->backup' --topic orders",
     ),
     "skip": ("skip 'primary->backup' orders 3 --to 1043 --reason 'bad disk, INC-4711' --dry-run",),
-    "adopt mm2": ("adopt mm2 'primary->backup' --dry-run",),
-    "adopt mm1": ("adopt mm1 'primary->backup' --group mirror --dry-run",),
-    "hand-back mm2": ("hand-back mm2 'primary->backup' --dry-run",),
+    "migrate mm2": ("migrate mm2 'primary->backup' --dry-run",),
+    "migrate mm1": ("migrate mm1 'primary->backup' --group mirror --dry-run",),
+    "migrate hand-back": ("migrate hand-back 'primary->backup' --dry-run",),
     "readiness": ("readiness 'primary->backup'", "readiness 'primary->backup' --max-records 0"),
     "switchover": (
         "switchover 'primary->backup' --dry-run",
@@ -61,10 +61,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "failover": ("failover 'primary->backup' --dry-run", "failover 'primary->backup' --approve-by anna"),
     "failback": ("failback 'primary->backup' --approve-by anna --export stranded.jsonl",),
-    "switch list": ("switch list 'primary->backup'",),
-    "switch show": ("switch show 'primary->backup' switchover-20260131T060000Z-1a2b",),
-    "switch abandon": (
-        "switch abandon 'primary->backup' switchover-20260131T060000Z-1a2b --why 'producers could not be stopped'",
+    "switches list": ("switches list 'primary->backup'",),
+    "switches show": ("switches show 'primary->backup' switchover-20260131T060000Z-1a2b",),
+    "switches abandon": (
+        "switches abandon 'primary->backup' switchover-20260131T060000Z-1a2b --why 'producers could not be stopped'",
     ),
     "explain": ("explain retention-passed", "explain FerryLagOverRpo"),
     "status": ("status", "status --watch 10"),
@@ -76,13 +76,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "verify 'primary->backup'",
         "verify 'primary->backup' --topic orders --from 2026-01-01T00:00:00Z --sample 10",
     ),
-    "drill tabletop": ("drill tabletop 'primary->backup'",),
-    "drill shadow": ("drill shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",),
-    "drill partial": (
-        "drill partial 'primary->backup' --topic orders --approve-by anna",
-        "drill partial 'primary->backup' --group billing --approve-by anna",
+    "drills tabletop": ("drills tabletop 'primary->backup'",),
+    "drills shadow": ("drills shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",),
+    "drills partial": (
+        "drills partial 'primary->backup' --topic orders --approve-by anna",
+        "drills partial 'primary->backup' --group billing --approve-by anna",
     ),
-    "drill full": ("drill full 'primary->backup' --dry-run", "drill full 'primary->backup' --approve-by anna"),
+    "drills full": ("drills full 'primary->backup' --dry-run", "drills full 'primary->backup' --approve-by anna"),
     "reports list": ("reports list", "reports list /srv/reports"),
     "reports switch": ("reports switch 'primary->backup' switchover-20260131T060000Z-1a2b",),
     "reports verify": ("reports verify /srv/reports --key reports.pub.pem",),
@@ -91,13 +91,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "config check": ("config check mm2.properties", "config check mm2.properties --fix fixed.properties"),
     "config explain": ("config explain offset-syncs.topic.location",),
     "config new": ("config new mm2.properties --source-servers kafka-1:9092 --target-servers kafka-9:9092",),
-    "config import-mm1": (
+    "migrate import-mm1": (
         (
-            "config import-mm1 --output mm2.properties kafka-mirror-maker.sh --consumer.config c.properties "
+            "migrate import-mm1 --output mm2.properties kafka-mirror-maker.sh --consumer.config c.properties "
             "--producer.config p.properties --whitelist .*"
         ),
     ),
-    "policy check": ("policy check org.apache.kafka.connect.mirror.IdentityReplicationPolicy --topic orders",),
+    "config policy": ("config policy org.apache.kafka.connect.mirror.IdentityReplicationPolicy --topic orders",),
     "dev up": ("dev up --clusters source,target --brokers 3",),
     "dev status": ("dev status",),
     "dev down": ("dev down", "dev down --clusters source --delete"),

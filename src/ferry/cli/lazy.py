@@ -64,6 +64,9 @@ class Group:
 
 Rows = Mapping[str, Row | Group]
 
+Spellings = Mapping[tuple[str, ...], tuple[str, ...]]
+"""Old words of a command line, and those that they mean today."""
+
 HELP: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
 """What Typer takes as `context_settings`, so that help has a short spelling."""
 
@@ -74,6 +77,7 @@ class LazyGroup(PlainGroup):
     words: tuple[str, ...] = ()
     rows: Rows = MappingProxyType({})
     first: str | None = None
+    old: Spellings = MappingProxyType({})
     _is_listing = False
 
     def __init__(self, **settings: Any) -> None:
@@ -93,6 +97,10 @@ class LazyGroup(PlainGroup):
         if cmd_name not in self._loaded:
             self._loaded[cmd_name] = _loaded((*self.words, cmd_name), row)
         return self._loaded[cmd_name]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name, the command and its words; old spellings lead to today's command."""
+        return super().resolve_command(ctx, _today(args, self.old))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the group, with the line of each command."""
@@ -135,9 +143,17 @@ class LazyGroup(PlainGroup):
             self._is_listing = False
 
 
-def group_class(rows: Rows, *words: str, first: str | None = None) -> type[LazyGroup]:
-    """Return the class of a group of these commands, which `words` lead to."""
-    return type("LazyGroup", (LazyGroup,), {"rows": rows, "words": words, "first": first})
+def group_class(rows: Rows, *words: str, first: str | None = None, old: Spellings | None = None) -> type[LazyGroup]:
+    """Return the class of a group of these commands, which `words` lead to; `old` are spellings that it takes, too."""
+    return type("LazyGroup", (LazyGroup,), {"rows": rows, "words": words, "first": first, "old": old or {}})
+
+
+def _today(args: list[str], old: Spellings) -> list[str]:
+    """Return the words with the longest old spelling at their beginning replaced."""
+    for count in (2, 1):
+        if (found := old.get(tuple(args[:count]))) is not None:
+            return [*found, *args[count:]]
+    return args
 
 
 def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:

@@ -30,15 +30,6 @@ FlowArgument = Annotated[
 RequiredFlow = Annotated[
     str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.", autocompletion=offered_flows)
 ]
-FlowOption = Annotated[
-    str | None,
-    typer.Option(
-        "--flow",
-        metavar="FLOW",
-        help="'source->target', in quotes. May be omitted if the file has one flow.",
-        autocompletion=offered_flows,
-    ),
-]
 PatienceOption = Annotated[
     float, lasting("--patience", "How long to retry an unreachable cluster.", default=DEFAULT_PATIENCE, least=0.1)
 ]

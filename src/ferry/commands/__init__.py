@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ferry.cli.lazy import Group, Panel, Row
+from ferry.cli.lazy import Group, Panel, Row, Spellings
 
 _ANY = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -212,33 +212,32 @@ COMMANDS: Mapping[str, Row | Group] = {
             ),
         },
     ),
-    "adopt": Group(
+    "migrate": Group(
         panel=Panel.SET_UP,
-        help="Continue where another replicator was stopped.",
+        help="Convert a MirrorMaker 1 setup, take over from MirrorMaker 1 or 2, or hand a flow back to MirrorMaker 2.",
         rows={
-            "mm2": Row(
-                place="ferry.features.migrate.cli.adopt:adopt_mm2_command",
-                help="Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect. The next run continues "
-                "where it stopped.",
+            "import-mm1": Row(
+                place="ferry.features.migrate.cli.import_mm1:import_mm1_command",
+                help="Convert a MirrorMaker 1 setup to a MirrorMaker 2 file, and report what became of each option.",
+                options=ANY_OPTIONS,
             ),
             "mm1": Row(
                 place="ferry.features.migrate.cli.adopt:adopt_mm1_command",
                 help="Take over from a stopped MirrorMaker 1, using the offsets of its consumer group on the source.",
             ),
-        },
-    ),
-    "hand-back": Group(
-        panel=Panel.SET_UP,
-        help="Let MirrorMaker 2 continue where a flow stopped.",
-        rows={
             "mm2": Row(
+                place="ferry.features.migrate.cli.adopt:adopt_mm2_command",
+                help="Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect. The next run continues "
+                "where it stopped.",
+            ),
+            "hand-back": Row(
                 place="ferry.features.migrate.cli.hand_back:hand_back_mm2_command",
                 help="Write the flow's positions into MirrorMaker 2's offsets topic, so that it continues without "
                 "loss or duplicates.",
             ),
         },
     ),
-    "switch": Group(
+    "switches": Group(
         panel=Panel.MOVE,
         help="List and show switchovers, failovers and failbacks, or abandon one.",
         rows={
@@ -257,7 +256,7 @@ COMMANDS: Mapping[str, Row | Group] = {
             ),
         },
     ),
-    "drill": Group(
+    "drills": Group(
         panel=Panel.EVIDENCE,
         help="Rehearse a failover; each drill ends in a report.",
         rows={
@@ -329,18 +328,7 @@ COMMANDS: Mapping[str, Row | Group] = {
                 place="ferry.commands.config.new:new_command",
                 help="Write a first file and check it. At a terminal, ask for each value that no option gives.",
             ),
-            "import-mm1": Row(
-                place="ferry.features.migrate.cli.import_mm1:import_mm1_command",
-                help="Convert a MirrorMaker 1 setup to a MirrorMaker 2 file, and report what became of each option.",
-                options=ANY_OPTIONS,
-            ),
-        },
-    ),
-    "policy": Group(
-        panel=Panel.SET_UP,
-        help="Check replication policies.",
-        rows={
-            "check": Row(
+            "policy": Row(
                 place="ferry.commands.policy:check_command",
                 help="Show the topic names that a policy makes, and every rule that it breaks. Exit 1 if anything is "
                 "wrong.",
@@ -348,3 +336,15 @@ COMMANDS: Mapping[str, Row | Group] = {
         },
     ),
 }
+
+OLD_SPELLINGS: Spellings = {
+    ("switch",): ("switches",),
+    ("drill",): ("drills",),
+    ("adopt",): ("migrate",),
+    ("hand-back", "mm2"): ("migrate", "hand-back"),
+    ("hand-back",): ("migrate", "hand-back"),
+    ("config", "import-mm1"): ("migrate", "import-mm1"),
+    ("policy", "check"): ("config", "policy"),
+    ("policy",): ("config", "policy"),
+}
+"""Words of earlier versions, and those of today. Version 0.1 takes both; no list shows the old ones."""

@@ -1,4 +1,4 @@
-"""`ferry policy check`: what a replication policy makes of topic names, and whether Ferry can work with it."""
+"""`ferry config policy`: what a replication policy makes of topic names, and whether Ferry can work with it."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | Non
         if switch.via == record.flow and now_ms < until_ms and not is_drain_run(switch.id, record.run):
             return (
                 f"run {record.run} does not copy: {switch.verb} {switch.id} copies the rest of {record.flow} itself, "
-                f"until {to_the_second(until_ms)} at most; let it end, or abandon it with ferry switch abandon "
+                f"until {to_the_second(until_ms)} at most; let it end, or abandon it with ferry switches abandon "
                 f"'{switch.named}' {switch.id}"
             )
     return None

@@ -35,11 +35,11 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.clusters.mm1": Entry(
         None,
-        "is a key of MirrorMaker 1, and clusters is missing; let ferry config import-mm1 write the file",
+        "is a key of MirrorMaker 1, and clusters is missing; let ferry migrate import-mm1 write the file",
     ),
     "line.clusters.mm1-key": Entry(
         None,
-        "{what}, or let ferry config import-mm1 write it",
+        "{what}, or let ferry migrate import-mm1 write it",
     ),
     "line.clusters.name": Entry(
         None,

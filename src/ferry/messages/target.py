@@ -11,7 +11,7 @@ from ferry.model import RefusalKind
 K = RefusalKind
 
 _OR_ADOPT = (
-    "if MirrorMaker copied them, take over from it (ferry adopt); if the ledger was lost, rebuild it from an export "
+    "if MirrorMaker copied them, take over from it (ferry migrate); if the ledger was lost, rebuild it from an export "
     f"(ferry ledger rebuild), or delete the copy so that it is copied again; if another client writes there, {ANEW}, "
     "or copy after these records with ferry.guard.foreign.writer = skip"
 )

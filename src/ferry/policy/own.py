@@ -19,7 +19,7 @@ METHODS = ("format_remote_topic", "topic_source", "upstream_topic", "original_to
 
 _PROBES = ("orders", "heartbeats", "a.orders", "mm2-offset-syncs.b.internal", "__consumer_offsets")
 _MOST_HOPS = 50
-_REMEDY = "correct the class, `ferry policy check` shows all of its answers"
+_REMEDY = "correct the class, `ferry config policy` shows all of its answers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,9 +149,9 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
 
     # To a MirrorMaker 2 that was never here it goes by a file.
     config, file = lab.write(tmp_path), tmp_path / "positions.jsonl"
-    answer = ferry("hand-back", "mm2", config=config)
+    answer = ferry("migrate", "hand-back", config=config)
     assert (answer.code, "or write the positions to a file with --output" in answer.err) == (2, True), answer.err
-    answer = ferry("hand-back", "mm2", "--output", file, config=config)
+    answer = ferry("migrate", "hand-back", "--output", file, config=config)
     assert answer.code == 0, answer.err
     (line,) = file.read_text().splitlines()
     partition = {"cluster": lab.alias, "partition": 0, "topic": topic}

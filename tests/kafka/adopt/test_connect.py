@@ -44,7 +44,7 @@ def test_a_connector_hands_over_to_ferry_and_gets_back_without_a_loss_or_a_doubl
         where = ["--offsets-topic", worker.offsets_topic, "--connector", NAME, "--status-topic", worker.status_topic]
         worker.until(lambda: worker.ask("PUT", f"/connectors/{NAME}/config", connector(lab, topic)) is not None)
         worker.until(scene.copied)
-        running = scene.ferry("adopt", "mm2", scene.flow, *where)
+        running = scene.ferry("migrate", "mm2", scene.flow, *where)
         assert (running.code, f"connector {NAME} is RUNNING by {worker.status_topic}: stop it" in running.err) == (
             2,
             True,
@@ -58,11 +58,11 @@ def test_a_connector_hands_over_to_ferry_and_gets_back_without_a_loss_or_a_doubl
             worker.until(reached)
 
         becomes("pause", "PAUSED")
-        assert f"connector {NAME} is PAUSED by" in scene.ferry("adopt", "mm2", scene.flow, *where).err
+        assert f"connector {NAME} is PAUSED by" in scene.ferry("migrate", "mm2", scene.flow, *where).err
         becomes("stop", "STOPPED")
         scene.produce(300)
         # The worker lives on, and its group has a member.
-        adopted = scene.asked("adopt", "adopt", "mm2", scene.flow, *where)
+        adopted = scene.asked("adopt", "migrate", "mm2", scene.flow, *where)
         rows = [
             (part["outcome"], part["position"], part["copy_end"], part["doubled"]) for part in adopted["partitions"]
         ]
@@ -72,7 +72,7 @@ def test_a_connector_hands_over_to_ferry_and_gets_back_without_a_loss_or_a_doubl
         told = scene.asked("translate", "translate", scene.flow, topic, "0", "250")
         assert told["outcome"] == "exact"
 
-        handed = scene.asked("hand-back", "hand-back", "mm2", scene.flow, *where)
+        handed = scene.asked("hand-back", "migrate", "hand-back", scene.flow, *where)
         assert [(part["outcome"], part["position"]) for part in handed["partitions"]] == [("write", 350)] * PARTITIONS
         offsets = worker.ask("GET", f"/connectors/{NAME}/offsets")["offsets"]
         assert {one["partition"]["partition"]: one["offset"]["offset"] for one in offsets} == {0: 349, 1: 349}

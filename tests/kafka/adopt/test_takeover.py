@@ -118,7 +118,7 @@ def test_a_flow_goes_from_mirrormaker_2_to_ferry_and_back_without_a_loss_or_a_do
 
 
 def nobody_takes_over_while_it_runs(scene: Scene) -> None:
-    answer = scene.ferry("adopt", "mm2", scene.flow)
+    answer = scene.ferry("migrate", "mm2", scene.flow)
     assert answer.code == 2, answer.err
     group = f"group {scene.lab.alias}-mm2 on cluster t{scene.lab.alias}"
     assert f"MirrorMaker 2 still runs: {group} is Stable with 1 member(s)" in answer.err
@@ -127,18 +127,18 @@ def nobody_takes_over_while_it_runs(scene: Scene) -> None:
 def ferry_adopts_and_copies_what_came_since(scene: Scene) -> None:
     (kind,) = {refusal.kind for refusal in scene.lab.micro_run().refusals}
     assert kind is RefusalKind.FOREIGN_WRITER
-    dry = scene.asked("adopt", "adopt", "mm2", scene.flow, "--dry-run")
+    dry = scene.asked("adopt", "migrate", "mm2", scene.flow, "--dry-run")
     assert dry["run"] is None
     rows = [(part["outcome"], part["position"], part["copy_end"], part["doubled"]) for part in dry["partitions"]]
     assert rows == [("adopt", 200, "clean", 0)] * PARTITIONS
-    adopted = scene.ferry("adopt", "mm2", scene.flow)
+    adopted = scene.ferry("migrate", "mm2", scene.flow)
     assert adopted.code == 0, adopted.err
     assert "2 partitions adopted from MirrorMaker 2 by mm2-offsets." in adopted.out
     assert adopted.err == ""
     ran = scene.lab.micro_run()
     assert (ran.records, ran.refusals, ran.notes) == (300, (), ())
     scene.assert_equal()
-    again = scene.asked("adopt", "adopt", "mm2", scene.flow)
+    again = scene.asked("adopt", "migrate", "mm2", scene.flow)
     assert (again["run"], {part["outcome"] for part in again["partitions"]}) == (None, {"unchanged"})
 
 
@@ -187,7 +187,7 @@ def its_keys_are_those_that_ferry_would_write(scene: Scene) -> None:
 
 def ferry_hands_back_and_pauses(scene: Scene) -> None:
     assert scene.lab.micro_run().records == 100
-    handed = scene.asked("hand-back", "hand-back", "mm2", scene.flow)
+    handed = scene.asked("hand-back", "migrate", "hand-back", scene.flow)
     rows = [(part["outcome"], part["position"], part["was"]) for part in handed["partitions"]]
     assert rows == [("write", 400, 200)] * PARTITIONS
     scene.produce(2)
@@ -196,12 +196,12 @@ def ferry_hands_back_and_pauses(scene: Scene) -> None:
 
 def what_it_had_not_committed_is_seen_at_the_end_of_its_copy(scene: Scene) -> None:
     def at_rest() -> bool:  # its session lives on for seconds
-        return "still runs" not in scene.ferry("adopt", "mm2", scene.flow, "--dry-run").err
+        return "still runs" not in scene.ferry("migrate", "mm2", scene.flow, "--dry-run").err
 
     wait_until(at_rest)
-    told = scene.ferry("adopt", "mm2", scene.flow, "--dry-run").out
+    told = scene.ferry("migrate", "mm2", scene.flow, "--dry-run").out
     assert "at most 101 will be copied twice; --align begins after them, at offset 501" in told, told
-    aligned = scene.asked("adopt", "adopt", "mm2", scene.flow, "--align")
+    aligned = scene.asked("adopt", "migrate", "mm2", scene.flow, "--align")
     assert [(part["position"], part["doubled"]) for part in aligned["partitions"]] == [(501, 0)] * PARTITIONS
     scene.produce(100)
     assert scene.lab.micro_run().records == 100
@@ -223,13 +223,13 @@ def test_a_flow_that_ferry_began_is_handed_to_a_mirrormaker_2_that_never_ran(
     scene.produce(100)
     assert lab.micro_run().records == 100
     name = dedicated_offsets_topic(lab.alias)
-    refused = scene.ferry("hand-back", "mm2", scene.flow)
+    refused = scene.ferry("migrate", "hand-back", scene.flow)
     assert (refused.code, f"there is no topic {name} on" in refused.err, "--create" in refused.err) == (2, True, True)
-    would = scene.ferry("hand-back", "mm2", scene.flow, "--create", "--dry-run")
+    would = scene.ferry("migrate", "hand-back", scene.flow, "--create", "--dry-run")
     assert (would.code, "it is created, with 25 partitions" in would.out + would.err) == (0, True)
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     assert name not in admin.list_topics(timeout=ANSWER_S).topics
-    handed = scene.asked("hand-back", "hand-back", "mm2", scene.flow, "--create")
+    handed = scene.asked("hand-back", "migrate", "hand-back", scene.flow, "--create")
     assert [(part["outcome"], part["position"]) for part in handed["partitions"]] == [("write", 50)] * PARTITIONS
     scene.produce(60)
     with MirrorMaker(tmp_path, scene.config) as mirror:  # it would not start with a topic that is not compacted

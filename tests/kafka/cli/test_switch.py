@@ -69,7 +69,7 @@ def test_checks_and_approval_come_first(pair: Path, source_cluster: RunningClust
     nobody = ferry("switchover", flow, "--id", "s-1", "--max-records", "10", "--json", config=pair)
     assert nobody.code == 2
     assert "--approve-by" in nobody.err
-    assert ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
+    assert ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
 
 
 @pytest.mark.timeout(240)
@@ -82,7 +82,7 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     process = start(*command, "--quiet-seconds", "600", config=pair)
 
     def waits() -> bool:
-        (one,) = ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] or [None]
+        (one,) = ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"] or [None]
         return one is not None and one["next_step"] == "quiet"
 
     wait_until(waits, 60)
@@ -91,8 +91,8 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     other = ferry("failover", flow, "--id", "s-2", "--approve-by", "eve", config=pair)
     assert other.code == 2
     assert "switchover s-1" in other.err
-    shown = ferry("switch", "abandon", flow, "s-1", "--why", "waits too long", "--dry-run", config=pair)
-    gone = ferry("switch", "abandon", flow, "s-1", "--why", "waits too long", "--json", config=pair)
+    shown = ferry("switches", "abandon", flow, "s-1", "--why", "waits too long", "--dry-run", config=pair)
+    gone = ferry("switches", "abandon", flow, "s-1", "--why", "waits too long", "--json", config=pair)
     assert (shown.out, gone.json("switch")["end"]["outcome"]) == ("switchover s-1 would be abandoned\n", "abandoned")
     given_up = ferry("switchover", flow, "--id", "s-1", "--approve-by", "bob", config=pair)
     assert (given_up.code, "switchover s-1 is abandoned already" in given_up.err) == (2, True)
@@ -122,13 +122,13 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert "name another file with --export" in nowhere.err
     back = ferry("failback", flow, "--id", "b-1", "--approve-by", "bob", "--quiet-seconds", "1", "--json", config=pair)
     assert back.code == 0, back.err
-    listed = ferry("switch", "list", flow, "--json", config=pair).json("switch-list")
+    listed = ferry("switches", "list", flow, "--json", config=pair).json("switch-list")
     assert [(one["id"], one["state"]) for one in listed["switches"]] == [
         ("s-1", "abandoned"),
         ("s-3", "finished"),
         ("b-1", "finished"),
     ]
-    shown = ferry("switch", "show", flow, "b-1", "--json", config=pair)
+    shown = ferry("switches", "show", flow, "b-1", "--json", config=pair)
     assert {**shown.json("switch"), "report": None} == back.json("switch")
     assert ferry("plan", flow, "--quiet", config=pair).code == 0, "the flow copies again"
     home = ferry("failback", flow, "--approve-by", "bob", config=pair)
@@ -155,7 +155,7 @@ def test_a_switch_that_stops_midway_has_a_code_of_its_own_and_keeps_its_options(
     without = ferry(*command, config=pair)
     assert without.code == 2
     assert "--stop-command" in without.err
-    assert ferry("switch", "abandon", flow, "s-1", "--why", "a test", config=pair).code == 0
+    assert ferry("switches", "abandon", flow, "s-1", "--why", "a test", config=pair).code == 0
 
 
 @pytest.mark.timeout(240)
@@ -222,9 +222,9 @@ def test_a_person_at_a_terminal_sees_the_steps_and_whoever_names_another_cluster
         assert code == 2, shown
         assert "declare" in shown, "the steps were shown before"
         assert "the switch was not approved, and nothing was written" in " ".join(shown.split())
-    assert ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
+    assert ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
     command = ("switchover", flow, "--id", "s-1", "--quiet-seconds", "1", "--no-smoke")
     code, shown = answered_at_a_terminal(there, *command, config=pair)
     assert code == 0, shown
-    (switch,) = ferry("switch", "list", flow, "--json", config=pair).json("switch-list")["switches"]
+    (switch,) = ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"]
     assert (switch["state"], switch["approved_by"] != "") == ("finished", True)

@@ -73,11 +73,11 @@ def test_ferry_goes_on_where_mirrormaker_1_stopped(
     (tmp_path / "positions.csv").write_text(exported.stdout)
     output, alias = tmp_path / "new.properties", new_alias()
     written = ferry(
-        "config", "import-mm1", "bin/kafka-mirror-maker.sh", *words, "--offsets", tmp_path / "positions.csv",
+        "migrate", "import-mm1", "bin/kafka-mirror-maker.sh", *words, "--offsets", tmp_path / "positions.csv",
         "--output", output, "--source.alias", alias, "--target.alias", f"t{alias}",
     )  # fmt: skip
     assert written.code == 0, written.err
-    dry = ferry("adopt", "mm1", "--group", group, "--dry-run", "--json", config=output)
+    dry = ferry("migrate", "mm1", "--group", group, "--dry-run", "--json", config=output)
     assert dry.code == 0, dry.err
     said = {(part["partition"], part["outcome"], part["position"]) for part in dry.json("adopt")["partitions"]}
     assert said == {(number, "adopt", 200) for number in range(2)}

@@ -103,7 +103,7 @@ def test_a_tabletop_drill_counts_what_would_be_lost_and_writes_nothing_but_its_r
     late = replace(lab, settings={**lab.settings, "ferry.rpo.seconds": "0"})
     missed = drilled(late, tmp_path, "tabletop", code=1)
     assert (missed["outcome"], len(missed["deviations"])) == ("deviations", 1)
-    dry = ferry("drill", "tabletop", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill")
+    dry = ferry("drills", "tabletop", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill")
     assert dry["report"] is None
 
 
@@ -126,7 +126,7 @@ def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: P
     assert [check["held"] for check in body["checks"]] == [True] * 3
     assert left_on(lab.target, lab) == before
     assert read_topic(lab.target.bootstrap, copy) == rows
-    dry = ferry("drill", "shadow", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill-dry-run")
+    dry = ferry("drills", "shadow", "--dry-run", "--json", config=lab.write(tmp_path)).json("drill-dry-run")
     assert dry["would"][1].startswith(
         f"copy {RECORDS + LATER} offsets of {PARTITIONS} partitions to 1 scratch topic of"
     )
@@ -156,7 +156,7 @@ def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the
     send(producer(lab.source), unread, numbered(7))
     lab = replace(lab, topics=(topic, unread))
     assert ferry("drill", *given, config=lab.write(tmp_path)).code == 2
-    assert ferry("drill", "partial", "--approve-by", "anna", config=lab.write(tmp_path)).code == 2
+    assert ferry("drills", "partial", "--approve-by", "anna", config=lab.write(tmp_path)).code == 2
     body = drilled(lab, tmp_path, *given, "--approve-by", "anna")
     assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", LATER, [])
     assert body["verification"]["records"] == RECORDS + LATER
@@ -178,7 +178,7 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
     config = lab.write(tmp_path)
     before = left_on(lab.target, lab)
     slow = replace(lab, settings={**lab.settings, "ferry.throttle.bytes.per.second": "20000"}).write(tmp_path)
-    process = start("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=slow)
+    process = start("drills", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=slow)
 
     def copies() -> bool:
         assert process.poll() is None, finished(process)
@@ -189,7 +189,7 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
     finished(process)
     config = lab.write(tmp_path)
     (lane,) = {name.rpartition(".")[2] for name in left_on(lab.target, lab)[0] - before[0]}
-    refused = ferry("drill", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
+    refused = ferry("drills", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
     assert refused.code == 2
     remedy = ("lanes", "drop", lane, "--flow", f"{lab.alias}->t{lab.alias}", "--yes", "--interrupt")
     assert f"ferry {' '.join(remedy)}".replace(remedy[4], f"'{remedy[4]}'") in refused.out
@@ -217,21 +217,21 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     config, flow = lab.write(tmp_path), f"{lab.alias}->{there}"
     reports = tmp_path / "reports"
     for missing in ([], ["--approve-by", " "]):
-        assert ferry("drill", "full", flow, "--report", reports, *missing, config=config).code == 2
-    dry = ferry("drill", "full", flow, "--dry-run", "--report", reports, config=config)
+        assert ferry("drills", "full", flow, "--report", reports, *missing, config=config).code == 2
+    dry = ferry("drills", "full", flow, "--dry-run", "--report", reports, config=config)
     assert (dry.code, "failback" in dry.out.splitlines()[-1]) == (0, True), dry
     before = committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS)
     given: tuple[str, ...] = ("--approve-by", "anna", "--quiet-seconds", "0.5", "--id", f"full-{lab.alias}")
     # The hook fails on the way back alone: what is left of the drill is that way, and its hook has to be given again.
     halfway = ("--redirect-command", "sh -c 'test $FERRY_SWITCH_VERB = switchover'")
-    stopped = ferry("drill", "full", flow, *given, *halfway, "--report", reports, config=config, seconds=200)
+    stopped = ferry("drills", "full", flow, *given, *halfway, "--report", reports, config=config, seconds=200)
     assert (stopped.code, "the redirect command ended with exit code 1" in stopped.out) == (4, True), stopped
-    unhooked = ferry("drill", "full", flow, *given, "--report", reports, config=config)
+    unhooked = ferry("drills", "full", flow, *given, "--report", reports, config=config)
     assert (unhooked.code, "was begun with --redirect-command" in unhooked.out) == (2, True), unhooked
     given = (*given, "--redirect-command", "true")
-    left = ferry("drill", "full", flow, *given, "--dry-run", "--report", reports, config=config)
+    left = ferry("drills", "full", flow, *given, "--dry-run", "--report", reports, config=config)
     assert (left.code, left.out.splitlines()[0]) == (0, "1. call the hook that sends clients to the new cluster"), left
-    answer = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
+    answer = ferry("drills", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
     assert answer.code == 0, answer
     body = answer.json("drill")
     assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", 0, [])
@@ -250,7 +250,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     # What the ledger has of the way out, though the process that drained ended before the drill did.
     assert [body["samples"][at]["lag_records"] for at in (0, -1)] == [LATER, 0]
     assert committed_offsets(lab.source, f"billing-{lab.alias}", topic, PARTITIONS) == before
-    again = ferry("drill", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
+    again = ferry("drills", "full", flow, *given, "--report", reports, "--json", config=config, seconds=200)
     assert (again.code, again.json("drill")["steps"]) == (0, body["steps"])
 
     told = ferry("reports", "switch", flow, f"full-{lab.alias}-back", "--report", reports, "--json", config=config)

@@ -118,7 +118,7 @@ def test_a_full_disk_under_reports_is_refused_before_a_drill_and_loses_no_answer
     lab = small_lab(source_cluster, target_cluster, topic)
     lab.micro_run()
     config = replace(lab, settings={**lab.settings, "ferry.report.dir": str(disk.folder)}).write(tmp_path)
-    command = ("drill", "tabletop", "--json")
+    command = ("drills", "tabletop", "--json")
     disk.fill()
     refused = ferry(*command, config=config)
     assert refused.code == 2

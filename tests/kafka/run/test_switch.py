@@ -362,7 +362,7 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
                 switcher.step(name, step)
             clients.produce(source_cluster, 2)
             for _ in range(2):
-                with pytest.raises(Refused, match=f"{why}.*ferry switch abandon '{pair.flow}' {name}"):
+                with pytest.raises(Refused, match=f"{why}.*ferry switches abandon '{pair.flow}' {name}"):
                     switcher.step(name, due)
             if due is Step.DRAIN:
                 with pytest.raises(Superseded, match=f"does not copy: switchover {name} copies the rest"):
@@ -412,7 +412,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
         switcher.step("s-1", next(done))
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, 40)
-            with pytest.raises(Refused, match=r"again .* read twice .*ferry switch abandon .* s-1, and begin again"):
+            with pytest.raises(Refused, match=r"again .* read twice .*ferry switches abandon .* s-1, and begin again"):
                 switcher.step("s-1", next(done))
         assert switcher.abandon("s-1", "a consumer came back").end is not None
 

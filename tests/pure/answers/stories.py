@@ -235,11 +235,11 @@ def switching(made: World) -> Iterator[tuple[str, Kept]]:
     over = "switchover", "a->b", "--id", "s-1", "--quiet-seconds", "0"
     yield "switchover-dry", of("switch-preview", ask(*over, "--dry-run"))
     yield "switchover", of("switch", ask(*over, "--approve-by", "bob"))
-    yield "switch-show", of("switch", ask("switch", "show", "a->b", "s-1"))
+    yield "switch-show", of("switch", ask("switches", "show", "a->b", "s-1"))
     back = "failback", "a->b", "--id", "s-2", "--quiet-seconds", "0"
     yield "failback-dry", of("switch-preview", ask(*back, "--dry-run"))
     yield "failback", of("switch", ask(*back, "--approve-by", "bob", "--no-smoke"))
-    yield "switch-list", of("switch-list", ask("switch", "list", "a->b"))
+    yield "switch-list", of("switch-list", ask("switches", "list", "a->b"))
 
 
 def failing(made: World) -> Iterator[tuple[str, Kept]]:
@@ -250,12 +250,12 @@ def failing(made: World) -> Iterator[tuple[str, Kept]]:
     made.produce(made.a, "users", 0, 3)
     over = "switchover", "a->b", "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "5", "--quiet-timeout", "0"
     yield "error-not-quiet", of("error", ask(*over))
-    yield "switch-stopped", of("switch", ask("switch", "show", "a->b", "s-1"))
-    yield "switch-abandon", of("switch", ask("switch", "abandon", "a->b", "s-1", "--why", "not today"))
+    yield "switch-stopped", of("switch", ask("switches", "show", "a->b", "s-1"))
+    yield "switch-abandon", of("switch", ask("switches", "abandon", "a->b", "s-1", "--why", "not today"))
     fail = "failover", "a->b", "--id", "s-2"
     yield "failover-dry", of("switch-preview", ask(*fail, "--dry-run"))
     yield "failover", of("switch", ask(*fail, "--approve-by", "bob", "--no-smoke", "--report", "reports"))
-    yield "switch-list-of-two", of("switch-list", ask("switch", "list", "a->b"))
+    yield "switch-list-of-two", of("switch-list", ask("switches", "list", "a->b"))
     yield "reports-switch", of("drill", ask("reports", "switch", "a->b", "s-2", "--report", "reports"))
     yield "reports-list", of("reports-list", ask("reports", "list", "reports"))
     yield "reports-verify", of("reports-verify", ask("reports", "verify", "reports", "--chain-only"))
@@ -272,14 +272,14 @@ def drilling(made: World) -> Iterator[tuple[str, Kept]]:
     made.commit(made.a, "billing", users_0=4)
     ask("run", "a->b", "--run", "r1")
     made.produce(made.a, "users", 0, 3)
-    yield "drill-tabletop", of("drill", ask("drill", "tabletop", "a->b"))
-    shadow = "drill", "shadow", "a->b", "--from", "earliest"
+    yield "drill-tabletop", of("drill", ask("drills", "tabletop", "a->b"))
+    shadow = "drills", "shadow", "a->b", "--from", "earliest"
     yield "drill-shadow-dry", of("drill-dry-run", ask(*shadow, "--dry-run"))
     yield "drill-shadow", of("drill", ask(*shadow))
-    partial = "drill", "partial", "a->b", "--topic", "users"
+    partial = "drills", "partial", "a->b", "--topic", "users"
     yield "drill-partial-dry", of("drill-dry-run", ask(*partial, "--dry-run"))
     yield "drill-partial", of("drill", ask(*partial, "--approve-by", "bob"))
-    yield "drill-full-dry", of("drill-dry-run", ask("drill", "full", "a->b", "--dry-run"))
+    yield "drill-full-dry", of("drill-dry-run", ask("drills", "full", "a->b", "--dry-run"))
 
 
 def migrating(made: World) -> Iterator[tuple[str, Kept]]:
@@ -290,16 +290,16 @@ def migrating(made: World) -> Iterator[tuple[str, Kept]]:
     made.produce(made.b, "orders", 0, 8)
     made.produce(made.b, "orders", 1, 8)
     made.commit(made.a, "mirror", orders_0=8, orders_1=7)
-    adopt = "adopt", "mm1", "a->b", "--group", "mirror", "--topic", "orders"
+    adopt = "migrate", "mm1", "a->b", "--group", "mirror", "--topic", "orders"
     yield "adopt-mm1-dry", of("adopt", ask(*adopt, "--dry-run"))
     yield "adopt-mm1", of("adopt", ask(*adopt))
     place = "ledger", "a->b", "--topic", "orders", "--partition", "0", "--offset", "4"
     yield "ledger-offset-adopted", of("ledger-offset", ask(*place))
-    back = "hand-back", "mm2", "a->b", "--topic", "orders", "--create"
+    back = "migrate", "hand-back", "a->b", "--topic", "orders", "--create"
     yield "hand-back-dry", of("hand-back", ask(*back, "--dry-run"))
     yield "hand-back", of("hand-back", ask(*back))
-    yield "adopt-mm2", of("adopt", ask("adopt", "mm2", "a->b", "--topic", "orders", "--dry-run"))
-    yield "error-no-offsets-topic", of("error", ask("adopt", "mm2", "a->b", "--offsets-topic", "nope"))
+    yield "adopt-mm2", of("adopt", ask("migrate", "mm2", "a->b", "--topic", "orders", "--dry-run"))
+    yield "error-no-offsets-topic", of("error", ask("migrate", "mm2", "a->b", "--offsets-topic", "nope"))
 
 
 def museum(made: World) -> Iterator[tuple[str, Kept]]:
@@ -316,8 +316,8 @@ def museum(made: World) -> Iterator[tuple[str, Kept]]:
             run = made.ask("ledger", flow, "--runs").body["runs"][-1]["run"]
             yield f"run-{name}", of("ledger", made.ask("ledger", flow, "--run", run))
             if name == "switched":
-                yield "switches", of("switch-list", made.ask("switch", "list", flow))
-                yield "switch", of("switch", made.ask("switch", "show", flow, "s-1"))
+                yield "switches", of("switch-list", made.ask("switches", "list", flow))
+                yield "switch", of("switch", made.ask("switches", "show", flow, "s-1"))
             topic = next(iter(kept.logs)).split("/")[0]
             for offset in ("1", "4", "21"):
                 place = "--topic", topic, "--partition", "0", "--offset", offset
@@ -355,9 +355,9 @@ def files(made: World) -> Iterator[tuple[str, Kept]]:
     (made.folder / "consumer.config").write_text("bootstrap.servers=one:9092\ngroup.id=mirror\nfoo=bar\n")
     (made.folder / "producer.config").write_text("bootstrap.servers=two:9092\nacks=1\n")
     old = "--consumer.config", "consumer.config", "--producer.config", "producer.config", "--whitelist", "orders"
-    yield "config-import-mm1-dry", of("config-import-mm1", ask("config", "import-mm1", *old, "--dry-run"))
-    yield "config-import-mm1", of("config-import-mm1", ask("config", "import-mm1", *old, "--output", "out.properties"))
-    yield "policy", of("policy", ask("policy", "check", "DefaultReplicationPolicy", "--topic", "orders"))
+    yield "config-import-mm1-dry", of("config-import-mm1", ask("migrate", "import-mm1", *old, "--dry-run"))
+    yield "config-import-mm1", of("config-import-mm1", ask("migrate", "import-mm1", *old, "--output", "out.properties"))
+    yield "policy", of("policy", ask("config", "policy", "DefaultReplicationPolicy", "--topic", "orders"))
     with mock.patch("platform.python_version", return_value="3.11.0"):
         yield "version", of("version", ask("version"))
     yield "error-command", of("error", ask("nonsense"))

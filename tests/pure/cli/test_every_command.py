@@ -26,15 +26,15 @@ def _named(text: str) -> frozenset[str]:
 
 CHANGES = _named(
     "run, backfill, lanes drop, groups sync, groups snapshot, groups rollback, ledger rebuild, pause, resume, skip, "
-    "adopt mm2, adopt mm1, hand-back mm2, switchover, failover, failback, switch abandon, drill tabletop, "
-    "drill shadow, drill partial, drill full, reports switch, dev up, dev down, airflow setup, ledger export, "
-    "config new, config import-mm1, config check, support-bundle"
+    "migrate mm2, migrate mm1, migrate hand-back, switchover, failover, failback, switches abandon, drills tabletop, "
+    "drills shadow, drills partial, drills full, reports switch, dev up, dev down, airflow setup, ledger export, "
+    "config new, migrate import-mm1, config check, support-bundle"
 )
 """Commands that write to a cluster, a ledger, an Airflow, a file or a folder, or start and stop processes."""
 READS = _named(
-    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switch list, "
-    "switch show, flows, translate, verify, reports list, reports verify, version, status, explain, doctor, "
-    "config explain, policy check, metrics serve, dev status"
+    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switches list, "
+    "switches show, flows, translate, verify, reports list, reports verify, version, status, explain, doctor, "
+    "config explain, config policy, metrics serve, dev status"
 )
 TELL = _named("verify")
 """Of those: what tells ferry.metrics.folder what it saw. A dry run of looking would be the same, told to nobody."""

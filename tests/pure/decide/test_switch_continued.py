@@ -32,7 +32,7 @@ from tests.golden import Golden
 
 FLOW = Flow(source="primary", target="backup")
 CONTINUES = "ferry switchover 'primary->backup' --id s-1"
-GIVES_UP = "ferry switch abandon 'primary->backup' s-1"
+GIVES_UP = "ferry switches abandon 'primary->backup' s-1"
 
 
 def state(*done: Step, options: SwitchOptions | None = None, approved_by: str = "bob") -> SwitchState:

@@ -83,7 +83,7 @@ def test_the_help_of_a_command_brings_no_client_along() -> None:
     assert done.stdout.strip() == "[] True"
 
 
-@pytest.mark.parametrize("command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "hand-back mm2"])
+@pytest.mark.parametrize("command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "migrate hand-back"])
 def test_help_is_shown_wherever_a_command_comes_from(command: str) -> None:
     answer = ferry(*command.split(), "--help")
     assert answer.code == 0
@@ -221,9 +221,9 @@ def test_several_flows_must_be_told_apart(tmp_path: Path) -> None:
         ["pause", "--why", "x"],
         ["resume"],
         ["skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
-        ["adopt", "mm1", "--group", "mirror"],
-        ["adopt", "mm2"],
-        ["hand-back", "mm2"],
+        ["migrate", "mm1", "--group", "mirror"],
+        ["migrate", "mm2"],
+        ["migrate", "hand-back"],
     ],
     ids=lambda arguments: arguments[0],
 )

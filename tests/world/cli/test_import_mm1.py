@@ -1,4 +1,4 @@
-"""`ferry config import-mm1`, run as a user runs it."""
+"""`ferry migrate import-mm1`, run as a user runs it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def imported(*words: str | Path) -> Answer:
-    return ferry("config", "import-mm1", *words)
+    return ferry("migrate", "import-mm1", *words)
 
 
 def test_the_file_goes_to_standard_output_and_the_account_beside_it(files: list[str], tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_zookeeper_only_asks_a_person_for_the_servers(files: list[str], tmp_path
     try:
         os.write(keyboard, b"west-7:9092\n")
         asked = subprocess.run(
-            [PROGRAM, "config", "import-mm1", *files],
+            [PROGRAM, "migrate", "import-mm1", *files],
             stdin=terminal, capture_output=True, text=True, env=environment(), check=False,
         )  # fmt: skip
     finally:

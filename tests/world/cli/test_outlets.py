@@ -105,7 +105,7 @@ def test_a_terminal_that_lacks_a_letter_gets_its_code(config: Path) -> None:
         ("dev up --brokers x", "'x'", "whole number"),
         ("dev up --seconds inf", "inf", "to 31536000"),
         ("lag --patience inf", "inf", "from 0.1 to 31536000"),
-        ("drill full --stay 1e300", "1e300", "from 0 to 31536000"),
+        ("drills full --stay 1e300", "1e300", "from 0 to 31536000"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_what_would(config: Path, line: str, value: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""`ferry policy check` as a user starts it."""
+"""`ferry config policy` as a user starts it."""
 
 import os
 from pathlib import Path
@@ -23,10 +23,10 @@ class Lower(DefaultReplicationPolicy):
 def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
     (tmp_path / "mine.py").write_text(CLASS)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
-    answer = ferry("policy", "check", "mine.Lower", "--source", "west")
+    answer = ferry("config", "policy", "mine.Lower", "--source", "west")
     assert answer.code == 1
     golden(answer.out)
-    fine = ferry("policy", "check", "mine.Lower", "--source", "west", "--topic", "orders", "--json")
+    fine = ferry("config", "policy", "mine.Lower", "--source", "west", "--topic", "orders", "--json")
     assert (fine.code, fine.json("policy")["topics"]) == (
         0,
         [{"topic": "orders", "target": "west.orders", "source": "west", "upstream": "orders"}],
@@ -42,12 +42,12 @@ def test_a_policy_is_shown_and_judged(tmp_path: Path, monkeypatch: pytest.Monkey
     ids=brief,
 )
 def test_what_cannot_be_tried_is_one_sentence(arguments: tuple[str, ...], golden: Golden) -> None:
-    answer = ferry("policy", "check", *arguments)
+    answer = ferry("config", "policy", *arguments)
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
     golden(answer.err)
 
 
 def test_a_separator_can_be_tried() -> None:
     arguments = ("--set", "replication.policy.separator=_", "--topic", "orders", "--json")
-    answer = ferry("policy", "check", "DefaultReplicationPolicy", *arguments)
+    answer = ferry("config", "policy", "DefaultReplicationPolicy", *arguments)
     assert answer.json("policy")["topics"][0]["target"] == "a_orders"

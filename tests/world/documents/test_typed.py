@@ -30,7 +30,7 @@ RUN_HERE: Mapping[str, int] = {
     "status": 0,
     "doctor": 0,
     "support-bundle": 0,
-    "policy check": 0,
+    "config policy": 0,
     "flows": 0,
     "acls required": 0,
     "plan": 0,
@@ -46,7 +46,7 @@ RUN_HERE: Mapping[str, int] = {
     "lanes list": 0,
     "verify": 0,
     "readiness": 1,  # the file of one flow has none back
-    "switch list": 0,
+    "switches list": 0,
 }
 """Commands in the order in which they make sense, with the exit code that each line of them ends with."""
 
@@ -73,17 +73,17 @@ BY_TEST_ALL = frozenset(
         "ferry verify 'primary->backup' --topic orders",
         "ferry verify 'primary->backup' --without-ledger --topic orders",
         "ferry readiness 'primary->backup' --max-records 0",
-        "ferry hand-back mm2 'primary->backup'",
+        "ferry migrate hand-back 'primary->backup'",
         "+ ferry groups snapshot 'primary->backup' --name before-the-drill",
         "ferry groups diff 'primary->backup' --snapshot before-the-drill",
         "ferry groups rollback 'primary->backup' --snapshot before-the-drill --dry-run",
         "ferry lanes drop backfill-january --flow 'primary->backup' --dry-run",
-        "ferry drill shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",
-        "ferry drill partial 'primary->backup' --group billing --approve-by anna",
-        "ferry drill full 'primary->backup' --approve-by anna",
+        "ferry drills shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",
+        "ferry drills partial 'primary->backup' --group billing --approve-by anna",
+        "ferry drills full 'primary->backup' --approve-by anna",
         "ferry switchover 'primary->backup' --dry-run",
         "ferry switchover 'primary->backup' --id june-exercise --approve-by ann",
-        "ferry switch show 'primary->backup' june-exercise",
+        "ferry switches show 'primary->backup' june-exercise",
         "ferry failback 'primary->backup' --approve-by ann",
         "ferry failover 'primary->backup' --dry-run",
         "ferry reports list /srv/reports",
@@ -97,10 +97,10 @@ ALONE: Sequence[tuple[str, int]] = (("ferry pause --topic payments.audit --why '
 
 STORY: Sequence[tuple[str, int]] = (
     ("ferry acls diff 'primary->backup'", 2),  # these brokers have no authorizer
-    ("ferry adopt mm1 'primary->backup' --group mirror --dry-run", 2),  # there is nothing to take over
-    ("ferry adopt mm2 'primary->backup' --dry-run", 2),
-    ("ferry hand-back mm2 'primary->backup' --dry-run", 2),  # MirrorMaker 2 has no offsets topic there
-    ("ferry hand-back mm2 'primary->backup'", 2),
+    ("ferry migrate mm1 'primary->backup' --group mirror --dry-run", 2),  # there is nothing to take over
+    ("ferry migrate mm2 'primary->backup' --dry-run", 2),
+    ("ferry migrate hand-back 'primary->backup' --dry-run", 2),  # MirrorMaker 2 has no offsets topic there
+    ("ferry migrate hand-back 'primary->backup'", 2),
     ("ferry pause 'primary->backup' --topic orders --why 'schema migration' --until 2026-01-31T06:00:00Z", 0),
     ("ferry resume 'primary->backup' --dry-run", 0),
     ("ferry resume 'primary->backup' --topic orders", 0),
@@ -114,13 +114,13 @@ STORY: Sequence[tuple[str, int]] = (
     ("ferry lanes drop backfill-january --flow 'primary->backup' --dry-run", 0),
     ("ferry lanes drop backfill-january --flow 'primary->backup' --yes", 0),
     ("ferry ledger rebuild 'primary->backup' --from ledger.jsonl --dry-run", 2),  # there is a ledger
-    ("ferry drill tabletop 'primary->backup'", 0),
-    ("ferry drill shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run", 0),
-    ("ferry drill shadow 'primary->backup'", 0),
-    ("ferry drill partial 'primary->backup' --topic orders --approve-by anna", 0),
-    ("ferry drill partial 'primary->backup' --group billing --approve-by anna", 0),
-    ("ferry drill full 'primary->backup' --dry-run", 0),
-    ("ferry drill full 'primary->backup' --approve-by anna", 0),
+    ("ferry drills tabletop 'primary->backup'", 0),
+    ("ferry drills shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run", 0),
+    ("ferry drills shadow 'primary->backup'", 0),
+    ("ferry drills partial 'primary->backup' --topic orders --approve-by anna", 0),
+    ("ferry drills partial 'primary->backup' --group billing --approve-by anna", 0),
+    ("ferry drills full 'primary->backup' --dry-run", 0),
+    ("ferry drills full 'primary->backup' --approve-by anna", 0),
     ("ferry switchover 'primary->backup' --dry-run", 0),
     ("ferry switchover 'primary->backup'", 2),  # nobody is at a terminal, to approve it
     # Its producers are not quiet in no time, so it stands there.
@@ -128,14 +128,14 @@ STORY: Sequence[tuple[str, int]] = (
         f"+ ferry switchover 'primary->backup' --id {OPEN} --approve-by ann --quiet-timeout 0",
         4,
     ),
-    (f"ferry switch show 'primary->backup' {OPEN}", 0),
+    (f"ferry switches show 'primary->backup' {OPEN}", 0),
     (
-        f"ferry switch abandon 'primary->backup' {OPEN} --why 'producers could not be stopped'",
+        f"ferry switches abandon 'primary->backup' {OPEN} --why 'producers could not be stopped'",
         0,
     ),
     (f"ferry reports switch 'primary->backup' {OPEN}", 1),  # as it ended
     ("ferry switchover 'primary->backup' --id june-exercise --approve-by ann", 0),
-    ("ferry switch show 'primary->backup' june-exercise", 0),
+    ("ferry switches show 'primary->backup' june-exercise", 0),
     ("ferry failback 'primary->backup' --approve-by ann", 0),
     ("ferry switchover 'primary->backup' --approve-by anna --redirect-command ./move-clients", 0),
     ("ferry failback 'primary->backup' --approve-by anna --export stranded.jsonl", 0),
@@ -192,7 +192,7 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
         ("+ ferry run 'primary->backup'", 0),
         ("ferry run 'primary->backup' --take-over", 0),
         ("+ ferry lag 'primary->backup' --max-seconds 600", 0),
-        ("+ ferry switch list 'primary->backup'", 0),
+        ("+ ferry switches list 'primary->backup'", 0),
     ),
     "lost-ledger": (
         ("+ ferry ledger export 'primary->backup' --to ledger.jsonl", 0),
@@ -208,21 +208,21 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
         ("! records come to the source", 0),
         ("! the source is lost", 0),
         ("ferry lag 'primary->backup' --patience 10", 3),
-        ("ferry switch list 'primary->backup' --patience 10", 0),
+        ("ferry switches list 'primary->backup' --patience 10", 0),
         ("ferry failover 'primary->backup' --dry-run --patience 10", 0),
         (f"ferry failover {OUTAGE} --approve-by ann --lost-at 2026-01-31T06:00:00Z --patience 10", 0),
         (f"ferry failover {OUTAGE} --patience 10", 0),
-        ("ferry switch show 'primary->backup' outage-4711 --patience 10", 0),
+        ("ferry switches show 'primary->backup' outage-4711 --patience 10", 0),
         ("+ ferry reports list", 0),
     ),
     "failback": (
         ("! records come to the target", 0),
         ("! the source is back", 0),
-        ("+ ferry switch list 'primary->backup'", 0),
+        ("+ ferry switches list 'primary->backup'", 0),
         ("ferry failback 'primary->backup' --dry-run", 0),
         ("ferry failback 'primary->backup' --id return-4711 --approve-by ann --export stranded-4711.jsonl", 0),
         ("ferry failback 'primary->backup' --id return-4711", 0),
-        ("ferry switch show 'primary->backup' return-4711", 0),
+        ("ferry switches show 'primary->backup' return-4711", 0),
         ("+ ferry run 'primary->backup'", 0),
         ("+ ferry readiness 'primary->backup'", 0),
         ("+ ferry verify 'primary->backup'", 0),
@@ -232,11 +232,11 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
         ("+ ferry switchover 'primary->backup' --dry-run", 0),
         ("+ ferry switchover 'primary->backup' --id june-exercise --approve-by ann", 0),
         ("ferry switchover 'primary->backup' --id june-exercise", 0),
-        ("+ ferry switch show 'primary->backup' june-exercise", 0),
-        ("ferry switch abandon 'primary->backup' june-exercise --why 'producers do not stop'", 2),  # it has ended
+        ("+ ferry switches show 'primary->backup' june-exercise", 0),
+        ("ferry switches abandon 'primary->backup' june-exercise --why 'producers do not stop'", 2),  # it has ended
         ("ferry run 'backup->primary'", 0),
         ("ferry readiness 'backup->primary'", 0),
-        ("+ ferry switch list 'primary->backup'", 0),
+        ("+ ferry switches list 'primary->backup'", 0),
     ),
 }
 """The commands of each runbook in its order, each with the exit code, and the pages in an order that works.
@@ -311,7 +311,7 @@ OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
     (".venv/bin/python", "ferry_airflow.demo"): "it stops what runs in the checkout's own folder: demo/test_demo.py",
     ("make", "bench"): _HOURS,
     ("make", "demo"): "minutes long, and a gigabyte: demo/test_demo.py has its steps, tests/airflow all else of it",
-    ("make", "drill"): "the same with a drill: `ferry drill shadow` is typed here",
+    ("make", "drill"): "the same with a drill: `ferry drills shadow` is typed here",
     ("make", "setup"): "who runs the tests has made it",
     ("make", "test"): "runs this",
 }

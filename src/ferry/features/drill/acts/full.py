@@ -241,7 +241,7 @@ class FullDrill:
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
         done = f"{there_and_back}; {lost_sentence(found.losses)}"
-        go_on = f"{failure}; continue with ferry drill full '{flow.flow}' --id {options.drill}"
+        go_on = f"{failure}; continue with ferry drills full '{flow.flow}' --id {options.drill}"
         return report_of(
             Heading(
                 id=options.drill,

@@ -39,7 +39,7 @@ def split_transformed(flow: FlowConfig, topics: Collection[str], *, named: bool)
     why = "a transform makes its copy, which Spark alone can carry out, and this drill copies and compares without it"
     if named and transformed:
         raise Refused(
-            f"topic {transformed[0]} cannot be rehearsed this way: {why}; exclude it, or rehearse with drill full"
+            f"topic {transformed[0]} cannot be rehearsed this way: {why}; exclude it, or use ferry drills full"
         )
     notes = [f"topic {name} was not rehearsed: {why}" for name in transformed]
     return frozenset(topics) - frozenset(transformed), notes

@@ -1,1 +1,1 @@
-"""`ferry drill` and `ferry reports`: rehearsals, and their reports."""
+"""`ferry drills` and `ferry reports`: rehearsals, and their reports."""

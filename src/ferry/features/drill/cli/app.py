@@ -1,4 +1,4 @@
-"""`ferry drill`: rehearse a failover, and write a report."""
+"""`ferry drills`: rehearse a failover, and write a report."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`ferry adopt` and `ferry hand-back`: from another replicator, and to it."""
+"""`ferry migrate` and `ferry migrate hand-back`: from another replicator, and to it."""

@@ -1,4 +1,4 @@
-"""`ferry adopt`: continue where another replicator was stopped."""
+"""`ferry migrate`: continue where another replicator was stopped."""
 
 from __future__ import annotations
 

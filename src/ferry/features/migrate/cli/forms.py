@@ -1,4 +1,4 @@
-"""The JSON answers of `ferry adopt` and `ferry hand-back`: a contract, described in docs/json.md."""
+"""The JSON answers of `ferry migrate` and `ferry migrate hand-back`: a contract, described in docs/json.md."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ HANDED = Form(
 
 
 def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:
-    """Return the answer of `ferry adopt`.
+    """Return the answer of `ferry migrate`.
 
     `run` is null in a dry run, or if nothing is adopted; unknown values are -1 or null.
     """
@@ -72,7 +72,7 @@ def adoption_json(flow: Flow, run: str | None, found: Takeover) -> Json:
 
 
 def hand_back_json(flow: Flow, run: str | None, topic: str, connector: str, found: HandedBack) -> Json:
-    """Return the answer of `ferry hand-back`.
+    """Return the answer of `ferry migrate hand-back`.
 
     `run` is null in a dry run; `was` is null if MirrorMaker 2 had no position.
     """

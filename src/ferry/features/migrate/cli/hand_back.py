@@ -1,4 +1,4 @@
-"""`ferry hand-back`: let MirrorMaker 2 continue at the positions of a flow."""
+"""`ferry migrate hand-back`: let MirrorMaker 2 continue at the positions of a flow."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def hand_back_mm2_command(
 ) -> int:
     """Write the flow's positions into MirrorMaker 2's offsets topic, so that it continues without loss or duplicates.
 
-    The flow is paused with it, unless --topic names some topics: `ferry adopt mm2` takes it back, or `ferry resume`
+    The flow is paused with it, unless --topic names some topics: `ferry migrate mm2` takes it back, or `ferry resume`
     when MirrorMaker 2 was never started. Exit code 1: some partitions could not be handed back.
     """
     from ferry.features.migrate.acts.at_rest import Mm2Place  # noqa: PLC0415 - brings the Kafka clients
@@ -124,5 +124,7 @@ def _print(found: HandedBack, where: str, *, dry_run: bool, quiet: bool) -> None
     if dry_run:
         echo(f"{written} would be written to {where}")
     else:
-        state = "the flow is paused until ferry adopt mm2 or ferry resume" if found.pauses else "the flow is not paused"
+        state = (
+            "the flow is paused until ferry migrate mm2 or ferry resume" if found.pauses else "the flow is not paused"
+        )
         echo(f"{written} written to {where}; {state}")

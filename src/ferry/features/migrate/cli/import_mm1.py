@@ -1,4 +1,4 @@
-"""`ferry config import-mm1`: from MirrorMaker 1's command line and files to one MirrorMaker 2 file."""
+"""`ferry migrate import-mm1`: from MirrorMaker 1's command line and files to one MirrorMaker 2 file."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class _Conversion:
         files = dict.fromkeys(file.name for file in (*request.consumers, request.producer))
         self.sheet = Sheet(
             title=[
-                f"Written by `ferry config import-mm1` from the command line of MirrorMaker 1 and {', '.join(files)}.",
+                f"Written by `ferry migrate import-mm1` from the command line of MirrorMaker 1 and {', '.join(files)}.",
                 "`ferry plan` shows what it would copy; docs/coming-from-mirrormaker.md explains each line.",
             ]
         )

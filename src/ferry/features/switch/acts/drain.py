@@ -109,5 +109,5 @@ def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> No
         switch = state.switch
         raise Refused(
             f"{len(moved)} partitions of {flow.flow.source} have grown since they were quiet ({several(moved)}): stop "
-            f"the clients that write there, then ferry switch abandon '{switch.named}' {switch.id}, and begin again"
+            f"the clients that write there, then ferry switches abandon '{switch.named}' {switch.id}, and begin again"
         )

@@ -76,7 +76,7 @@ class Journal:
         if first is not None and first.switch.id != switch.id:
             why = f"{first.switch.verb} {first.switch.id} was opened at the same time"
             self._end(switch.id, SwitchOutcome.ABANDONED, why)
-            raise Refused(f"{why} by {first.switch.who}: let it end, or abandon it with ferry switch abandon")
+            raise Refused(f"{why} by {first.switch.who}: let it end, or abandon it with ferry switches abandon")
         return _named(states, switch.id)
 
     def begin(self, switch: str, step: Step) -> StepBegun:
@@ -134,7 +134,7 @@ class Journal:
             done = state.done.get(begun.step)
             other = now.who if now is not None else done.who if done is not None else "another process"
             raise Superseded(
-                f"step {begun.step} of switch {switch} was begun again by {other}: check ferry switch show, and let "
+                f"step {begun.step} of switch {switch} was begun again by {other}: check ferry switches show, and let "
                 "one of the two continue"
             )
 
@@ -156,5 +156,5 @@ def _named(states: Mapping[str, SwitchState], switch: str) -> SwitchState:
     state = states.get(switch)
     if state is None:
         known = ", ".join(states) or "none"
-        raise BadInput(f"the ledger has no switch {switch}: name one of those that ferry switch list shows ({known})")
+        raise BadInput(f"the ledger has no switch {switch}: name one of those that ferry switches list shows ({known})")
     return state

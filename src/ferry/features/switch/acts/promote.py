@@ -80,12 +80,12 @@ def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:
     if active:
         raise Refused(
             f"{len(active)} groups have members on {sides.old} again ({several(sorted(active))}), and would read twice "
-            f"what they read there now: stop them, then ferry switch abandon '{switch.named}' {switch.id}, and begin "
+            f"what they read there now: stop them, then ferry switches abandon '{switch.named}' {switch.id}, and begin "
             "again"
         )
     if moved:
         raise Refused(
             f"{len(moved)} partitions of {sides.old} have grown since they were drained ({several(moved)}), so a "
-            f"producer still writes there: stop it, then ferry switch abandon '{switch.named}' {switch.id}, and "
+            f"producer still writes there: stop it, then ferry switches abandon '{switch.named}' {switch.id}, and "
             "begin again"
         )

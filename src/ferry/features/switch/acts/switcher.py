@@ -191,7 +191,7 @@ class Switcher:
             why = f"{other.switch.verb} {other.switch.id} of {other.switch.named} was opened at the same time"
             self._journal.abandon(state.switch.id, why)
             raise Refused(
-                f"{why}, the other way, by {other.switch.who}: check with ferry switch list which one continues, "
+                f"{why}, the other way, by {other.switch.who}: check with ferry switches list which one continues, "
                 "because both may have stopped; then begin the intended one"
             )
 

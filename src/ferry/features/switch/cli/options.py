@@ -15,7 +15,7 @@ DEFAULT = SwitchOptions()
 STOPPED = 4
 """Exit code: the switch has begun and stopped at a step; it is continued by its id."""
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Switch ID, as shown by ferry switch list.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Switch ID, as shown by ferry switches list.")]
 IdOption = Annotated[
     str | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""`ferry switch`: list the switches in a flow's ledgers, show one of them in full, and abandon one."""
+"""`ferry switches`: list the switches in a flow's ledgers, show one of them in full, and abandon one."""
 
 from __future__ import annotations
 

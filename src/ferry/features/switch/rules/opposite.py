@@ -67,12 +67,12 @@ def opposing_sentence(other: SwitchState, own: Switch | None = None) -> str:
     """Say why the `other` switch blocks one, and what to do; `own` is the blocked switch if it has begun already."""
     switch = other.switch
     named = f"{switch.verb} {switch.id} of {switch.named}"
-    give_up = "" if own is None else f"ferry switch abandon '{own.named}' {own.id}"
+    give_up = "" if own is None else f"ferry switches abandon '{own.named}' {own.id}"
     if other.end is not None:
         return f"{named} has moved clients to {switch.via.target} since this one began: give this one up with {give_up}"
     remedy = (
-        f"finish it first (ferry {switch.verb} '{switch.named}' --id {switch.id}), or abandon it with ferry switch "
-        f"abandon '{switch.named}' {switch.id}"
+        f"finish it first (ferry {switch.verb} '{switch.named}' --id {switch.id}), or abandon it with ferry "
+        f"switches abandon '{switch.named}' {switch.id}"
     )
     return f"{named} goes the other way and is not finished, {left_of(other)}: {remedy}" + (
         f"; or give this one up with {give_up}" if give_up else ""

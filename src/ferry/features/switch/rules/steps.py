@@ -114,7 +114,7 @@ def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchSt
         raise Refused(
             f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, {left_of(other)}: "
             f"continue it (ferry {other.switch.verb} '{other.switch.named}' --id {other.switch.id}), or abandon it "
-            "with ferry switch abandon"
+            "with ferry switches abandon"
         )
     return None
 
@@ -125,7 +125,7 @@ def refuse_ended(state: SwitchState) -> None:
     if end is not None:
         raise Refused(
             f"{switch.verb} {switch.id} is {end.outcome} already, by {end.who}: give a new one another ID, or see "
-            f"ferry switch show '{switch.named}' {switch.id}"
+            f"ferry switches show '{switch.named}' {switch.id}"
         )
 
 
@@ -157,7 +157,7 @@ def remedied(state: SwitchState, sentence: str) -> str:
     giving_up = (
         ""
         if POINT_OF_NO_RETURN in state.done
-        else f", or abandon it with ferry switch abandon '{state.switch.named}' {state.switch.id} --why TEXT"
+        else f", or abandon it with ferry switches abandon '{state.switch.named}' {state.switch.id} --why TEXT"
     )
     return f"{sentence}; continue with {go_on}{giving_up}"
 
@@ -172,7 +172,7 @@ def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mappin
     if other and state.end is None:
         raise BadInput(
             f"{switch.verb} {switch.id} did not begin with this {' and '.join(other)}, and keeps the options that it "
-            f"began with: continue without, with {continuing(switch)}, or abandon it with ferry switch abandon "
+            f"began with: continue without, with {continuing(switch)}, or abandon it with ferry switches abandon "
             f"'{switch.named}' {switch.id} --why TEXT and begin another one"
         )
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -150,9 +151,8 @@ def _taken(given: list[str], ordered: list[str]) -> str:
 
 def _wants_json(arguments: list[str]) -> bool:
     """Return whether the answer is to be JSON, so that errors are, too."""
-    following = zip(arguments, [*arguments[1:], ""], strict=True)
     named = {"--json", "-ojson", "--format=json"}.intersection(arguments)
-    return bool(named) or any(one in ("-o", "--format") and value == "json" for one, value in following)
+    return bool(named) or any(one in ("-o", "--format") and value == "json" for one, value in pairwise(arguments))
 
 
 def _run(program: Callable[[], Any], arguments: list[str]) -> int:

@@ -191,7 +191,7 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
     (lane,) = {name.rpartition(".")[2] for name in left_on(lab.target, lab)[0] - before[0]}
     refused = ferry("drills", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
     assert refused.code == 2
-    remedy = ("lanes", "drop", lane, "--flow", f"{lab.alias}->t{lab.alias}", "--yes", "--interrupt")
+    remedy = ("lanes", "drop", f"{lab.alias}->t{lab.alias}", lane, "--yes", "--interrupt")
     assert f"ferry {' '.join(remedy)}".replace(remedy[4], f"'{remedy[4]}'") in refused.out
     assert ferry(*remedy, "--dry-run", config=config).code == 0
     body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--clean")

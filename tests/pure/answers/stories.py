@@ -203,7 +203,7 @@ def lanes(made: World) -> Iterator[tuple[str, Kept]]:
     yield "backfill-dry", of("backfill", ask(*window, "--dry-run"))
     yield "backfill", of("backfill", ask(*window))
     yield "lanes-list", of("lanes-list", ask("lanes", "list", "a->b"))
-    drop = "lanes", "drop", "backfill-june", "--flow", "a->b"
+    drop = "lanes", "drop", "a->b", "backfill-june"
     yield "lanes-drop-dry", of("lanes-drop", ask(*drop, "--dry-run"))
     yield "lanes-drop", of("lanes-drop", ask(*drop, "--yes"))
     yield "lanes-drop-again", of("lanes-drop", ask(*drop, "--yes"))

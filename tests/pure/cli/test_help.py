@@ -36,3 +36,9 @@ def test_help_repeats_no_types(words: str, capsys: pytest.CaptureFixture[str]) -
     shown = helped(capsys, *words.split())
     assert "--help" in shown
     assert re.findall(r"<\w+>", shown) == []
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert (ended.value.code, "Usage: ferry" in capsys.readouterr().out) == (2, True)

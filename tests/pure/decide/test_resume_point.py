@@ -383,7 +383,8 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
     refused, let = planned(facts), planned(facts, foreign_writer=SKIP)
     assert [(refusal.topic, refusal.kind) for refusal in refused.refusals] == [("orders", RefusalKind.FOREIGN_WRITER)]
     causes = [
-        refused.refusals[0].message.index(cause) for cause in ("ferry migrate", "ferry ledger rebuild", "another client")
+        refused.refusals[0].message.index(cause)
+        for cause in ("ferry migrate", "ferry ledger rebuild", "another client")
     ]
     assert causes == sorted(causes), "the usual ones first"
     assert [piece.source.topic for piece in refused.slices] == ["users"]

@@ -83,7 +83,9 @@ def test_the_help_of_a_command_brings_no_client_along() -> None:
     assert done.stdout.strip() == "[] True"
 
 
-@pytest.mark.parametrize("command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "migrate hand-back"])
+@pytest.mark.parametrize(
+    "command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "migrate hand-back"]
+)
 def test_help_is_shown_wherever_a_command_comes_from(command: str) -> None:
     answer = ferry(*command.split(), "--help")
     assert answer.code == 0

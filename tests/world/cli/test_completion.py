@@ -69,7 +69,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
         (["ledger", "e"], ["export"]),
         (["ledger", "--runs", "p"], ["'primary->backup'"]),
         (["groups", "--run"], []),
-        (["lanes", "drop", "backfill-may", "--flow", "b"], ["'backup->primary'"]),
+        (["lanes", "drop", "b"], ["'backup->primary'"]),
         (["run", "'primary->backup'", "--topic", ""], ["orders", "payments.settled"]),
         (["pause", "'backup->primary'", "--topic", ""], []),
         (["translate", "'primary->backup'", "ord"], ["orders"]),

@@ -96,16 +96,16 @@ def test_a_terminal_that_lacks_a_letter_gets_its_code(config: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "value", "remedy"),
     [
-        ("run --max-bytes 10GB", "'10GB'", "whole number of at least 1"),
-        ("run --max-seconds 10m", "'10m'", "whole number"),
-        ("lag --patience 1s", "'1s'", "number"),
+        ("run --max-bytes 10PB", "'10PB'", "size of at least 1 byte 10GB"),
+        ("run --max-seconds 10y", "'10y'", "duration 15m"),
+        ("lag --patience 1x", "'1x'", "duration 15m"),
         ("skip --to -1", "-1", "at least 0"),
         ("metrics serve --port 99999", "99999", "to 65535"),
         ("ledger --last 0", "0", "at least 1"),
         ("dev up --brokers x", "'x'", "whole number"),
-        ("dev up --seconds inf", "inf", "to 31536000"),
-        ("lag --patience inf", "inf", "from 0.1 to 31536000"),
-        ("drills full --stay 1e300", "1e300", "from 0 to 31536000"),
+        ("dev up --seconds inf", "'inf'", "365d"),
+        ("lag --patience inf", "'inf'", "from 0.1s to 365d"),
+        ("drills full --stay 400d", "'400d'", "at most 365d"),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_what_would(config: Path, line: str, value: str, remedy: str) -> None:

@@ -271,7 +271,7 @@ class ShadowDrill:
         return None
 
     def _dropping(self, lane: str) -> str:
-        return f"ferry lanes drop {lane} --flow '{self._live.flow}' --yes --interrupt"
+        return f"ferry lanes drop '{self._live.flow}' {lane} --yes --interrupt"
 
     def _drop(self, lane: str) -> tuple[str, ...]:
         with LaneDrop(self._live, lane, patience_s=self._patience_s) as drop:

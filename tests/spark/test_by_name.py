@@ -68,7 +68,7 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
     }
     lab = Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(topic,), settings=settings)
 
-    told = ferry("run", "--run", "r-1", "--spark", "--json", config=lab.write(tmp_path))
+    told = ferry("run", "--id", "r-1", "--spark", "--json", config=lab.write(tmp_path))
     assert told.code == 1, told.err
     stuck = next(row[0] for row in read_topic(source_cluster.bootstrap, topic)[1] if row[1] == b"late")
     (message,) = {one["message"] for one in told.json("run")["refusals"]}
@@ -82,7 +82,7 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
     assert_written(source_cluster, target_cluster, topic, names[:2], {1: stuck})
 
     more = replace(lab, settings={**settings, "ferry.transform.transforms.targets": ", ".join(reversed(names))})
-    told = ferry("run", "--run", "r-2", "--spark", "--json", config=more.write(tmp_path))
+    told = ferry("run", "--id", "r-2", "--spark", "--json", config=more.write(tmp_path))
     assert told.code == 0, told.err
     assert_written(source_cluster, target_cluster, topic, names, {})
     assert warm_ferry("lag", "--json", config=more.write(tmp_path)).json("lag")["total"]["records"] == 0

@@ -48,7 +48,7 @@ def test_copies_have_the_names_that_transforms_give_them(
         topics=(kept, dealt, plain),
         settings=settings,
     )
-    told = ferry("run", "--run", "r-1", "--spark", "--json", config=one.write(tmp_path))
+    told = ferry("run", "--id", "r-1", "--spark", "--json", config=one.write(tmp_path))
     assert (told.code, told.json("run")["refusals"]) == (0, []), told.err
     fewer = f"{one.target_topic(dealt)}-fewer"
     assert {name for name in there(one) if topic in name} == {fewer, f"eu.{kept}", one.target_topic(plain)}
@@ -75,7 +75,7 @@ def test_copies_have_the_names_that_transforms_give_them(
         "predicates.kept.pattern": kept,
     }
     other = replace(one, topics=(kept, plain), settings=chain)
-    told = ferry("run", "--run", "r-2", "--spark", "--json", config=other.write(tmp_path))
+    told = ferry("run", "--id", "r-2", "--spark", "--json", config=other.write(tmp_path))
     assert (told.code, told.json("run")["refusals"]) == (0, []), told.err
     assert by_place(target_cluster, f"west_{kept}") == source
     assert by_place(target_cluster, plain) == by_place(source_cluster, plain)

@@ -76,7 +76,7 @@ def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     send(producer(source_cluster), masked, messages(300, start=800))
     send(producer(source_cluster), plain, messages(100, start=800))
     other = replace(lab, settings={**lab.settings, "ferry.transform.masked.sql": PLAIN_SQL})
-    told = ferry("run", "--run", "r-2", "--spark", "--json", config=other.write(tmp_path))
+    told = ferry("run", "--id", "r-2", "--spark", "--json", config=other.write(tmp_path))
     assert told.code == 0, told.err
     report = told.json("run")
     assert (report["state"], report["refusals"], report["missing"]) == ("success", [], 0)

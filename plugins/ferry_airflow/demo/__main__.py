@@ -182,7 +182,7 @@ class Demo:
             stack.enter_context(at_most(MOST_SECONDS, lambda: self.step))
             self.fill_source()
             self.say("copying it to backup by runs of the live lane")
-            while ferry("lag", FLOW, "--max-records", str(NEARLY), "--quiet", shown=False):
+            while ferry("lag", FLOW, "--rpo-records", str(NEARLY), "--quiet", shown=False):
                 if ferry("run", FLOW, "--quiet"):
                     raise Refused(f"a run failed: see above; clusters are in {HOME}")
             self.say("a shadow drill: scratch topics and groups, everything compared, everything removed")

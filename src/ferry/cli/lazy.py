@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from ferry.cli.examples import epilog_of
-from ferry.cli.plain import PlainCommand, PlainGroup
+from ferry.cli.plain import PlainGroup, command_class
 
 
 class Panel(StrEnum):
@@ -38,12 +38,14 @@ class Row:
     - `help`: its line in a list, the first paragraph of the function's docstring.
     - `panel`: where `ferry --help` lists it; None for a command after another word.
     - `options`: what `typer.Typer.command` takes in addition to the name.
+    - `old`: options as earlier versions spelled them, and those of today. The command takes both, and help shows one.
     """
 
     place: str
     help: str
     panel: Panel | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    old: Mapping[str, str] = field(default_factory=dict)
 
     def function(self) -> Callable[..., Any]:
         """Import the command's function. Raises ImportError or AttributeError when it is not there."""
@@ -165,5 +167,5 @@ def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {**HELP, **row.options.get("context_settings", {})}
     taken = {**row.options, "context_settings": settings}
-    app.command(name, cls=PlainCommand, epilog=epilog_of(" ".join(words)), **taken)(row.function())
+    app.command(name, cls=command_class(row.old), epilog=epilog_of(" ".join(words)), **taken)(row.function())
     return get_command(app)

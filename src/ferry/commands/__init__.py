@@ -21,6 +21,9 @@ It has no `-h`: each letter of `-Djava.security.auth...` would be read as a shor
 HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names": []}, "add_help_option": False}
 """For a command that passes all its words to another program."""
 
+_OLD_REASON = {"--why": "--reason"}
+_OLD_RPO = {"--max-records": "--rpo-records", "--max-seconds": "--rpo-seconds"}
+
 COMMANDS: Mapping[str, Row | Group] = {
     "plan": Row(
         panel=Panel.COPY,
@@ -32,6 +35,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         place="ferry.commands.run:run_command",
         help="Plan, copy and report one micro-run on this machine. Several tasks run as processes of their own, or in "
         "Spark.",
+        old={"--run": "--id"},
     ),
     "backfill": Row(
         panel=Panel.COPY,
@@ -42,11 +46,13 @@ COMMANDS: Mapping[str, Row | Group] = {
         panel=Panel.WATCH,
         place="ferry.commands.lag:lag_command",
         help="Show how many records, bytes and seconds are not copied yet, per source partition and in total.",
+        old=_OLD_RPO,
     ),
     "pause": Row(
         panel=Panel.COPY,
         place="ferry.commands.pausing:pause_command",
         help="Stop planning a flow or topic, until the given time or until ferry resume.",
+        old=_OLD_REASON,
     ),
     "resume": Row(
         panel=Panel.COPY,
@@ -63,12 +69,14 @@ COMMANDS: Mapping[str, Row | Group] = {
         panel=Panel.MOVE,
         place="ferry.features.switch.cli.readiness:readiness_command",
         help="Check whether the target could take over now, and print one line per check. Writes nothing.",
+        old=_OLD_RPO,
     ),
     "switchover": Row(
         panel=Panel.MOVE,
         place="ferry.features.switch.cli.switching:switchover_command",
         help="Move clients to the target as planned: stop producers, copy all records, move the groups. Nothing is "
         "lost.",
+        old=_OLD_RPO,
     ),
     "failover": Row(
         panel=Panel.MOVE,
@@ -81,6 +89,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         place="ferry.features.switch.cli.switching:failback_command",
         help="Move clients back to the source of FLOW, the flow that was switched. Only records written since the "
         "switch are copied.",
+        old=_OLD_RPO,
     ),
     "flows": Row(
         panel=Panel.WATCH,
@@ -205,10 +214,12 @@ COMMANDS: Mapping[str, Row | Group] = {
             "export": Row(
                 place="ferry.features.archive.cli.file:export_command",
                 help="Write every committed record of the flow's ledger to a file. Runs may be active meanwhile.",
+                old={"--to": "--output"},
             ),
             "rebuild": Row(
                 place="ferry.features.archive.cli.file:rebuild_command",
                 help="Rebuild a lost ledger from an export, with each record at its old offset.",
+                old={"--from": "--input"},
             ),
         },
     ),
@@ -253,6 +264,7 @@ COMMANDS: Mapping[str, Row | Group] = {
             "abandon": Row(
                 place="ferry.features.switch.cli.switches:switch_abandon_command",
                 help="Abandon a switch that has not promoted the new cluster yet, and end the pause that it set.",
+                old=_OLD_REASON,
             ),
         },
     ),
@@ -297,6 +309,7 @@ COMMANDS: Mapping[str, Row | Group] = {
                 place="ferry.features.drill.cli.reports:verify_command",
                 help="Check that no report was changed, removed or inserted: each report's signature, and its link to "
                 "the previous one.",
+                old={"--last": "--newest"},
             ),
         },
     ),

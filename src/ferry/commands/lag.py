@@ -54,12 +54,12 @@ def lag_command(
     topic: TopicsOption = None,
     max_seconds: Annotated[
         float | None,
-        lasting("--max-seconds", "Exit 1 if the oldest uncopied record of any partition is older.", most=LONG_MAX),
+        lasting("--rpo-seconds", "Exit 1 if the oldest uncopied record of any partition is older.", most=LONG_MAX),
     ] = None,
     max_records: Annotated[
         int | None,
         typer.Option(
-            "--max-records", min=0, metavar="N", help="Exit 1 if any partition has more than N uncopied records."
+            "--rpo-records", min=0, metavar="N", help="Exit 1 if any partition has more than N uncopied records."
         ),
     ] = None,
 ) -> int:

@@ -28,7 +28,7 @@ TopicOption = Annotated[
 @command()
 def pause_command(
     context: Context,
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for other operators.")],
+    why: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, for other operators.")],
     topic: TopicOption = None,
     until: Annotated[
         str | None,
@@ -53,7 +53,7 @@ def pause_command(
     chosen = context.flow()
     now_ms = wall_ms()
     if not why.strip():
-        raise BadInput("--why is empty: give the reason, for other operators")
+        raise BadInput("--reason is empty: give the reason, for other operators")
     pause = Pause(topic=topic or "", who=person(), why=why.strip(), since_ms=now_ms, until_ms=_until_ms(until, now_ms))
     if topic is not None:
         refuse_foreign_topic(chosen, topic)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def run_command(
     context: Context,
     run: Annotated[
-        str | None, typer.Option("--run", metavar="ID", help="ID of the new run. Generated if omitted.")
+        str | None, typer.Option("--id", metavar="ID", help="ID of the new run. Generated if omitted.")
     ] = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Finish the run with this ID, by its own plan.")
@@ -60,7 +60,7 @@ def run_command(
     if resume is not None and (run or topic or max_bytes or max_records or max_seconds or take_over or dry_run):
         raise BadInput(f"--resume {resume} follows the run's own plan: omit the other options")
     if run is not None and not run.strip():
-        raise BadInput("--run is empty: give the run an ID, or omit the option")
+        raise BadInput("--id is empty: give the run an ID, or omit the option")
     chosen = context.flow()
     if not dry_run:
         _prepare(context, spark=spark)

@@ -65,8 +65,8 @@ FLOW: Mapping[str, Entry] = {
     "way.loop.opposite": Entry(
         K.LOOP,
         "topic {topic} would come back to cluster {cluster} and be copied again (by {flows})",
-        "pause {last} until a switch (ferry pause '{last}' --why standby), or exclude it from one of these flows, for "
-        "example in {last}.topics.exclude, or use DefaultReplicationPolicy",
+        "pause {last} until a switch (ferry pause '{last}' --reason standby), or exclude it from one of these flows, "
+        "for example in {last}.topics.exclude, or use DefaultReplicationPolicy",
     ),
     "way.returning": Entry(
         K.LOOP,

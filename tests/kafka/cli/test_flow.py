@@ -68,7 +68,7 @@ def test_a_run_copies_and_tells_what_it_did(lab: Lab, config: Path, topic: str) 
     create_topic(lab.source, topic, 3)
     fill(lab, topic, 900, partitions=3)
     flow = f"{lab.alias}->t{lab.alias}"
-    answer = ferry("run", flow, "--run", "r1", "--json", config=config)
+    answer = ferry("run", flow, "--id", "r1", "--json", config=config)
     assert answer.code == 0, answer.err
     body = answer.json("run")
     assert (body["run"], body["flow"], body["state"]) == ("r1", flow, "success")
@@ -95,10 +95,10 @@ def test_a_run_copies_and_tells_what_it_did(lab: Lab, config: Path, topic: str) 
 def test_a_run_id_is_used_once(lab: Lab, config: Path, topic: str) -> None:
     create_topic(lab.source, topic)
     fill(lab, topic, 10)
-    first = ferry("run", "--run", "r1", config=config)
+    first = ferry("run", "--id", "r1", config=config)
     assert first.code == 0
     assert f"created topic {lab.alias}.{topic} with 1 partition" in first.out
-    again = ferry("run", "--run", "r1", config=config)
+    again = ferry("run", "--id", "r1", config=config)
     assert again.code == 2
     assert "run r1 exists already" in again.err
     resumed = ferry("run", "--resume", "r1", "--json", config=config)
@@ -107,7 +107,7 @@ def test_a_run_id_is_used_once(lab: Lab, config: Path, topic: str) -> None:
     unknown = ferry("run", "--resume", "r7", config=config)
     assert unknown.code == 2
     assert "run r7 (lane live)" in unknown.err
-    assert ferry("run", "--run", "r2", config=config).code == 0
+    assert ferry("run", "--id", "r2", config=config).code == 0
     assert ferry("run", "--resume", "r1", config=config).code == 0, "superseded, but all of it is in the ledger"
     assert lab.assert_equal() == 10
 
@@ -181,12 +181,12 @@ def test_lag_before_and_after(lab: Lab, config: Path, topic: str) -> None:
     total = answer.json("lag")["total"]
     assert (total["partitions"], total["behind"], total["unknown"], total["seconds"]) == (3, 2, 0, old["lag_seconds"])
     assert (total["records"], total["bytes"]) == tuple(old[key] + new[key] for key in ("lag_records", "lag_bytes"))
-    assert ferry("lag", "--max-seconds", "4000", "--max-records", "10", config=config).code == 0
-    assert ferry("lag", "--max-seconds", "3000", config=config).code == 1
-    assert ferry("lag", "--max-records", "9", "--json", config=config).code == 1
+    assert ferry("lag", "--rpo-seconds", "4000", "--rpo-records", "10", config=config).code == 0
+    assert ferry("lag", "--rpo-seconds", "3000", config=config).code == 1
+    assert ferry("lag", "--rpo-records", "9", "--json", config=config).code == 1
 
     assert ferry("run", config=config).code == 0
-    rows = ferry("lag", "--max-seconds", "0", "--max-records", "0", "--json", config=config)
+    rows = ferry("lag", "--rpo-seconds", "0", "--rpo-records", "0", "--json", config=config)
     assert rows.code == 0
     assert [(row["position"], row["lag_records"], row["lag_seconds"]) for row in rows.json("lag")["partitions"]] == [
         (10, 0, 0),
@@ -194,7 +194,7 @@ def test_lag_before_and_after(lab: Lab, config: Path, topic: str) -> None:
         (0, 0, 0),
     ]
     send(producer(lab.source), topic, [Message(value=b"y", partition=2)])
-    assert ferry("lag", "--max-records", "0", config=config).code == 1
+    assert ferry("lag", "--rpo-records", "0", config=config).code == 1
     assert topic in ferry("lag", config=config).out
 
 
@@ -212,9 +212,9 @@ def test_the_ledger_answers_by_run_topic_and_offset(lab: Lab, config: Path, topi
     # A commit is acknowledged before its marker is written.
     wait_until(lambda: end_of(lab.source, topic) == 21)
     fill(lab, topic, 10)
-    assert ferry("run", "--run", "r1", config=config).code == 0
+    assert ferry("run", "--id", "r1", config=config).code == 0
     fill(lab, topic, 10, partitions=2)
-    assert ferry("run", "--run", "r2", config=config).code == 0
+    assert ferry("run", "--id", "r2", config=config).code == 0
 
     rows = ferry("ledger", "--json", config=config).json("ledger")["receipts"]
     assert {row["run"] for row in rows} == {"r1", "r2"}
@@ -272,7 +272,7 @@ def test_paused_topics_and_flows_are_not_planned(lab: Lab, config: Path, topic: 
     # Before the first run: there is no ledger yet.
     assert ferry("resume", "--json", config=config).json("resume")["was_paused"] is False
     paused = ferry(
-        "pause", "--topic", f"{topic}-a", "--why", "bad data", "--until", "2999-01-01T00:00:00+01:00", "--json",
+        "pause", "--topic", f"{topic}-a", "--reason", "bad data", "--until", "2999-01-01T00:00:00+01:00", "--json",
         config=config,
     )  # fmt: skip
     assert paused.code == 0, paused.err
@@ -290,9 +290,9 @@ def test_paused_topics_and_flows_are_not_planned(lab: Lab, config: Path, topic: 
     lags = ferry("lag", "--json", config=config).json("lag")["partitions"]
     assert [row["lag_records"] for row in lags] == [10, 0]
 
-    assert "would be paused" in ferry("pause", "--why", "migration", "--dry-run", config=config).out
+    assert "would be paused" in ferry("pause", "--reason", "migration", "--dry-run", config=config).out
     assert ferry("resume", "--dry-run", "--json", config=config).json("resume")["was_paused"] is False
-    assert ferry("pause", "--why", "migration", config=config).code == 0
+    assert ferry("pause", "--reason", "migration", config=config).code == 0
     assert "would be resumed" in ferry("resume", "--dry-run", config=config).out
     fill(lab, f"{topic}-b", 5, start=10)
     assert ferry("plan", "--json", config=config).json("plan")["slices"] == []
@@ -307,7 +307,7 @@ def test_a_pause_ends_by_itself(lab: Lab, config: Path, topic: str) -> None:
     create_topic(lab.source, topic)
     fill(lab, topic, 10)
     until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 5))
-    assert ferry("pause", "--why", "soon over", "--until", until, config=config).code == 0
+    assert ferry("pause", "--reason", "soon over", "--until", until, config=config).code == 0
     wait_until(lambda: ferry("plan", "--json", config=config).json("plan")["paused"] == [])
     assert ferry("run", "--json", config=config).json("run")["records"] == 10
 
@@ -417,7 +417,7 @@ def test_a_signal_ends_a_run_long_before_all_is_copied(
     slow: Slow, begin: Begin, topic: str, number: signal.Signals, whole_group: bool
 ) -> None:
     lab, config, go_on = slow
-    process = begin("run", "--run", "r1", "--json", config=config)
+    process = begin("run", "--id", "r1", "--json", config=config)
     wait_until_copying(process, lab, topic)
     workers = children(process)
     assert len(workers) == 2
@@ -444,7 +444,7 @@ def test_a_signal_ends_a_run_long_before_all_is_copied(
 
 def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(slow: Slow, begin: Begin, topic: str) -> None:
     lab, config, go_on = slow
-    process = begin("run", "--run", "older", "--json", config=config)
+    process = begin("run", "--id", "older", "--json", config=config)
     wait_until_copying(process, lab, topic)
     with lab.runs() as runs:
         runs.open_run("newer", local_origin())
@@ -469,7 +469,7 @@ def test_a_run_that_is_superseded_while_it_copies_names_the_newer_one(slow: Slow
 
 def test_workers_end_with_a_killed_run_and_the_next_one_completes(slow: Slow, begin: Begin, topic: str) -> None:
     lab, config, go_on = slow
-    process = begin("run", "--run", "r1", config=config)
+    process = begin("run", "--id", "r1", config=config)
     wait_until_copying(process, lab, topic)
     workers = children(process)
     process.kill()
@@ -508,7 +508,7 @@ def test_a_killed_worker_fails_its_own_slot_only(slow: Slow, begin: Begin, topic
 
 def test_a_target_that_dies_after_something_was_copied_leaves_a_report(slow: Slow, begin: Begin, topic: str) -> None:
     lab, config, go_on = slow
-    process = begin("run", "--run", "r1", "--patience", "2", "--json", config=config)
+    process = begin("run", "--id", "r1", "--patience", "2", "--json", config=config)
     wait_until_copying(process, lab, topic)
     lab.target.brokers[0].kill()
     go_on()

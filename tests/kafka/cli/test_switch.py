@@ -60,13 +60,13 @@ def test_checks_and_approval_come_first(pair: Path, source_cluster: RunningClust
     behind = ferry("readiness", flow, "--json", config=pair)
     assert behind.code == 1
     assert [check["name"] for check in behind.json("readiness")["checks"] if not check["ok"]] == ["lag"]
-    ready = ferry("readiness", flow, "--json", "--max-records", "10", config=pair)
+    ready = ferry("readiness", flow, "--json", "--rpo-records", "10", config=pair)
     assert ready.code == 0, ready.out
-    shown = ferry("switchover", flow, "--dry-run", "--json", "--max-records", "10", config=pair)
+    shown = ferry("switchover", flow, "--dry-run", "--json", "--rpo-records", "10", config=pair)
     assert shown.code == 0
     assert [step["step"] for step in shown.json("switch-preview")["steps"]][:3] == ["readiness", "freeze", "quiet"]
 
-    nobody = ferry("switchover", flow, "--id", "s-1", "--max-records", "10", "--json", config=pair)
+    nobody = ferry("switchover", flow, "--id", "s-1", "--rpo-records", "10", "--json", config=pair)
     assert nobody.code == 2
     assert "--approve-by" in nobody.err
     assert ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
@@ -91,8 +91,8 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     other = ferry("failover", flow, "--id", "s-2", "--approve-by", "eve", config=pair)
     assert other.code == 2
     assert "switchover s-1" in other.err
-    shown = ferry("switches", "abandon", flow, "s-1", "--why", "waits too long", "--dry-run", config=pair)
-    gone = ferry("switches", "abandon", flow, "s-1", "--why", "waits too long", "--json", config=pair)
+    shown = ferry("switches", "abandon", flow, "s-1", "--reason", "waits too long", "--dry-run", config=pair)
+    gone = ferry("switches", "abandon", flow, "s-1", "--reason", "waits too long", "--json", config=pair)
     assert (shown.out, gone.json("switch")["end"]["outcome"]) == ("switchover s-1 would be abandoned\n", "abandoned")
     given_up = ferry("switchover", flow, "--id", "s-1", "--approve-by", "bob", config=pair)
     assert (given_up.code, "switchover s-1 is abandoned already" in given_up.err) == (2, True)
@@ -155,7 +155,7 @@ def test_a_switch_that_stops_midway_has_a_code_of_its_own_and_keeps_its_options(
     without = ferry(*command, config=pair)
     assert without.code == 2
     assert "--stop-command" in without.err
-    assert ferry("switches", "abandon", flow, "s-1", "--why", "a test", config=pair).code == 0
+    assert ferry("switches", "abandon", flow, "s-1", "--reason", "a test", config=pair).code == 0
 
 
 @pytest.mark.timeout(240)

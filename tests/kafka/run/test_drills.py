@@ -139,7 +139,7 @@ def test_a_drill_that_tried_out_nothing_is_no_success(lab: Lab, tmp_path: Path) 
     idle = drilled(lab, tmp_path, "shadow", "--from", now, code=1)
     assert (idle["outcome"], idle["verification"], idle["groups"][0]["reread"]) == ("deviations", None, None)
     assert idle["deviations"][0] == "nothing was copied, so nothing was tried out: begin earlier with --from"
-    assert ferry("pause", "--topic", topic, "--why", "a drill", config=lab.write(tmp_path)).code == 0
+    assert ferry("pause", "--topic", topic, "--reason", "a drill", config=lab.write(tmp_path)).code == 0
     paused = drilled(lab, tmp_path, "partial", "--topic", topic, "--approve-by", "anna", code=1)
     assert paused["outcome"] == "deviations"
     assert paused["deviations"][0].startswith(f"paused, so not copied: {topic};")

@@ -108,13 +108,13 @@ def test_a_run_goes_on_where_the_lost_ledger_ended(
 
 def exported(config: Path, path: Path) -> dict[str, object]:
     """What the command says of an export, after a dry run of it that says the same."""
-    would = ferry("ledger", "export", "--to", path, "--dry-run", "--json", config=config).json("ledger-export")
+    would = ferry("ledger", "export", "--output", path, "--dry-run", "--json", config=config).json("ledger-export")
     assert not list(path.parent.glob("ledger.jsonl*")), "a dry run leaves no part of a file, either"
-    shown = at_a_terminal([PROGRAM, "ledger", "export", "--to", path, "--dry-run", "--config", config])
+    shown = at_a_terminal([PROGRAM, "ledger", "export", "--output", path, "--dry-run", "--config", config])
     assert re.search(r"\d+ of \d+ offsets of the ledger", ESCAPE.sub("", shown)), "there is a bar while it reads"
-    told = ferry("ledger", "export", "--to", path, "--json", config=config).json("ledger-export")
+    told = ferry("ledger", "export", "--output", path, "--json", config=config).json("ledger-export")
     assert would == told | {"dry_run": True}
-    nowhere = ferry("ledger", "export", "--to", path.parent / "none" / "l.jsonl", "--dry-run", config=config)
+    nowhere = ferry("ledger", "export", "--output", path.parent / "none" / "l.jsonl", "--dry-run", config=config)
     assert (nowhere.code, "name a file in a folder that is there" in nowhere.err) == (2, True)
     return dict(told)
 
@@ -140,9 +140,9 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     lose(lab)
     # Runs that are refused begin a new ledger, and somebody tells them to wait.
     assert {refusal.kind for refusal in lab.micro_run().refusals} == {RefusalKind.LEDGER_BEHIND}
-    assert ferry("pause", "--topic", topic, "--why", "the ledger is lost", config=config).code == 0
-    would = ferry("ledger", "rebuild", "--from", path, "--dry-run", "--json", config=config).json("ledger-rebuild")
-    answer = ferry("ledger", "rebuild", "--from", path, "--json", config=config)
+    assert ferry("pause", "--topic", topic, "--reason", "the ledger is lost", config=config).code == 0
+    would = ferry("ledger", "rebuild", "--input", path, "--dry-run", "--json", config=config).json("ledger-rebuild")
+    answer = ferry("ledger", "rebuild", "--input", path, "--json", config=config)
     told = answer.json("ledger-rebuild")
     assert told == would | {"dry_run": False}
     assert (told["replaced"] > 0, told["carried"]) == (True, 1)
@@ -226,7 +226,7 @@ def test_what_is_carried_over_outlives_a_rebuild_that_is_killed_behind_the_delet
     lose(lab)
     more(lab, 1)  # of which there is no receipt
     lab.micro_run()
-    assert ferry("pause", "--topic", topic, "--why", "the ledger is lost", config=config).code == 0
+    assert ferry("pause", "--topic", topic, "--reason", "the ledger is lost", config=config).code == 0
 
     async def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

@@ -163,7 +163,7 @@ def called_off(lab: Lab, plan: Plan, attempt: Attempt) -> None:
 def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
     small_chunks = replace(lab, settings={**lab.settings, "ferry.chunk.bytes": "30000"})
     config = small_chunks.write(tmp_path)
-    begun = {run: start("run", "--run", run, "--json", config=config) for run in ("one", "other")}
+    begun = {run: start("run", "--id", run, "--json", config=config) for run in ("one", "other")}
     try:
         ended = {run: finished(process, seconds=120) for run, process in begun.items()}
     finally:

@@ -59,7 +59,7 @@ def answers(story: str) -> dict[str, str]:
             assert f"{name}.json" not in found, name
             found[f"{name}.json"] = one.text
         for name, flow in LEDGERS.get(story, {}).items():
-            made.ask("ledger", "export", flow, "--to", name)
+            made.ask("ledger", "export", flow, "--output", name)
             found[name] = (made.folder / name).read_text()
     return found
 
@@ -99,7 +99,7 @@ def copying(made: World) -> Iterator[tuple[str, Kept]]:
     yield "error-never-ran", of("error", ask("ledger", "a->b"))
     yield "plan-first", of("plan", ask("plan", "a->b"))
     yield "run-dry", of("plan", ask("run", "a->b", "--dry-run"))
-    yield "run-first", of("run", ask("run", "a->b", "--run", "r1"))
+    yield "run-first", of("run", ask("run", "a->b", "--id", "r1"))
     yield "groups", of("groups", ask("groups", "a->b"))
     yield "groups-snapshot", of("groups-snapshot", ask("groups", "snapshot", "a->b", "--name", "kept"))
     made.produce(made.a, "orders", 0, 5)
@@ -113,9 +113,9 @@ def copying(made: World) -> Iterator[tuple[str, Kept]]:
     yield "groups-rollback-of-moved", of("groups-rollback", ask("groups", "rollback", "a->b", "--snapshot", "kept"))
     yield "lag", of("lag", ask("lag", "a->b"))
     yield "plan-next", of("plan", ask("plan", "a->b"))
-    yield "run-next", of("run", ask("run", "a->b", "--run", "r2", "--max-records", "3"))
-    yield "pause", of("pause", ask("pause", "a->b", "--topic", "users", "--why", "cleaning"))
-    yield "pause-dry", of("pause", ask("pause", "a->b", "--why", "all of it", "--dry-run"))
+    yield "run-next", of("run", ask("run", "a->b", "--id", "r2", "--max-records", "3"))
+    yield "pause", of("pause", ask("pause", "a->b", "--topic", "users", "--reason", "cleaning"))
+    yield "pause-dry", of("pause", ask("pause", "a->b", "--reason", "all of it", "--dry-run"))
     yield "ledger-pauses", of("ledger-pauses", ask("ledger", "a->b", "--pauses"))
     yield "plan-paused", of("plan", ask("plan", "a->b"))
     yield "resume", of("resume", ask("resume", "a->b", "--topic", "users"))
@@ -159,24 +159,24 @@ def guarded(made: World) -> Iterator[tuple[str, Kept]]:
     """Runs that refuse, and runs whose guards pass what is lost."""
     begun(made)
     ask = made.ask
-    ask("run", "a->b", "--run", "r1")
+    ask("run", "a->b", "--id", "r1")
     made.lose(made.a, "orders", 0, 16)
     made.a.own["users"] = {"retention.ms": "5"}
     yield "plan-refused", of("plan", ask("plan", "a->b"))
-    yield "run-partial", of("run", ask("run", "a->b", "--run", "r2"))
+    yield "run-partial", of("run", ask("run", "a->b", "--id", "r2"))
     made.write("topics = orders, users", "groups = billing.*", *HEARTBEATS, *GUARDED)
     yield "plan-guarded", of("plan", ask("plan", "a->b"))
-    yield "run-guarded", of("run", ask("run", "a->b", "--run", "r3"))
+    yield "run-guarded", of("run", ask("run", "a->b", "--id", "r3"))
     yield "lag-after-a-gap", of("lag", ask("lag", "a->b"))
     yield "ledger-run-partial", of("ledger", ask("ledger", "a->b", "--run", "r2"))
-    yield "error-run-is-there", of("error", ask("run", "a->b", "--run", "r3"))
+    yield "error-run-is-there", of("error", ask("run", "a->b", "--id", "r3"))
     yield "status", of("status", made.ask("status"))
 
 
 def verified(made: World) -> Iterator[tuple[str, Kept]]:
     """A run that verifies itself."""
     begun(made, "ferry.verify = receipt")
-    yield "run-verified", of("run", made.ask("run", "a->b", "--run", "r1"), timed="verified")
+    yield "run-verified", of("run", made.ask("run", "a->b", "--id", "r1"), timed="verified")
 
 
 def transformed(made: World) -> Iterator[tuple[str, Kept]]:
@@ -192,7 +192,7 @@ def transformed(made: World) -> Iterator[tuple[str, Kept]]:
     )
     with mock.patch.object(transform_digest, "version", return_value="4.2.0"):
         yield "plan-transformed", of("plan", made.ask("plan", "a->b"))
-        yield "error-needs-spark", of("error", made.ask("run", "a->b", "--run", "r1"))
+        yield "error-needs-spark", of("error", made.ask("run", "a->b", "--id", "r1"))
 
 
 def lanes(made: World) -> Iterator[tuple[str, Kept]]:
@@ -213,12 +213,12 @@ def archive(made: World) -> Iterator[tuple[str, Kept]]:
     """A ledger that is exported, lost, and built again."""
     begun(made, topics={"users": 1})
     ask = made.ask
-    ask("run", "a->b", "--run", "r1")
-    export = "ledger", "export", "a->b", "--to", "out.jsonl"
+    ask("run", "a->b", "--id", "r1")
+    export = "ledger", "export", "a->b", "--output", "out.jsonl"
     yield "ledger-export-dry", of("ledger-export", ask(*export, "--dry-run"))
     yield "ledger-export", of("ledger-export", ask(*export))
     made.b.delete("ferry-ledger.a.internal")
-    rebuild = "ledger", "rebuild", "a->b", "--from", "out.jsonl"
+    rebuild = "ledger", "rebuild", "a->b", "--input", "out.jsonl"
     yield "ledger-rebuild-dry", of("ledger-rebuild", ask(*rebuild, "--dry-run"))
     yield "ledger-rebuild", of("ledger-rebuild", ask(*rebuild))
     yield "ledger-rebuilt", of("ledger-runs", ask("ledger", "a->b", "--runs"))
@@ -230,7 +230,7 @@ def switching(made: World) -> Iterator[tuple[str, Kept]]:
     begun(made, "b->a.enabled = true", "ferry.rpo.records = 100", topics={"users": 1})
     ask = made.ask
     made.commit(made.a, "billing", users_0=4)
-    ask("run", "a->b", "--run", "r1")
+    ask("run", "a->b", "--id", "r1")
     yield "readiness", of("readiness", ask("readiness", "a->b"))
     over = "switchover", "a->b", "--id", "s-1", "--quiet-seconds", "0"
     yield "switchover-dry", of("switch-preview", ask(*over, "--dry-run"))
@@ -246,12 +246,12 @@ def failing(made: World) -> Iterator[tuple[str, Kept]]:
     """A switchover that is given up, a failover, and their reports."""
     begun(made, "b->a.enabled = true", topics={"users": 1})
     ask = made.ask
-    ask("run", "a->b", "--run", "r1")
+    ask("run", "a->b", "--id", "r1")
     made.produce(made.a, "users", 0, 3)
     over = "switchover", "a->b", "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "5", "--quiet-timeout", "0"
     yield "error-not-quiet", of("error", ask(*over))
     yield "switch-stopped", of("switch", ask("switches", "show", "a->b", "s-1"))
-    yield "switch-abandon", of("switch", ask("switches", "abandon", "a->b", "s-1", "--why", "not today"))
+    yield "switch-abandon", of("switch", ask("switches", "abandon", "a->b", "s-1", "--reason", "not today"))
     fail = "failover", "a->b", "--id", "s-2"
     yield "failover-dry", of("switch-preview", ask(*fail, "--dry-run"))
     yield "failover", of("switch", ask(*fail, "--approve-by", "bob", "--no-smoke", "--report", "reports"))
@@ -270,7 +270,7 @@ def drilling(made: World) -> Iterator[tuple[str, Kept]]:
     begun(made, "b->a.enabled = true", topics={"users": 1})
     ask = made.ask
     made.commit(made.a, "billing", users_0=4)
-    ask("run", "a->b", "--run", "r1")
+    ask("run", "a->b", "--id", "r1")
     made.produce(made.a, "users", 0, 3)
     yield "drill-tabletop", of("drill", ask("drills", "tabletop", "a->b"))
     shadow = "drills", "shadow", "a->b", "--from", "earliest"

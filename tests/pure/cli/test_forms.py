@@ -81,7 +81,7 @@ def test_a_check_of_the_file_is_one_table_of_its_lines(config: str, capsys: pyte
 @pytest.mark.parametrize(
     "words",
     [
-        ["pause", "--why", "x", "-o", "csv"],
+        ["pause", "--reason", "x", "-o", "csv"],
         ["run", "-o", "csv"],
         ["-o", "csv", "skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
         ["plan", "--why", "orders", "-o", "csv"],

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ferry.cli.lazy import Group, Row
 from ferry.commands import COMMANDS, OLD_SPELLINGS
-from ferry.program import main
+from ferry.program import main, program
 
 FILE = """
 clusters = a, b
@@ -18,7 +21,7 @@ a->b.enabled = true
 LINES = {
     "switch list a->c": "switches list a->c",
     "switch show a->c s-1": "switches show a->c s-1",
-    "switch abandon a->c s-1 --why x": "switches abandon a->c s-1 --why x",
+    "switch abandon a->c s-1 --why x": "switches abandon a->c s-1 --reason x",
     "drill tabletop a->c": "drills tabletop a->c",
     "drill shadow a->c": "drills shadow a->c",
     "drill partial a->c --topic orders": "drills partial a->c --topic orders",
@@ -86,3 +89,39 @@ def test_no_list_shows_an_old_spelling(capsys: pytest.CaptureFixture[str]) -> No
 def test_a_lane_to_drop_is_named_once(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = answer(capsys, line)
     assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def options() -> Iterator[tuple[str, str, str]]:
+    """The words of each command with old options, and each of these with that of today."""
+    tops = COMMANDS.items()
+    rows = [((name, below), row) for name, top in tops if isinstance(top, Group) for below, row in top.rows.items()]
+    rows += [((name,), row) for name, row in tops if isinstance(row, Row)]
+    yield from ((" ".join(words), old, new) for words, row in rows for old, new in row.old.items())
+
+
+def command(words: str) -> Any:
+    found = program()
+    for word in words.split():
+        found = found.get_command(None, word)
+    return found
+
+
+@pytest.mark.parametrize(("words", "old", "new"), list(options()))
+def test_an_old_option_is_todays_and_is_not_shown(
+    words: str, old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = command(words)
+    needed = {"switches abandon": ["a->b", "s-1"]}.get(words, [])
+    values = [one.make_context(words, [*needed, option, "7"]).params for option in (old, new)]
+    assert values[0] == values[1]
+    shown = answer(capsys, f"{words} --help")[1]
+    assert (f"{old} " in shown, new in shown) == (False, True)
+
+
+def test_the_old_options_of_today() -> None:
+    assert {f"{words} {old}" for words, old, _ in options()} == {
+        "lag --max-records", "lag --max-seconds", "readiness --max-records", "readiness --max-seconds",
+        "switchover --max-records", "switchover --max-seconds", "failback --max-records", "failback --max-seconds",
+        "pause --why", "switches abandon --why", "run --run", "ledger export --to", "ledger rebuild --from",
+        "reports verify --last",
+    }  # fmt: skip

@@ -60,7 +60,7 @@ BY_TEST_ALL = frozenset(
         "ferry run 'primary->backup'",
         "ferry lag",
         "ferry lag 'primary->backup'",
-        "ferry lag 'primary->backup' --max-seconds 600",
+        "ferry lag 'primary->backup' --rpo-seconds 600",
         "ferry lag --config mm2.properties",
         "ferry ledger 'primary->backup' --topic orders --partition 3 --offset 1042",
         "ferry ledger 'primary->backup' --topic payments --partition 0 --offset 1042",
@@ -72,7 +72,7 @@ BY_TEST_ALL = frozenset(
         "ferry verify 'primary->backup'",
         "ferry verify 'primary->backup' --topic orders",
         "ferry verify 'primary->backup' --without-ledger --topic orders",
-        "ferry readiness 'primary->backup' --max-records 0",
+        "ferry readiness 'primary->backup' --rpo-records 0",
         "ferry migrate hand-back 'primary->backup'",
         "+ ferry groups snapshot 'primary->backup' --name before-the-drill",
         "ferry groups diff 'primary->backup' --snapshot before-the-drill",
@@ -92,7 +92,7 @@ BY_TEST_ALL = frozenset(
 )
 """Lines that `make test` leaves to `make test-all`: it types another one of the same command."""
 
-ALONE: Sequence[tuple[str, int]] = (("ferry pause --topic payments.audit --why 'schema migration'", 0),)
+ALONE: Sequence[tuple[str, int]] = (("ferry pause --topic payments.audit --reason 'schema migration'", 0),)
 """What its one flow need not be named in."""
 
 STORY: Sequence[tuple[str, int]] = (
@@ -101,7 +101,7 @@ STORY: Sequence[tuple[str, int]] = (
     ("ferry migrate mm2 'primary->backup' --dry-run", 2),
     ("ferry migrate hand-back 'primary->backup' --dry-run", 2),  # MirrorMaker 2 has no offsets topic there
     ("ferry migrate hand-back 'primary->backup'", 2),
-    ("ferry pause 'primary->backup' --topic orders --why 'schema migration' --until 2026-01-31T06:00:00Z", 0),
+    ("ferry pause 'primary->backup' --topic orders --reason 'schema migration' --until 2026-01-31T06:00:00Z", 0),
     ("ferry resume 'primary->backup' --dry-run", 0),
     ("ferry resume 'primary->backup' --topic orders", 0),
     ("+ ferry resume 'primary->backup' --topic payments.audit", 0),
@@ -113,7 +113,7 @@ STORY: Sequence[tuple[str, int]] = (
     ("ferry groups rollback 'primary->backup' --snapshot before-the-drill --dry-run", 0),
     ("ferry lanes drop 'primary->backup' backfill-january --dry-run", 0),
     ("ferry lanes drop 'primary->backup' backfill-january --yes", 0),
-    ("ferry ledger rebuild 'primary->backup' --from ledger.jsonl --dry-run", 2),  # there is a ledger
+    ("ferry ledger rebuild 'primary->backup' --input ledger.jsonl --dry-run", 2),  # there is a ledger
     ("ferry drills tabletop 'primary->backup'", 0),
     ("ferry drills shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run", 0),
     ("ferry drills shadow 'primary->backup'", 0),
@@ -130,7 +130,7 @@ STORY: Sequence[tuple[str, int]] = (
     ),
     (f"ferry switches show 'primary->backup' {OPEN}", 0),
     (
-        f"ferry switches abandon 'primary->backup' {OPEN} --why 'producers could not be stopped'",
+        f"ferry switches abandon 'primary->backup' {OPEN} --reason 'producers could not be stopped'",
         0,
     ),
     (f"ferry reports switch 'primary->backup' {OPEN}", 1),  # as it ended
@@ -154,13 +154,13 @@ OUTAGE = "'primary->backup' --id outage-4711"
 RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
     "lag": (
         ("! records come to the source", 0),
-        ("ferry lag 'primary->backup' --max-records 100", 1),
+        ("ferry lag 'primary->backup' --rpo-records 100", 1),
         ("+ ferry plan 'primary->backup'", 0),
         ("ferry ledger 'primary->backup' --pauses", 0),
         ("+ ferry ledger 'primary->backup' --runs", 0),
         ("+ ferry ledger 'primary->backup' --run cli-20260131T060000Z-1a2b", 0),
         ("+ ferry run 'primary->backup'", 0),
-        ("+ ferry lag 'primary->backup' --max-seconds 600", 0),
+        ("+ ferry lag 'primary->backup' --rpo-seconds 600", 0),
     ),
     "retention": (
         ("! the source deletes records", 0),
@@ -173,9 +173,9 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
     ),
     "upgrade": (
         ("ferry version", 0),
-        ("ferry ledger export 'primary->backup' --to before-upgrade.jsonl", 0),
+        ("ferry ledger export 'primary->backup' --output before-upgrade.jsonl", 0),
         ("+ ferry groups snapshot 'primary->backup' --name before-upgrade", 0),
-        ("ferry pause 'primary->backup' --why upgrade", 0),
+        ("ferry pause 'primary->backup' --reason upgrade", 0),
         ("ferry ledger 'primary->backup' --runs --last 1", 0),
         ("ferry version", 0),
         ("ferry config check --quiet", 0),
@@ -191,15 +191,15 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
         ("+ ferry plan 'primary->backup'", 0),
         ("+ ferry run 'primary->backup'", 0),
         ("ferry run 'primary->backup' --take-over", 0),
-        ("+ ferry lag 'primary->backup' --max-seconds 600", 0),
+        ("+ ferry lag 'primary->backup' --rpo-seconds 600", 0),
         ("+ ferry switches list 'primary->backup'", 0),
     ),
     "lost-ledger": (
-        ("+ ferry ledger export 'primary->backup' --to ledger.jsonl", 0),
+        ("+ ferry ledger export 'primary->backup' --output ledger.jsonl", 0),
         ("! the ledger is lost", 0),
         ("+ ferry plan 'primary->backup'", 1),
-        ("+ ferry ledger rebuild 'primary->backup' --from ledger.jsonl --dry-run", 0),
-        ("ferry ledger rebuild 'primary->backup' --from ledger.jsonl", 0),
+        ("+ ferry ledger rebuild 'primary->backup' --input ledger.jsonl --dry-run", 0),
+        ("ferry ledger rebuild 'primary->backup' --input ledger.jsonl", 0),
         ("+ ferry run 'primary->backup'", 0),
         ("+ ferry verify 'primary->backup'", 0),
         ("+ ferry groups sync 'primary->backup' --dry-run", 0),
@@ -233,7 +233,7 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
         ("+ ferry switchover 'primary->backup' --id june-exercise --approve-by ann", 0),
         ("ferry switchover 'primary->backup' --id june-exercise", 0),
         ("+ ferry switches show 'primary->backup' june-exercise", 0),
-        ("ferry switches abandon 'primary->backup' june-exercise --why 'producers do not stop'", 2),  # it has ended
+        ("ferry switches abandon 'primary->backup' june-exercise --reason 'producers do not stop'", 2),  # it has ended
         ("ferry run 'backup->primary'", 0),
         ("ferry readiness 'backup->primary'", 0),
         ("+ ferry switches list 'primary->backup'", 0),
@@ -421,7 +421,7 @@ def test_every_line_ends_as_it_should(
 ) -> None:
     monkeypatch.chdir(folder)
     config = folder / "mm2.properties"
-    first = warm_ferry("run", "primary->backup", "--run", RUN, config=config)
+    first = warm_ferry("run", "primary->backup", "--id", RUN, config=config)
     assert first.code == 0, first.err
     lines = lines_of(RUN_HERE)
     wrong = [
@@ -450,7 +450,7 @@ def test_every_runbook_ends_and_prints_as_it_says(
     config.write_text(config.read_text() + BOTH_WAYS + "backup->primary.topics = orders, payments.*\n")
     _keys(tmp_path)
     monkeypatch.chdir(tmp_path)
-    first = warm_ferry("run", "primary->backup", "--run", RUN, config=config)
+    first = warm_ferry("run", "primary->backup", "--id", RUN, config=config)
     assert first.code == 0, first.err
     happens: Mapping[str, Callable[[], object]] = {
         "records come to the source": lambda: _send_more(primary, 200),

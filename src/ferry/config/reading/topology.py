@@ -90,7 +90,7 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
             entry = entries.by_key[f"{selection.flow}.enabled"]
             opposite = way == (selection.flow.back,)
             rest = (
-                f"let one of the two rest (ferry pause '{way[0]}' --why standby) until a switch, or "
+                f"let one of the two rest (ferry pause '{way[0]}' --reason standby) until a switch, or "
                 if opposite
                 else ""
             )

@@ -214,7 +214,7 @@ class _Rebuilding:
             )
         return (
             f"{where} was begun since, and says what {self.path} does not have: {found.evidence}. To do without, put "
-            f"it aside with ferry ledger export '{self.flow.flow}' --to FILE, delete it with kafka-topics.sh "
+            f"it aside with ferry ledger export '{self.flow.flow}' --output FILE, delete it with kafka-topics.sh "
             f"--bootstrap-server {address} --delete --topic {topic}, and rebuild again{again}"
         )
 

@@ -29,7 +29,7 @@ def export_command(
     to: Annotated[
         Path,
         typer.Option(
-            "--to",
+            "--output",
             metavar="FILE",
             help="The file to write. It must not exist. .jsonl is JSON lines, .parquet is Parquet.",
         ),
@@ -57,7 +57,7 @@ def export_command(
 @command()
 def rebuild_command(
     context: Context,
-    source: Annotated[Path, typer.Option("--from", metavar="FILE", help="A file that `ferry ledger export` wrote.")],
+    source: Annotated[Path, typer.Option("--input", metavar="FILE", help="A file that `ferry ledger export` wrote.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything. Writes nothing.")] = False,
 ) -> int:
     """Rebuild a lost ledger from an export, with each record at its old offset.

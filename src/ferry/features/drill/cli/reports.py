@@ -102,7 +102,9 @@ def verify_command(
     last: Annotated[
         str | None,
         typer.Option(
-            "--last", metavar="SHA256", help="SHA-256 of the newest report, to prove that none was removed at the end."
+            "--newest",
+            metavar="SHA256",
+            help="SHA-256 of the newest report, to prove that none was removed at the end.",
         ),
     ] = None,
 ) -> int:

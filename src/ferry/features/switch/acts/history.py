@@ -93,7 +93,7 @@ def abandon(
     Refused for a switch that may not be abandoned.
     """
     if not why.strip():
-        raise BadInput("--why is empty: say why the switch is given up")
+        raise BadInput("--reason is empty: give the reason for abandoning the switch")
     state = journal.state(switch)
     if state.end is None and POINT_OF_NO_RETURN in state.done:
         other = moved_on(state)

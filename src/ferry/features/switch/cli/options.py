@@ -108,10 +108,10 @@ UrlOption = Annotated[
 MaxRecordsOption = Annotated[
     int | None,
     typer.Option(
-        "--max-records", min=0, metavar="N", help="RPO of a partition in records. Overrides ferry.rpo.records."
+        "--rpo-records", min=0, metavar="N", help="RPO of a partition in records. Overrides ferry.rpo.records."
     ),
 ]
 MaxSecondsOption = Annotated[
     float | None,
-    lasting("--max-seconds", "RPO of a partition as a time. Overrides ferry.rpo.seconds.", most=LONG_MAX),
+    lasting("--rpo-seconds", "RPO of a partition as a time. Overrides ferry.rpo.seconds.", most=LONG_MAX),
 ]

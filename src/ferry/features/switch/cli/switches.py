@@ -90,7 +90,7 @@ def _show(state: SwitchState) -> None:
 def switch_abandon_command(
     context: Context,
     switch_id: IdArgument,
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for the ledger.")],
+    why: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, for the ledger.")],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show whether it may be abandoned. Writes nothing.")
     ] = False,

@@ -157,7 +157,7 @@ def remedied(state: SwitchState, sentence: str) -> str:
     giving_up = (
         ""
         if POINT_OF_NO_RETURN in state.done
-        else f", or abandon it with ferry switches abandon '{state.switch.named}' {state.switch.id} --why TEXT"
+        else f", or abandon it with ferry switches abandon '{state.switch.named}' {state.switch.id} --reason TEXT"
     )
     return f"{sentence}; continue with {go_on}{giving_up}"
 
@@ -173,7 +173,7 @@ def refuse_other_options(state: SwitchState, asked: SwitchOptions, given: Mappin
         raise BadInput(
             f"{switch.verb} {switch.id} did not begin with this {' and '.join(other)}, and keeps the options that it "
             f"began with: continue without, with {continuing(switch)}, or abandon it with ferry switches abandon "
-            f"'{switch.named}' {switch.id} --why TEXT and begin another one"
+            f"'{switch.named}' {switch.id} --reason TEXT and begin another one"
         )
 
 

@@ -26,7 +26,7 @@ LOCAL = Origin()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """Opens a run. Its ledger offset is the run's generation, so no two runs share one (docs/protocol.md)."""
+    """Opens a run. Its ledger offset is the run's generation, so no two runs share one (docs/internals/protocol.md)."""
 
     flow: Flow
     lane: str

@@ -34,7 +34,7 @@ COMMAND_LINE = Place()
 _LIKE_MM1 = "As MirrorMaker 1: "
 _BEGINS = {
     True: "the first record of each topic.",
-    False: "the end of each topic; ferry adopt mm1 continues at the old group's offsets instead.",
+    False: "the end of each topic; ferry migrate mm1 continues at the old group's offsets instead.",
 }
 """Where the first run begins by default, by whether the consumer is the oldest kind, which had offsets in ZooKeeper."""
 _ALL_FLOWS = (

@@ -1,8 +1,8 @@
 """One slot of an attempt: it takes over, and writes what its partitions lack, each transaction with its receipts last.
 
-The order is that of the protocol (docs/protocol.md, steps 4 to 7): read, InitProducerId, read again. Only then it is
-known what an earlier writer has committed. Then come data, receipts, a last read up to these, and the commit.
-`EndTxn(abort)` is never sent: the next InitProducerId aborts.
+The order is that of the protocol (docs/internals/protocol.md, steps 4 to 7): read, InitProducerId, read again. Only
+then it is known what an earlier writer has committed. Then come data, receipts, a last read up to these, and the
+commit. `EndTxn(abort)` is never sent: the next InitProducerId aborts.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError
 from ferry.features.observe.rules.due import shortest_interval
+from ferry.features.observe.settings import AlertSettings
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +31,12 @@ def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
     It passes when a run has not succeeded after the configured number of intervals. The ledger then shows whether
     another run has succeeded since (`late`).
     """
-    interval = shortest_interval(flow.schedule)
-    if flow.alerts.callback is None or interval is None or not flow.alerts.late_intervals:
+    settings, interval = flow.of(AlertSettings), shortest_interval(flow.schedule)
+    if settings.callback is None or interval is None or not settings.late_intervals:
         return None
     return DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
-        interval=flow.alerts.late_intervals * interval,
+        interval=settings.late_intervals * interval,
         callback=SyncCallback(f"{__name__}.{late.__name__}", kwargs={"config": str(config), "flow": str(flow.flow)}),
         name=f"{flow.flow} is late",
     )
@@ -68,14 +69,15 @@ def late(context: Mapping[str, Any], config: str, flow: str) -> None:
 
 def tell(flow: FlowConfig, alerts: Iterable[Any], context: Mapping[str, Any]) -> None:
     """Call the flow's callback for each alert. A callback that fails is logged: it does not undo a run that is done."""
-    if flow.alerts.callback is None:
+    settings = flow.of(AlertSettings)
+    if settings.callback is None:
         return
     for alert in alerts:
         log.warning("alert (%s): %s", alert.kind, alert.sentence)
         try:
-            _call(flow.alerts.callback, dict(flow.alerts.arguments), alert, context)
+            _call(settings.callback, dict(settings.arguments), alert, context)
         except Exception:
-            log.exception("%s did not take the alert: correct ferry.alert.callback", flow.alerts.callback)
+            log.exception("%s did not take the alert: correct ferry.alert.callback", settings.callback)
 
 
 def _call(path: str, arguments: dict[str, Any], alert: Any, context: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.observe.settings import AlertSettings
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
@@ -119,7 +120,7 @@ class FerryReportOperator(FerryOperator):
                 complaint = None
             else:
                 report, newer = self._reported(flow, context)
-                metrics.tell_stats(report, per_partition=flow.alerts.metrics_per_partition)
+                metrics.tell_stats(report, per_partition=flow.of(AlertSettings).metrics_per_partition)
                 lines = tables.report_lines(report)
                 complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
                 told = tell_run(flow, report, lag=metrics.are_told())

@@ -27,6 +27,7 @@ FEATURES: Mapping[str, Feature] = {
     "acls": Feature(planning="ferry.features.acls.acts.sync:acls_of_plan"),
     "groups": Feature(sentences="ferry.features.groups.sentences:GROUPS"),
     "lanes": Feature(settings="ferry.features.lanes.settings:BackfillSettings"),
+    "observe": Feature(settings="ferry.features.observe.settings:AlertSettings"),
     "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
 }
 """By the folder of `ferry.features`, in the order in which the parts are listed and act."""

@@ -13,7 +13,6 @@ from unittest.mock import patch
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from ferry.config.flow.alerts import arguments
 from ferry.config.flow.rule_text import parse_rule, rule_text, spark_of
 from ferry.config.flow.start import parse_start
 from ferry.config.login.connection import from_environment
@@ -28,6 +27,7 @@ from ferry.features.archive.acts.exported import read_export
 from ferry.features.archive.rules.export import Digest, Exported, ExportHead, head_line, record_line
 from ferry.features.evidence.rules.chain import is_index
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
+from ferry.features.observe.settings import json_object
 from ferry.features.records.rules.json_edit import NotJson, edited, only_fields, redacted, tree_of
 from ferry.features.sink.rules import codec as deliveries
 from ferry.features.sink.rules.standing import last_known, standing
@@ -171,7 +171,7 @@ def _fields(rng: random.Random) -> Iterator[Case]:
     start = flipped(rng.choice(_STARTS), rng).decode(errors="replace")
     yield "starts", partial(parse_start, start), start.encode()
     alert = _json({"slack_webhook_conn_id": "x"}, rng).decode(errors="replace")
-    yield "arguments of alerts", partial(arguments, alert), alert.encode()
+    yield "arguments of alerts", partial(json_object, alert), alert.encode()
     position = _json({"source_next": 5, "generation": 1, "v": 1}, rng).decode(errors="replace")
     yield "positions", partial(position_of, 5, position), position.encode()
     value = _json(_VALUE, rng)

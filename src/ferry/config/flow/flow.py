@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
 from ferry.config.flow.acls import AclSync
-from ferry.config.flow.alerts import Alerts
 from ferry.config.flow.dead_letters import DeadLetters, usual_topic
 from ferry.config.flow.guards import Guards
 from ferry.config.flow.lag_start import LagStart
@@ -178,8 +177,6 @@ class FlowConfig:
     """Whether receipts are deleted from the ledger once both sides have lost their records."""
     rpo: RecoveryPoint
     retries: int
-    alerts: Alerts
-    """Metrics, limits and the callback."""
     spark_conn_id: str
     pool: str
     clients: Mapping[tuple[Side, Role], ClientProperties]

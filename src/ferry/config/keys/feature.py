@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from typing import Any, Self, TypeVar
 
 from ferry.config.keys.key import FerryKey
@@ -26,7 +26,7 @@ def setting(key: FerryKey, convert: Callable[[str], T], *, shown: bool = True) -
 
     `shown`: whether the repr has the value, which may hold a secret.
     """
-    made: T = field(default=convert(key.default), metadata={_KEY: key, _CONVERT: convert}, repr=shown)
+    made: T = field(default_factory=partial(convert, key.default), metadata={_KEY: key, _CONVERT: convert}, repr=shown)
     return made
 
 

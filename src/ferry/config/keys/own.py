@@ -316,43 +316,11 @@ FERRY_KEYS = (
         meaning="the password of that key, where it is encrypted",
     ),
     FerryKey(
-        name="ferry.metrics.folder",
-        default="",
-        values="an absolute path; empty: no metrics are written",
-        meaning="where each run leaves the flow's [metrics](alerts.md) in Prometheus's text format: the folder of"
-        " node_exporter's textfile collector",
-    ),
-    FerryKey(
-        name="ferry.metrics.per.partition",
-        default="false",
-        values="`true` or `false`",
-        meaning="whether [metrics](metrics.md) of topics are written for each partition instead, with MirrorMaker 2's "
-        "label `partition`: some 25 series for each, so size Prometheus for them",
-    ),
-    FerryKey(
         name="ferry.rto.seconds",
         default="",
         values="seconds, or a duration as `15m`, at least 0; empty: no goal",
         meaning="the goal for the time from the begin of a failover to service at the target; drills compare their "
         "figure with it",
-    ),
-    FerryKey(
-        name="ferry.alert.late.intervals",
-        default="3",
-        values="0 to 1000; 0: not used",
-        meaning="how many due times of `ferry.schedule` in a row may pass without a success before the alert `late`",
-    ),
-    FerryKey(
-        name="ferry.alert.callback",
-        default="",
-        values="the import path of a function or of an Airflow notifier; empty: none",
-        meaning="what Airflow's tasks call for each [alert](alerts.md#from-airflow)",
-    ),
-    FerryKey(
-        name="ferry.alert.callback.arguments",
-        default="",
-        values="a JSON object; empty: none",
-        meaning="what the notifier is made with, or the function called with; put secrets into a connection",
     ),
     *feature_keys(),
 )

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, TypeVar
 
-from ferry.config.flow import alerts
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
-from ferry.config.flow.alerts import Alerts
 from ferry.config.flow.flow import (
     MOST_RUNS,
     Budget,
@@ -182,7 +180,6 @@ class FlowReader:
                 seconds=self._value("ferry.rpo.seconds", values.optional_seconds(0)),
             ),
             retries=self._value("ferry.retries", values.integer(0, 1000)),
-            alerts=self._alerts(),
             spark_conn_id=self._value("ferry.spark.conn.id", values.name),
             pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
             clients={place: written_properties(entries) for place, entries in clients.items()},
@@ -274,15 +271,6 @@ class FlowReader:
             signing=ClientProperties(values_by_key=secret),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_seconds(0)),
             providers=self.providers,
-        )
-
-    def _alerts(self) -> Alerts:
-        return Alerts(
-            metrics_folder=self._value("ferry.metrics.folder", alerts.folder),
-            metrics_per_partition=self._value("ferry.metrics.per.partition", values.boolean),
-            late_intervals=self._value("ferry.alert.late.intervals", values.integer(0, 1000)),
-            callback=self._value("ferry.alert.callback", alerts.import_path),
-            arguments=self._value("ferry.alert.callback.arguments", alerts.arguments),
         )
 
     def _replication_factor(self) -> int | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import local_path
 from ferry.features.doctor.rules.findings import MACHINE, Finding, Grade, failed, unknown
+from ferry.features.observe.settings import AlertSettings
 
 LIBRARIES = (
     "ferry-replicator",
@@ -97,8 +98,9 @@ def _folders(flows: Iterable[FlowConfig]) -> Iterator[Finding]:
     for flow in flows:
         if flow.report.is_named and local_path(flow.report.folder) is not None:
             folders.setdefault(flow.report.folder, "ferry.report.dir")
-        if flow.alerts.metrics_folder is not None:
-            folders.setdefault(flow.alerts.metrics_folder, "ferry.metrics.folder")
+        metrics = flow.of(AlertSettings).metrics_folder
+        if metrics is not None:
+            folders.setdefault(metrics, "ferry.metrics.folder")
     for folder, key in folders.items():
         path = local_path(folder) or Path(folder)
         there = next((place for place in (path, *path.absolute().parents) if place.exists()), Path("/"))

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.observe.rules.of_run import only_of
 from ferry.features.observe.rules.samples import METRICS, Labels, Values
+from ferry.features.observe.settings import AlertSettings
 from ferry.files import is_full, write_whole
 
 log = logging.getLogger(__name__)
@@ -43,9 +44,10 @@ def update(flow: FlowConfig, change: Callable[[Values], Values]) -> None:
 
     Monitoring must not fail a run that is done. The alert for an absent metric reports it.
     """
-    if flow.alerts.metrics_folder is None:
+    named = flow.of(AlertSettings).metrics_folder
+    if named is None:
         return
-    folder = Path(flow.alerts.metrics_folder)
+    folder = Path(named)
     path = metrics_file(folder, flow)
     try:
         with _locked(folder):

@@ -11,6 +11,7 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo
 from ferry.errors import BadInput
+from ferry.features.observe.settings import AlertSettings
 
 PORT = 9464
 """The default port of OpenTelemetry's exporter for Prometheus."""
@@ -52,9 +53,8 @@ def serve_command(
 
 
 def _folder(context: Context) -> Path:
-    folders = {
-        flow.alerts.metrics_folder for flow in context.settings().flows if flow.alerts.metrics_folder is not None
-    }
+    named = {flow.of(AlertSettings).metrics_folder for flow in context.settings().flows}
+    folders = [folder for folder in named if folder is not None]
     if len(folders) != 1:
         why = "no flow names one" if not folders else "the flows name several folders"
         raise BadInput(f"{why} in ferry.metrics.folder of the file: name the folder")

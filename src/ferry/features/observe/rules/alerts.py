@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.observe.rules.due import due_ms
+from ferry.features.observe.settings import AlertSettings
 from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.report import Report, guard_counts
@@ -46,8 +47,8 @@ class Alert:
 
 def wants_lag(flow: FlowConfig) -> bool:
     """Return whether the lag is measured after a run: for metrics, or for an alert about a passed limit."""
-    limited = flow.rpo.seconds is not None or flow.rpo.records is not None
-    return flow.alerts.metrics_folder is not None or (flow.alerts.callback is not None and limited)
+    settings, limited = flow.of(AlertSettings), flow.rpo.seconds is not None or flow.rpo.records is not None
+    return settings.metrics_folder is not None or (settings.callback is not None and limited)
 
 
 def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] | None) -> list[Alert]:
@@ -111,7 +112,7 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
         for one in past
         if one.report is not None and one.state is PastState.SUCCESS
     ]
-    intervals = flow.alerts.late_intervals
+    intervals = flow.of(AlertSettings).late_intervals
     if ends:
         due = due_ms(flow.schedule, max(ends), intervals)
         if due is None or now_ms < due:

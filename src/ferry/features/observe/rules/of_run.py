@@ -9,6 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.features.observe.rules import samples as m
 from ferry.features.observe.rules.due import due_ms
 from ferry.features.observe.rules.samples import Labels, Metric, Spread, Values, labelled
+from ferry.features.observe.settings import AlertSettings
 from ferry.ledger.report import GUARDS, Report, RunState, guard_counts, read_of
 from ferry.model import AgeStats, Flow, Gap, Receipt, TopicPartition, Verified, all_ages
 from ferry.plan.rules.lag import PartitionLag
@@ -135,7 +136,7 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     A run that was counted before may have copied more since (`--resume`, a task that was cleared). A run that is older
     than the last one that was counted changes nothing.
     """
-    common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
+    common, per_partition = labels_of(flow.flow, flow.lane), flow.of(AlertSettings).metrics_per_partition
     before = _of_shape(before, per_partition=per_partition)
     told = int(before.get((m.GENERATION.name, common), -1))
     if report.plan.generation < told:
@@ -188,7 +189,7 @@ def _due_s(after: Values, report: Report, flow: FlowConfig, common: Labels) -> f
         if kept is not None:
             return kept
         since_s = report.started_ms / _MS
-    due = due_ms(flow.schedule, int(since_s * _MS), flow.alerts.late_intervals)
+    due = due_ms(flow.schedule, int(since_s * _MS), flow.of(AlertSettings).late_intervals)
     return None if due is None else due / _MS
 
 
@@ -214,7 +215,7 @@ def lag_gauges(flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int) -> 
 
     A topic of whose partitions no age is known has no `ferry_lag_seconds`, because 0 would look healthy.
     """
-    common, per_partition = labels_of(flow.flow, flow.lane), flow.alerts.metrics_per_partition
+    common, per_partition = labels_of(flow.flow, flow.lane), flow.of(AlertSettings).metrics_per_partition
     topics = [(of_place(common, lag.target, per_partition=per_partition), lag) for lag in lags]
     gauges: dict[tuple[Metric, Labels], float] = {}
     for labels, lag in topics:

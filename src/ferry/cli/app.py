@@ -70,7 +70,12 @@ def ferry(
     if ctx.invoked_subcommand not in COPYING:
         release_signals()
     ctx.obj = GlobalOptions(
-        config=config, clusters=clusters, form=form_of(form, as_json=as_json), quiet=quiet, verbose=verbose
+        config=config,
+        variable="FERRY_CONFIG" if str(ctx.get_parameter_source("config")).endswith("ENVIRONMENT") else None,
+        clusters=clusters,
+        form=form_of(form, as_json=as_json),
+        quiet=quiet,
+        verbose=verbose,
     )
 
 

@@ -50,6 +50,8 @@ class Context:
     quiet: bool
     verbose: bool
     form: Form = Form.TABLE
+    variable: str | None = None
+    """The variable of the environment that names the file; None: an option does."""
     named: str | None = None
     """The flow as written on the command line; None: the only one of the file."""
     patience_s: float = DEFAULT_PATIENCE
@@ -90,7 +92,7 @@ class Context:
 
     def settings(self) -> Settings:
         """Return the configuration, read from its file; BadInput names what is wrong in it."""
-        settings = _loaded(self.config_file()).near(self.clusters)
+        settings = _loaded(self.config_file(), self.variable).near(self.clusters)
         if not self.quiet:
             for problem in settings.problems:
                 print_warning(str(problem))
@@ -214,6 +216,7 @@ def _context(ctx: typer.Context, values: dict[str, Any]) -> Context:
     context = Context(
         config=values.get("config") or before.config,
         clusters=_aliases(before.clusters),
+        variable=None if values.get("config") else before.variable,
         form=form_of(values["form"], as_json=values["as_json"]) or before.form or Form.TABLE,
         quiet=values["quiet"] or before.quiet,
         verbose=values["verbose"] or before.verbose,
@@ -232,11 +235,11 @@ def _aliases(text: str | None) -> tuple[str, ...]:
     return local_clusters(text) if text else ()
 
 
-def _loaded(path: Path) -> Settings:
+def _loaded(path: Path, variable: str | None = None) -> Settings:
     from ferry.config.login.connection import from_environment  # noqa: PLC0415 - help and completion read no settings
     from ferry.config.settings import load  # noqa: PLC0415 - as above
 
-    return load(path, from_environment)
+    return load(path, from_environment, variable=variable)
 
 
 def _in_lane(flow: FlowConfig, lane: str | None) -> FlowConfig:

@@ -107,6 +107,8 @@ class GlobalOptions:
     """The options before the command's name."""
 
     config: Path | None
+    variable: str | None
+    """The variable of the environment that names the file; None: an option names it, or nothing does."""
     clusters: str | None
     """The local clusters as written on the command line; None: all are local."""
     form: Form | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,11 +16,14 @@ from ferry.config.login.connection import Lookup, nobody
 from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.topology import selections_of
+from ferry.config.text.other_kinds import other_kind
 from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput
 from ferry.model import Flow
 
 _MOST_NAMED = 4
+STANDARD_INPUT = Path("<standard input>")
+"""In place of a path, for the text on standard input; errors call it that."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """No configuration is that long; a longer file is of another kind, given by mistake."""
 
@@ -47,7 +51,11 @@ class Settings:
 
     def flow(self, text: str) -> FlowConfig:
         """Return the enabled flow `source->target`. Raises BadInput, naming the known ones, when there is none."""
-        wanted = Flow.parse(text)
+        try:
+            wanted = Flow.parse(text)
+        except BadInput as error:
+            known = some([f"'{config.flow}'" for config in self.flows]) or "none"
+            raise BadInput(f"{error}; enabled in {self.path}: {known}") from None
         for config in self.flows:
             if config.flow == wanted:
                 return config
@@ -85,15 +93,18 @@ def some(names: Sequence[str]) -> str:
     return first if more <= 0 else f"{first} and {more} more, which ferry flows lists"
 
 
-def load(path: Path, lookup: Lookup = nobody, *, deployment: str | None = None) -> Settings:
+def load(
+    path: Path, lookup: Lookup = nobody, *, deployment: str | None = None, variable: str | None = None
+) -> Settings:
     """Return the settings of the file at `path`; `lookup` is asked for the Airflow connections that it names.
 
     `deployment` is the id where neither the file nor the environment gives one; None: that of this host and path.
+    `variable` is the one of the environment that names the file, for an error.
 
     Raises BadInput when the file cannot be read or holds an error, or FERRY_DEPLOYMENT is no name, and what `lookup`
     raises.
     """
-    return _settings(examine(read_text(path), str(path), lookup), path, deployment)
+    return _settings(examine(properties_text(path, variable), str(path), lookup), path, deployment)
 
 
 def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
@@ -104,21 +115,49 @@ def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
     return _settings(examine(text, file, lookup), Path(file), None)
 
 
-def read_text(path: Path) -> str:
+def properties_text(path: Path, variable: str | None = None) -> str:
+    """Return the text of a properties file; STANDARD_INPUT is read from there. `variable`: as in `load`.
+
+    Raises BadInput when there is none, when it is not UTF-8, or when it is of another kind, such as JSON or YAML.
+    """
+    if path == STANDARD_INPUT:
+        text = _decoded(sys.stdin.buffer.read(MAX_FILE_BYTES + 1), str(path))
+    else:
+        text = read_text(path, variable)
+    other = other_kind(text)
+    if other is not None:
+        line, what = other
+        raise BadInput(
+            f"{path}:{line}: is not a properties file but {what}: write each setting on a line of its own, such as "
+            "clusters = primary, backup"
+        )
+    return text
+
+
+def read_text(path: Path, variable: str | None = None) -> str:
     """Return the text of a configuration file. Raises BadInput when there is none, or when it is not UTF-8."""
+    name = str(path) if variable is None else f"{path} (named by {variable})"
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
-            raise BadInput(f"{path}: {size} bytes are too many for a configuration file; name a properties file")
+            raise BadInput(f"{name}: {size} bytes are too many for a configuration file; name a properties file")
         content = path.read_bytes()
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}; name a file that you may read") from None
+        raise BadInput(f"{name}: cannot be read: {error.strerror}; name a file that you may read") from None
+    return _decoded(content, str(path))
+
+
+def _decoded(content: bytes, name: str) -> str:
+    if len(content) > MAX_FILE_BYTES:
+        raise BadInput(
+            f"{name}: more than {MAX_FILE_BYTES} bytes are too many for a configuration file; give a properties file"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(
-            f"{path}:{line}: byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8 or write \\uXXXX"
+            f"{name}:{line}: byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8 or write \\uXXXX"
         ) from None
 
 

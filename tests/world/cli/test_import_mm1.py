@@ -77,11 +77,13 @@ def test_json(files: list[str], tmp_path: Path, golden: Golden) -> None:
     assert (written["file"], written["properties"]) == (str(tmp_path / "n"), None)
 
 
-def test_something_left_to_decide_is_exit_code_1_and_the_file_is_written(files: list[str], tmp_path: Path) -> None:
+def test_something_left_to_decide_is_reported_and_fails_with_strict(files: list[str], tmp_path: Path) -> None:
     answer = imported(*files, "--whitelist", "a", "--message.handler", "x.Y", "--output", tmp_path / "new")
-    assert answer.code == 1
+    assert answer.code == 0
     assert "--message.handler = x.Y: look: " in answer.out
     assert load(tmp_path / "new").flows
+    strict = imported(*files, "--whitelist", "a", "--message.handler", "x.Y", "--output", tmp_path / "n", "--strict")
+    assert (strict.code, load(tmp_path / "n").flows != ()) == (1, True)
 
 
 @pytest.mark.parametrize(("reset", "begins"), [("largest", "latest"), ("smallest", "earliest")])
@@ -89,7 +91,7 @@ def test_positions_left_behind_are_for_you_to_decide(
     reset: str, begins: str, files: list[str], tmp_path: Path, golden: Golden
 ) -> None:
     (tmp_path / "c.properties").write_text(f"{CONSUMER.replace('smallest', reset)}group.id=mirror\n")
-    answer = imported(*files, "--whitelist", "a", "--output", tmp_path / "new")
+    answer = imported(*files, "--whitelist", "a", "--output", tmp_path / "new", "--strict")
     assert answer.code == 1
     *_, row, left = (line for line in answer.out.splitlines() if "group.id" in line or "left for you" in line)
     assert begins in row

@@ -319,7 +319,7 @@ OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
 
 WITHOUT_CLUSTERS: Mapping[str, int] = {
     "config new": 0,
-    "config import-mm1": 1,  # where the consumer's group stands is left to decide
+    "migrate import-mm1": 0,  # where the consumer's group stands is left to decide
     "dev status": 0,
 }
 """Commands whose lines are typed in a folder that has MirrorMaker 1's files, and no other."""

@@ -22,7 +22,7 @@ from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix as corrected
 from ferry.config.reading.slips import shown
-from ferry.config.settings import read_text
+from ferry.config.settings import STANDARD_INPUT, properties_text
 from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import parse_all
 from ferry.words import count_of
@@ -31,7 +31,11 @@ BAD_INPUT = 2
 
 FileArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="FILE", help="The MirrorMaker 2 file. Default: --config or FERRY_CONFIG.", readable=False),
+    typer.Argument(
+        metavar="FILE",
+        help="The MirrorMaker 2 file; - is standard input. Default: --config or FERRY_CONFIG.",
+        readable=False,
+    ),
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Fail on warnings, too, for example on an unknown key.")]
 FixOption = Annotated[
@@ -56,8 +60,8 @@ def check_command(
     Problems are first and last. Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
     refuse_option_as_file("--fix", fix)
-    path = file or context.config_file()
-    text = read_text(path)
+    path = STANDARD_INPUT if file == Path("-") else file or context.config_file()
+    text = properties_text(path, None if file else context.variable)
     gone: tuple[Problem, ...] = ()
     written: Path | None = None
     if fix is None:
@@ -91,7 +95,7 @@ def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
     A dry run checks that it does not exist.
     """
     if not dry_run:
-        write_new(out, text, mode=like.stat().st_mode & 0o777, name=f"--fix {out}")
+        write_new(out, text, mode=0o600 if like == STANDARD_INPUT else like.stat().st_mode & 0o777, name=f"--fix {out}")
     elif os.path.lexists(out):
         raise not_new(f"--fix {out}", os.strerror(errno.EEXIST))
 

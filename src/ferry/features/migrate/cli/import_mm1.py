@@ -27,7 +27,7 @@ from ferry.features.migrate.mm1.side import SideFile
 from ferry.words import count_of
 
 TO_DECIDE = 1
-"""The exit code if the new file cannot express all of the old set-up."""
+"""The exit code with --strict if the new file cannot express all of the old set-up."""
 
 
 @command(flow=None, connects=False, config=False)
@@ -77,6 +77,9 @@ def import_mm1_command(
             help="Write passwords into the new file. Without it, the new file refers to the old files.",
         ),
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if something is left for you to decide: exit code 1.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Report what would become of each option. Writes no file.")
     ] = False,
@@ -87,7 +90,7 @@ def import_mm1_command(
     --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others. All spellings of its
     versions are known. The whole command line may be pasted, from kafka-mirror-maker.sh on.
 
-    Exit code 1: the file is written, but something is left for you to decide.
+    What is left for you to decide is a `look` in the report; with --strict the exit code is then 1.
     """
     arguments = read_arguments(context.rest)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
@@ -120,7 +123,7 @@ def import_mm1_command(
         _print(conversion, output, dry_run=dry_run)
     elif output is None:
         echo(conversion.text, end="")
-    return TO_DECIDE if conversion.to_decide() else 0
+    return TO_DECIDE if strict and conversion.to_decide() else 0
 
 
 def _side_file(name: str) -> SideFile:

@@ -121,7 +121,8 @@ def _out_of_range(reader: Size | Duration, text: str) -> str:
 def _scaled(whole: str, fraction: str | None, unit: int) -> int:
     """Return `whole.fraction` times a unit, rounded down."""
     digits = fraction or ""
-    return int(whole + digits) * unit // 10 ** len(digits)
+    per: int = 10 ** len(digits)
+    return int(whole + digits) * unit // per
 
 
 def _bounds(low: str, high: str) -> str:

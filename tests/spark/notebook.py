@@ -205,6 +205,7 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sampled(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
+    from ferry.cli.output import Form  # noqa: PLC0415 - as above
     from ferry.commands.sampled import show_sample  # noqa: PLC0415 - as above
     from ferry.features.records.spark.sample import sampled  # noqa: PLC0415 - as above
     from ferry.features.records.spark.transform import prepare  # noqa: PLC0415 - as above
@@ -220,7 +221,8 @@ def _sampled(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
     with redirect_stdout(out), redirect_stderr(err):
         try:
             found = sampled(spark, flow, tables, clear=question["values"])
-            code = show_sample(flow, found, values=question["values"], as_json=question["json"])
+            form = Form.JSON if question["json"] else Form.TABLE
+            code = show_sample(flow, found, values=question["values"], form=form)
         except FerryError as error:
             return {"code": error.exit_code, "out": out.getvalue(), "err": str(error)}
     return {"code": code, "out": out.getvalue(), "err": err.getvalue()}

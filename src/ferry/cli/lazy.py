@@ -85,10 +85,10 @@ class LazyGroup(PlainGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self._loaded: dict[str, Any] = {}
-        places = {panel: at for at, panel in enumerate(Panel)}
+        places = {panel: at for at, panel in enumerate((*Panel, None))}
         self.commands = {
             name: TyperCommand(name, help=row.help, rich_help_panel=row.panel)
-            for name, row in sorted(self.rows.items(), key=lambda one: places.get(one[1].panel, len(places)))
+            for name, row in sorted(self.rows.items(), key=lambda one: places[one[1].panel])
         }
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -155,6 +154,8 @@ class _Csv:
         """Write a table, if it is the first one."""
         if self.is_written:
             return
+        import csv  # noqa: PLC0415 - few answers need it
+
         self.is_written = True
         out = csv.writer(sys.stdout, lineterminator="\n")
         out.writerow(columns)

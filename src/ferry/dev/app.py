@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ferry.cli.forms import FormOption, JsonOption, form_of
 from ferry.cli.measures import lasting
-from ferry.cli.options import FormOption, JsonOption, form_of
 from ferry.cli.output import Form, echo, print_answer, print_table
 from ferry.dev.broker import START_SECONDS
 from ferry.dev.cluster import ClusterStatus, down, status, up_all

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferry.cli.lazy import Group, Row
+from ferry.cli.lazy import Row
 from ferry.commands import COMMANDS, OLD_SPELLINGS
 from ferry.program import main, program
 
@@ -93,10 +93,10 @@ def test_a_lane_to_drop_is_named_once(line: str, capsys: pytest.CaptureFixture[s
 
 def options() -> Iterator[tuple[str, str, str]]:
     """The words of each command with old options, and each of these with that of today."""
-    tops = COMMANDS.items()
-    rows = [((name, below), row) for name, top in tops if isinstance(top, Group) for below, row in top.rows.items()]
-    rows += [((name,), row) for name, row in tops if isinstance(row, Row)]
-    yield from ((" ".join(words), old, new) for words, row in rows for old, new in row.old.items())
+    rows: dict[str, Row] = {}
+    for name, top in COMMANDS.items():
+        rows |= {name: top} if isinstance(top, Row) else {f"{name} {below}": row for below, row in top.rows.items()}
+    yield from ((words, old, new) for words, row in rows.items() for old, new in row.old.items())
 
 
 def command(words: str) -> Any:

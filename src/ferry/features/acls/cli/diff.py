@@ -59,7 +59,7 @@ def show_diff(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> None:
 
 def _table(diff: AclDiff) -> None:
     """Print one table of the ACLs that differ or are kept."""
-    found = [(change.kind.value, change.binding) for change in diff.changes]
+    found = [(change.kind, change.binding) for change in diff.changes]
     found += [("kept", binding) for binding in (*diff.kept, *diff.foreign, *diff.bereft)]
     columns = ["what", "resource type", "resource name", "pattern type", "principal", "host", "operation", "permission"]
     print_table(columns, ((what, *astuple(binding)) for what, binding in found))

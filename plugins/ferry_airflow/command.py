@@ -10,9 +10,8 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.examples import show_examples
-from ferry.cli.forms import FormOption, JsonOption, form_of
+from ferry.cli.global_options import FormOption, GlobalOptions, JsonOption, form_of
 from ferry.cli.lazy import HELP
-from ferry.cli.options import GlobalOptions
 from ferry.errors import Refused
 from ferry_airflow import setup
 

@@ -16,9 +16,16 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from ferry import __version__
-from ferry.cli.forms import FormOption, JsonOption, form_of
+from ferry.cli.global_options import (
+    FormOption,
+    GlobalOptions,
+    JsonOption,
+    NothingNamed,
+    QuietOption,
+    VerboseOption,
+    form_of,
+)
 from ferry.cli.lazy import HELP, Rows, Spellings, group_class
-from ferry.cli.options import GlobalOptions, NothingNamed, QuietOption, VerboseOption
 from ferry.cli.output import Unwritten, echo, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import BadInput, FerryError, Refused

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 import typer
 
-from ferry.cli.forms import FormOption, JsonOption, form_of
-from ferry.cli.options import (
-    DEFAULT_PATIENCE,
-    ConfigOption,
-    FlowArgument,
+from ferry.cli.global_options import (
+    FormOption,
     GlobalOptions,
+    JsonOption,
     NothingNamed,
-    PatienceOption,
     QuietOption,
-    RequiredFlow,
     VerboseOption,
+    form_of,
 )
+from ferry.cli.options import DEFAULT_PATIENCE, ConfigOption, FlowArgument, PatienceOption, RequiredFlow
 from ferry.cli.output import Form, print_answer, print_warning
 from ferry.errors import BadInput
 

@@ -1,11 +1,10 @@
-"""Options that several commands take. `ferry --help` needs no more than this.
+"""Options that several commands take.
 
 `ferry.cli.command` gives a command the options that all commands share.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +12,6 @@ import typer
 
 from ferry.cli.completion import offered_flows, offered_lanes, offered_topics
 from ferry.cli.measures import lasting, sized
-from ferry.cli.output import Form
-from ferry.errors import BadInput
 from ferry.units import LONG_MAX
 
 DEFAULT_PATIENCE = 60.0
@@ -43,11 +40,6 @@ ConfigOption = Annotated[
         readable=False,
     ),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no warnings on standard error.")]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Print the libraries' log lines on standard error, too.")
-]
-
 TopicsOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -75,22 +67,3 @@ LaneOption = Annotated[
         autocompletion=offered_lanes,
     ),
 ]
-
-
-class NothingNamed(BadInput):
-    """The command line does not name what the command is about."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalOptions:
-    """The options before the command's name."""
-
-    config: Path | None
-    variable: str | None
-    """The variable of the environment that names the file; None: an option names it, or nothing does."""
-    clusters: str | None
-    """The local clusters as written on the command line; None: all are local."""
-    form: Form | None
-    """The form of the answer; None: the command line does not name it."""
-    quiet: bool
-    verbose: bool

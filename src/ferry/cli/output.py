@@ -19,7 +19,6 @@ from rich.cells import cell_len
 
 from ferry.errors import BadInput
 from ferry.files import write_whole
-from ferry.words import size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +40,8 @@ class Bytes:
 
     def __str__(self) -> str:
         """Return the text of a table."""
+        from ferry.words import size  # noqa: PLC0415 - the help needs none of it
+
         return size(self.count)
 
 

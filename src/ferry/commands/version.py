@@ -7,8 +7,7 @@ import platform
 import typer
 
 from ferry import __version__
-from ferry.cli.forms import FormOption, JsonOption, form_of
-from ferry.cli.options import QuietOption
+from ferry.cli.global_options import FormOption, JsonOption, QuietOption, form_of
 from ferry.cli.output import Form, echo, print_answer, print_table
 
 

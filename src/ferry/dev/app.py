@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ferry.cli.forms import FormOption, JsonOption, form_of
+from ferry.cli.global_options import FormOption, JsonOption, form_of
 from ferry.cli.measures import lasting
 from ferry.cli.output import Form, echo, print_answer, print_table
 from ferry.dev.broker import START_SECONDS

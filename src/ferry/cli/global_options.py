@@ -1,7 +1,9 @@
-"""The options that name the form of an answer."""
+"""The options that may be before a command's name and after it. `ferry --help` needs no more than this."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,6 +31,29 @@ FormOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print no progress and no warnings on standard error.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Print the libraries' log lines on standard error, too.")
+]
+
+
+class NothingNamed(BadInput):
+    """The command line does not name what the command is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalOptions:
+    """The options before the command's name."""
+
+    config: Path | None
+    variable: str | None
+    """The variable of the environment that names the file; None: an option names it, or nothing does."""
+    clusters: str | None
+    """The local clusters as written on the command line; None: all are local."""
+    form: Form | None
+    """The form of the answer; None: the command line does not name it."""
+    quiet: bool
+    verbose: bool
 
 
 def form_of(form: Form | None, *, as_json: bool) -> Form | None:

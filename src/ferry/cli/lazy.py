@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from ferry.cli.examples import epilog_of
 from ferry.cli.plain import PlainGroup, command_class
+from ferry.errors import BadInput
 
 
 class Panel(StrEnum):
@@ -119,8 +120,17 @@ class LazyGroup(PlainGroup):
             and (not args or (args[0] not in self.rows and args[0] not in ctx.help_option_names))
         ):
             args = [self.first, *args]
+        self._refuse_options(ctx, args)
         found: list[str] = super().parse_args(ctx, args)
         return found
+
+    def _refuse_options(self, ctx: Any, args: list[str]) -> None:
+        """Raise BadInput for an option in place of a command; the program itself has options of its own."""
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        if is_option and self.words and not self.first and not ctx.resilient_parsing:
+            *others, last = self.rows
+            names = f"{', '.join(others)} or {last}" if others else last
+            raise BadInput(f"{ctx.command_path} {args[0]} names no command: write {names} before its options")
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Return the commands, and the words that may follow `first`."""

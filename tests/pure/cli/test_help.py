@@ -9,6 +9,7 @@ import pytest
 from ferry.cli.lazy import Panel
 from ferry.commands import COMMANDS
 from ferry.program import main
+from tests.golden import Golden
 
 
 def helped(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -42,3 +43,13 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as ended:
         main([])
     assert (ended.value.code, "Usage: ferry" in capsys.readouterr().out) == (2, True)
+
+
+@pytest.mark.parametrize("line", ["drills --config x", "lanes --json", "metrics --port=1", "drill --config x"])
+def test_an_option_in_place_of_a_command_is_answered_with_the_commands(
+    line: str, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    assert ended.value.code == 2
+    golden(capsys.readouterr().err.removeprefix("ferry: "))

@@ -87,7 +87,7 @@ def test_a_pipe_gets_neither_colours_nor_folds(tmp_path: Path) -> None:
 def test_a_shell_is_told_the_commands_that_a_word_begins() -> None:
     asked = {"_FERRY_COMPLETE": "complete_bash", "COMP_WORDS": "ferry sw", "COMP_CWORD": "1"}
     done = subprocess.run([PROGRAM], capture_output=True, text=True, check=False, env={**environment(), **asked})
-    assert sorted(done.stdout.split()) == ["switch", "switchover"]
+    assert sorted(done.stdout.split()) == ["switches", "switchover"]
 
 
 COUNTED = """

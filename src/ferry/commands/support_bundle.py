@@ -25,7 +25,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import Role, Side
 from ferry.config.login.connection import from_environment
 from ferry.config.reading.examine import examine
-from ferry.config.settings import read_text
+from ferry.config.settings import properties_text
 from ferry.config.text.properties import parse_all
 from ferry.config.text.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput, FerryError
@@ -91,7 +91,7 @@ def _gathered(context: Context) -> tuple[frozenset[str], dict[str, str], list[Js
     from ferry.features.doctor.cli.doctor import doctor_json, examination  # noqa: PLC0415 - brings the Kafka clients
 
     file = context.config_file()
-    text = read_text(file)
+    text = properties_text(file, context.variable)
     examined = context.limited(examine(text, str(file), from_environment))
     problems = all_problems(examined)
     parts: dict[str, str] = {}

@@ -10,7 +10,7 @@ from ferry.codec.form import F, Form, Json
 from ferry.config.client_check import all_problems
 from ferry.config.login.connection import from_environment
 from ferry.config.reading.examine import examine
-from ferry.config.settings import read_text
+from ferry.config.settings import properties_text
 from ferry.config.text.problem import Severity
 from ferry.features.doctor.rules.findings import Finding, Grade, count_of_grade, of_problems
 
@@ -44,7 +44,7 @@ def examination(context: Context) -> list[Finding]:
     from ferry.features.doctor.acts.machine import look_at_machine  # noqa: PLC0415 - as above
 
     path = context.config_file()
-    examined = context.limited(examine(read_text(path), str(path), from_environment))
+    examined = context.limited(examine(properties_text(path, context.variable), str(path), from_environment))
     problems = all_problems(examined)
     found = of_problems(str(path), problems, len(examined.flows))
     if any(problem.severity is Severity.ERROR for problem in problems):

@@ -20,7 +20,8 @@ from kafka.protocol.metadata import MetadataRequest
 from usage import Stopwatch
 
 from ferry.kafka.connect.cluster import event_loop
-from ferry.kafka.connect.transport import ConnectionManager, produce_request
+from ferry.kafka.connect.frames import produce_request
+from ferry.kafka.connect.manager import ConnectionManager
 
 FETCH_BYTES = 8 << 20
 QUEUE_BYTES = 8 << 20

@@ -27,7 +27,7 @@ from ferry.features.doctor.acts import machine
 from ferry.features.drill.acts import report as drill_report
 from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
-from ferry.kafka.connect.transport import ConnectionManager
+from ferry.kafka.connect.manager import ConnectionManager
 from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import Flow, Record, TopicPartition
 from ferry.program import main
@@ -197,7 +197,7 @@ def world(folder: Path) -> Iterator[World]:
 
     async def build(self: ConnectionManager, node: Any, timeout_at: float | None = None) -> Wire:
         brokers, number = by_port[node.port]
-        return Wire(self._net, brokers, number)
+        return Wire(self._loop, brokers, number)
 
     patches: list[Any] = [
         clock.in_force(),

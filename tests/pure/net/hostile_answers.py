@@ -16,7 +16,7 @@ from kafka.protocol import admin, consumer, metadata, producer, sasl
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.parser import KafkaProtocol
 
-from ferry.kafka.connect.transport import Frames
+from ferry.kafka.connect.frames import Frames
 from ferry.kafka.fetch.requests import fetched
 
 DECLARED = (KafkaProtocolError,)
@@ -67,7 +67,7 @@ def made_up(request: Any, rng: random.Random) -> bytes:
 
 def read(request: Any, data: bytes) -> None:
     """Read an answer as a connection does, and what a fetch has of its partitions; raises DECLARED."""
-    frames = Frames(KafkaProtocol(client_id="f"))
+    frames = Frames(KafkaProtocol(client_id="f"), "f", 1 << 30)
     frames.in_flight_requests.append(request.header)
     ((_, answer),) = frames.receive_bytes([bytearray(data)])
     if isinstance(request, FetchRequest):

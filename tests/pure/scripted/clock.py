@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from kafka.net.selector import NetworkSelector
 
-from ferry.kafka.connect.transport import Selector
+from ferry.kafka.connect.manager import Selector
 
 TICK = 1e-5
 """Seconds that pass with each look at the clock: less than any timeout, and a loop that only looks comes to its end."""

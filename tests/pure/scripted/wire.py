@@ -13,7 +13,8 @@ from unittest.mock import patch
 from kafka.net.selector import NetworkSelector
 
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.connect.transport import ConnectionManager, Frames
+from ferry.kafka.connect.frames import Frames
+from ferry.kafka.connect.manager import ConnectionManager
 from ferry.lane.connections import IN_FLIGHT_PER_CONNECTION
 from tests.pure.scripted.broker import HOST, Brokers
 from tests.pure.scripted.clock import Clock
@@ -29,7 +30,7 @@ class Wire:
         self.brokers = brokers
         self.node = node
         self.host = HOST
-        self.last_activity = self.last_read = 0.0
+        self.last_activity = 0.0
         self._loop = loop
         self._protocol: Any = None
         self._closed = False
@@ -55,7 +56,7 @@ class Wire:
     def write(self, data: Any) -> None:
         """Send frames, as pieces or as one."""
         if not isinstance(self._protocol.parser, Frames):
-            self._protocol.parser = Frames(self._protocol.parser)
+            self._protocol.parser = Frames(self._protocol.parser, "ferry", 1 << 30)
         self._buffer += b"".join(bytes(piece) for piece in data) if isinstance(data, list) else bytes(data)
         while len(self._buffer) >= 4 and not self._closed:
             size = _COUNTED.unpack_from(self._buffer)[0]
@@ -120,7 +121,7 @@ def on_the_wire(*clusters: Brokers) -> Iterator[tuple[Clock, NetworkSelector]]:
 
     async def build(self: ConnectionManager, node: Any, timeout_at: float | None = None) -> Wire:
         brokers, number = by_port[node.port]
-        return Wire(self._net, brokers, number)
+        return Wire(self._loop, brokers, number)
 
     with clock.in_force(), patch.object(ConnectionManager, "_build_transport", build):
         loop = clock.loop()

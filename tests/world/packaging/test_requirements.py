@@ -17,7 +17,7 @@ EXTRAS: dict[str, list[Requirement]] = {
     name: [Requirement(text) for text in texts]
     for name, texts in {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}.items()
 }
-PINNED = {"kafka-python", "pyspark", "pyspark-client"}
+PINNED = {"pyspark", "pyspark-client"}
 """pyproject.toml says of each why."""
 
 

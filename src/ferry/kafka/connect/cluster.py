@@ -21,8 +21,9 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, w
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
+from ferry.kafka.connect.manager import ConnectionManager, Selector
 from ferry.kafka.connect.refusal import LoginDelayed, refusal
-from ferry.kafka.connect.transport import ConnectionManager, Selector
+from ferry.kafka.connect.reliance import check_installed
 from ferry.model import TopicPartition, topic_id_of, topic_id_text
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,11 @@ Options = dict[str, Any]
 
 
 def event_loop() -> NetworkSelector:
-    """Make kafka-python's event loop; one serves all clusters of a process."""
+    """Make kafka-python's event loop; one serves all clusters of a process.
+
+    Raises Refused when the installed kafka-python lacks what Ferry needs of it.
+    """
+    check_installed()
     return NetworkSelector(slow_task_threshold_secs=0, selector=Selector)
 
 

@@ -11,6 +11,7 @@ import uuid
 from typing import Any
 
 from kafka.net.sasl import SASL_MECHANISMS, register_sasl_mechanism
+from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.gssapi import SaslMechanismGSSAPI
 
 from ferry.config.login.jaas import jvm_property
@@ -18,6 +19,9 @@ from ferry.config.login.security import KerberosLogin
 from ferry.errors import Refused
 from ferry.kafka.connect.private_file import private_file
 from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
+
+_NO_LAYER = 1
+"""The bit of a security layer that neither signs nor encrypts: Kafka's brokers have no other."""
 
 _KDC_SILENT = ("cannot contact any kdc", "cannot resolve", "resource temporarily unavailable", "timed out")
 
@@ -34,7 +38,7 @@ def _gssapi() -> Any:
 
 
 def use_own_gssapi() -> None:
-    """Make kafka-python use `_Gssapi`, which leaves connections of other code in this process unchanged.
+    """Make kafka-python use `_Gssapi` for Ferry's connections; those of other code in this process stay unchanged.
 
     Raises Refused when the Python package or the Kerberos library is missing.
     """
@@ -42,8 +46,16 @@ def use_own_gssapi() -> None:
     java_file = jvm_property("java.security.krb5.conf")
     if java_file:
         os.environ.setdefault("KRB5_CONFIG", java_file)
-    if SASL_MECHANISMS.get("GSSAPI") is not _Gssapi:
-        register_sasl_mechanism("GSSAPI", _Gssapi, overwrite=True)
+    if SASL_MECHANISMS.get("GSSAPI") is not _mechanism:
+        register_sasl_mechanism("GSSAPI", _mechanism, overwrite=True)
+
+
+def _mechanism(**config: Any) -> SaslMechanism:
+    """Make the mechanism of one connection, by its options: Ferry's tickets are in `sasl_kerberos_name`."""
+    tickets = config.get("sasl_kerberos_name")
+    if isinstance(tickets, KerberosTickets):
+        return _Gssapi(tickets, config["host"])
+    return SaslMechanismGSSAPI(**config)
 
 
 class KerberosTickets:
@@ -102,27 +114,53 @@ class KerberosTickets:
         return f"correct principal and keyTab {login.keytab_path}, or the realm in krb5.conf"
 
 
-class _Gssapi(SaslMechanismGSSAPI):  # type: ignore[misc]  # kafka-python has no types
-    """kafka-python's mechanism with the tickets of one login."""
+class _Gssapi(SaslMechanism):  # type: ignore[misc]  # kafka-python has no types
+    """The exchange of SASL GSSAPI (RFC 4752, section 3.1) with the tickets of one login, without a security layer."""
 
-    def __init__(self, **config: Any) -> None:
-        tickets = config.get("sasl_kerberos_name")
-        if not isinstance(tickets, KerberosTickets):
-            super().__init__(**config)
-            return
-        self._is_done = False
-        self._is_authenticated = False
-        self.auth_id = ""  # no other identity than that of the ticket (RFC 4752, 3.1)
-        self._client_ctx, self._next_token = tickets.first_context(config["host"])
+    def __init__(self, tickets: KerberosTickets, host: str) -> None:
+        self._context, self._token = tickets.first_context(host)
+        self._answered = False
+        self._done = False
+
+    def auth_bytes(self) -> bytes:
+        """Return what is sent next. The client sends last, so the exchange is done with the answer about layers."""
+        self._done = self._answered
+        return self._token
 
     def receive(self, auth_bytes: bytes) -> None:
         """Take the broker's answer. Raises LoginFailed when it does not prove that the broker sent it."""
         try:
-            super().receive(auth_bytes)
+            self._receive(auth_bytes)
         except _gssapi().exceptions.GSSError as error:
             raise LoginFailed(
                 f"the broker's Kerberos answer is not accepted ({_said(error)}): look at the broker's log"
             ) from None
+
+    def _receive(self, auth_bytes: bytes) -> None:
+        if self._done:  # brokers confirm the last token with an empty one
+            if auth_bytes:
+                raise LoginFailed("the broker's Kerberos answer goes on after its end: look at the broker's log")
+        elif not self._context.complete:
+            self._token = self._context.step(auth_bytes) or b""
+        else:
+            offer = self._context.unwrap(auth_bytes).message  # a set of layers, and how long a message may be
+            if not offer:
+                raise LoginFailed("the broker's Kerberos answer offers no security layer: look at the broker's log")
+            # No identity after it: the ticket's own.
+            self._token = self._context.wrap(bytes([offer[0] & _NO_LAYER]) + offer[1:], False).message
+            self._answered = True
+
+    def is_done(self) -> bool:
+        """Whether the client has sent its last token."""
+        return self._done
+
+    def is_authenticated(self) -> bool:
+        """Whether the broker has proved that it has the service's key."""
+        return self._answered
+
+    def auth_details(self) -> str:
+        """Return who is logged in where, for kafka-python's log."""
+        return f"authenticated as {self._context.initiator_name} to {self._context.target_name} by GSSAPI"
 
 
 def _failure(error: Any, what: str, remedy: str) -> LoginFailed | LoginDelayed:

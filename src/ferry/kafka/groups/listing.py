@@ -13,7 +13,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld
-from ferry.kafka.connect.transport import UNREADABLE
+from ferry.kafka.connect.frames import UNREADABLE
 from ferry.kafka.groups.coordinators import ANSWER_SECONDS, NotPermittedGroup, Piece, settle_groups
 from ferry.kafka.groups.messages import ConsumerGroupDescribeRequest
 from ferry.model import NO_STATE, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition

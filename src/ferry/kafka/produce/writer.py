@@ -28,7 +28,7 @@ from kafka.protocol.producer import (
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Refused, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
-from ferry.kafka.connect.transport import produce_request
+from ferry.kafka.connect.frames import produce_request
 from ferry.model import TopicPartition
 
 log = logging.getLogger(__name__)

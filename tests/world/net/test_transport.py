@@ -4,49 +4,84 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.errors import KafkaConnectionError
-from kafka.net.inet import KafkaNetSocket, create_connection
-from kafka.net.transport import KafkaSSLTransport
+from kafka.net.inet import KafkaNetSocket
 
-from ferry.kafka.connect import transport
 from ferry.kafka.connect.cluster import event_loop
-from ferry.kafka.connect.transport import ConnectionManager
+from ferry.kafka.connect.manager import ConnectionManager
 from ferry.ports import free_ports
 
 
-def test_the_socket_of_a_refused_connection_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[socket.socket] = []
-    plain = KafkaNetSocket.socket
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The sockets that a connection manager makes."""
+    made: list[Any] = []
+    make = KafkaNetSocket.socket
 
     def remembered(self: KafkaNetSocket, *arguments: object) -> socket.socket:
-        made.append(plain(self, *arguments))
+        made.append(make(self, *arguments))
         return made[-1]
 
     monkeypatch.setattr(KafkaNetSocket, "socket", remembered)
+    return made
+
+
+def test_the_socket_of_a_refused_connection_is_closed(plain: list[Any]) -> None:
     loop = event_loop()
     (port,) = free_ports(1)
-    with pytest.raises(KafkaConnectionError):
-        loop.run(create_connection, loop, "127.0.0.1", port)
+    manager = ConnectionManager(loop, bootstrap_servers=f"127.0.0.1:{port}")
+    with pytest.raises(KafkaConnectionError, match="ECONNREFUSED"):
+        loop.run(manager._build_transport, SimpleNamespace(host="127.0.0.1", port=port))
+    manager.close()
     loop.close()
-    assert [sock.fileno() for sock in made] == [-1]
+    assert [sock.fileno() for sock in plain] == [-1]
+
+
+def test_a_name_without_an_address_is_named() -> None:
+    loop = event_loop()
+    manager = ConnectionManager(loop, bootstrap_servers="127.0.0.1:1")
+    with pytest.raises(KafkaConnectionError, match=r"no address is known for the name broker\.invalid"):
+        loop.run(manager._build_transport, SimpleNamespace(host="broker.invalid", port=1))
+    manager.close()
+    loop.close()
 
 
 @pytest.fixture
 def tls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The TLS sockets that a connection manager makes."""
+    """The TLS sockets that are made."""
     made: list[Any] = []
+    wrap = ssl.SSLContext.wrap_socket
 
-    class Remembered(KafkaSSLTransport):  # type: ignore[misc]  # kafka-python has no types
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            made.append(self._sock)
+    def remembered(self: ssl.SSLContext, *arguments: Any, **options: Any) -> ssl.SSLSocket:
+        made.append(wrap(self, *arguments, **options))
+        return made[-1]
 
-    monkeypatch.setattr(transport, "KafkaSSLTransport", Remembered)
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", remembered)
     return made
+
+
+def test_a_handshake_that_is_not_answered_ends_in_time(tls: list[Any]) -> None:
+    loop = event_loop()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        manager = ConnectionManager(
+            loop,
+            bootstrap_servers=f"{host}:{port}",
+            security_protocol="SSL",
+            ssl_context=ssl.create_default_context(),
+        )
+        node = SimpleNamespace(host=host, port=port)
+        with pytest.raises(KafkaConnectionError, match="the TLS handshake does not end in time"):
+            loop.run(manager._build_transport, node, time.monotonic() + 0.3)
+        manager.close()
+        loop.close()
+    assert [sock.fileno() for sock in tls] == [-1]
 
 
 @pytest.mark.parametrize("speaks", [True, False], ids=["not TLS", "nothing, until we give up"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -40,6 +41,10 @@ def setup_command(
 
     It is the Airflow of AIRFLOW_HOME. Exit code 2 when a connection is missing; the pools are there nevertheless.
     """
+    if importlib.util.find_spec("airflow") is None:
+        raise Refused(
+            "`ferry airflow setup` needs Airflow, and none is installed here: install ferry-replicator[airflow]"
+        )
     result = setup.setup(context.config, dry_run=dry_run)
     if result.missing:
         raise Refused("; ".join(result.missing))

@@ -26,7 +26,7 @@ def transform_digest(spec: TransformSpec) -> str:
     if not spark:
         raise Refused(
             f"ferry.transform.{spec.name}: no PySpark is installed here, whose version is part of the transform: "
-            "install Ferry with its extra spark where runs are planned"
+            "install ferry-replicator[spark] where runs are planned"
         )
     code = ""
     if spec.function is not None:

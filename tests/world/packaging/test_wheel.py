@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import ast
 import email
-import os
 import re
-import subprocess
-import sys
-import sysconfig
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
 from ferry.spark.package import zip_package
-from tests.world.documents.commands import told
 from tests.world.packaging.declared import closure, lend, requirements
+from tests.world.packaging.installation import CHECKOUT, Installation, bare, pip_install
 
-CHECKOUT = Path(__file__).parents[3]
 EXTRAS = ("airflow", "spark", "reports")
 """What docs/airflow.md says to install."""
 
@@ -76,61 +70,6 @@ print(len(names))
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
-    """A virtual environment without a checkout, and a home of its own."""
-
-    home: Path
-
-    @property
-    def python(self) -> Path:
-        """Its interpreter."""
-        return self.home / "bin" / "python"
-
-    @property
-    def site(self) -> Path:
-        """Where its libraries are."""
-        names = {"base": str(self.home), "platbase": str(self.home)}
-        return Path(sysconfig.get_path("purelib", "venv", names))
-
-    def run(self, *command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of the environment with nothing of ours but PATH."""
-        return subprocess.run(
-            [str(part) for part in command],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(self.home),
-                "AIRFLOW_HOME": str(self.home / "airflow"),
-                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-                **environment,
-            },
-            cwd=self.home,
-        )
-
-    def said(self, program: str, **environment: str) -> list[str]:
-        """The lines that a Python program prints."""
-        done = self.run(self.python, "-c", program, **environment)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout.strip().splitlines()
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ferry's wheel, built as docs/airflow.md says, into a folder of its own and by the Python that is at work."""
-    folder = tmp_path_factory.mktemp("wheel")
-    (folder / "ferry_replicator-0.0.0-py3-none-any.whl").touch()  # of an earlier version: one is left
-    here = [f"WHEELS={folder}", f"BIN={Path(sys.executable).parent}", "--old-file=.venv/.installed"]
-    make = [*told("make", "wheel").words, *here]
-    done = subprocess.run(make, cwd=CHECKOUT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = folder.glob("*.whl")
-    assert str(built) in done.stdout.splitlines()
-    return built
-
-
 @pytest.fixture(scope="module")
 def install(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Iterable[Requirement]], Installation]:
     """Makes an environment with the wheel, and lends it what the given requirements name and need in turn."""
@@ -142,19 +81,6 @@ def install(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         return place
 
     return made
-
-
-def bare(home: Path) -> Installation:
-    """An environment with no library at all."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
-    return Installation(home=home)
-
-
-def pip_install(place: Installation, *what: str) -> None:
-    """Install into an environment; nothing is compiled that nobody imports."""
-    pip = [sys.executable, "-m", "pip", "--python", str(place.python), "install", "--quiet", "--no-compile"]
-    done = subprocess.run([*pip, *what], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -89,4 +89,4 @@ def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
 def need_spark(what: str) -> None:
     """Raise Refused if PySpark is not installed; `what` begins the sentence."""
     if importlib.util.find_spec("pyspark") is None:
-        raise Refused(f"{what}, and no PySpark is installed here: install Ferry with its extra spark, and Java 17")
+        raise Refused(f"{what}, and no PySpark is installed here: install ferry-replicator[spark], and Java 17")

@@ -187,6 +187,7 @@ def test_the_wheel_is_built_of_no_more_than_what_is_copied(tmp_path: Path) -> No
                 if (ROOT / source).is_dir():
                     shutil.copytree(ROOT / source, copied, ignore=shutil.ignore_patterns("__pycache__"))
                 else:
+                    copied.parent.mkdir(exist_ok=True)
                     shutil.copy(ROOT / source, copied)
     (build,) = [line for line in stages()["wheel"] if "python -m build" in line]
     command = shlex.split(build.partition("&& ")[2])
@@ -204,6 +205,7 @@ def test_the_wheel_is_built_of_no_more_than_what_is_copied(tmp_path: Path) -> No
     for package in (ROOT / "src" / "ferry", ROOT / "plugins" / "ferry_airflow"):
         assert {str(path.relative_to(package.parent)) for path in package.rglob("*.py")} <= set(names)
     assert {"ferry_airflow/page/templates/base.html", "ferry_airflow/page/static/ferry.js"} <= set(names)
+    assert any(name.endswith("/share/man/man1/ferry.1") for name in names)
 
 
 def test_debian_packages_of_the_images_are_those_of_the_tests() -> None:

@@ -1,0 +1,32 @@
+"""What the wheel has besides the files of this folder: the manual pages, which are written when it is built."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class ManPages(BuildHookInterface):
+    """Writes them into a temporary folder, and names each as shared data of the wheel."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Do so for a wheel; an editable installation has none."""
+        if version != "standard":
+            return
+        root = Path(self.root)
+        self._folder = TemporaryDirectory(prefix="ferry-man-")
+        tool = runpy.run_path(str(root / "tools" / "man_pages.py"))
+        for file in tool["written"](Path(self._folder.name), root, self.metadata.version):
+            build_data["shared_data"][str(file)] = f"share/man/man1/{file.name}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the folder again."""
+        del build_data, artifact_path
+        if version == "standard":
+            self._folder.cleanup()

@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from ferry import __version__
+from tests.world.packaging.declared import requirements
 from tests.world.packaging.installation import CHECKOUT, Installation, bare, frozen, pip_install
+from tests.world.packaging.test_wheel import IMPORT, ON_EXTRAS, imports
 
 FILE = """
 clusters = a, b
@@ -33,14 +36,24 @@ print("all of them")
 """
 
 
-@pytest.fixture(scope="module")
-def slim(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
-    """An environment with the wheel alone."""
+@pytest.fixture(scope="module", params=["tested", "oldest"])
+def slim(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """An environment with the wheel alone: with the versions of constraints.txt, or the oldest that it accepts."""
     place = bare(tmp_path_factory.mktemp("slim"))
-    pip_install(place, "--retries", "10", "--constraint", str(CHECKOUT / "constraints.txt"), str(wheel))
+    constraints = CHECKOUT / "constraints.txt"
+    if request.param == "oldest":
+        constraints = place.home / "oldest.txt"
+        constraints.write_text("".join(f"{one.name}=={oldest(one)}\n" for one in requirements(wheel)))
+    pip_install(place, "--retries", "10", "--only-binary", ":all:", "--constraint", str(constraints), str(wheel))
     (place.home / "mm2.properties").write_text(FILE)
     (place.home / "masked.properties").write_text(FILE + MASKED)
     return place
+
+
+def oldest(requirement: Requirement) -> str:
+    """The lower bound of a range."""
+    (bound,) = (part.version for part in requirement.specifier if part.operator == ">=")
+    return bound
 
 
 def ferry(place: Installation, *words: str) -> tuple[int, str]:
@@ -54,6 +67,12 @@ def test_it_brings_neither_airflow_nor_spark(slim: Installation) -> None:
     assert names["ferry-replicator"] == __version__
     assert not [name for name in names if re.match("(apache-airflow|pyspark|pandas|pyarrow|numpy)", name)]
     assert len(names) < 40
+
+
+def test_each_module_is_imported_and_kafka_python_has_what_is_needed(slim: Installation, wheel: Path) -> None:
+    names = imports(wheel, "ferry", but=ON_EXTRAS)
+    slim.said(IMPORT.format(names=names))
+    slim.said("from ferry.kafka.connect.reliance import check_installed\ncheck_installed()")
 
 
 def test_each_command_shows_its_help(slim: Installation) -> None:

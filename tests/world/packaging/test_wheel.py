@@ -20,18 +20,14 @@ EXTRAS = ("airflow", "spark", "reports")
 """What docs/airflow.md says to install."""
 
 ON_EXTRAS = (
-    *("ferry.spark", "ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts"),
-    *(
-        "ferry.features.records.rules.partition_columns",
-        "ferry.features.records.rules.json_cast",
-        "ferry.features.records.rules.json_column",
-        "ferry.wire.arrow_columns",
-        "ferry.wire.encoding",
-        "numpy",
-    ),
-    *(f"ferry.features.records.acts.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part", "letterbox")),
-    "ferry.features.sink.acts.slot",
-    *("ferry_airflow", "pyspark", "pyarrow", "gssapi", "fsspec", "jinja2", "matplotlib"),
+    "ferry.spark",
+    *(f"ferry.features.{feature}.spark" for feature in ("records", "sink", "verify")),
+    *("ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts"),
+    *(f"ferry.features.records.rules.{name}" for name in ("partition_columns", "json_cast", "json_column")),
+    *(f"ferry.features.records.acts.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part")),
+    *("ferry.features.records.acts.dead_letter_writer", "ferry.features.sink.acts.slot"),
+    *("ferry.wire.arrow_columns", "ferry.wire.encoding"),
+    *("ferry_airflow", "pyspark", "pyarrow", "gssapi", "fsspec", "jinja2", "matplotlib", "numpy"),
 )
 """What only an installation with an extra can import."""
 

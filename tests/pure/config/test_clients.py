@@ -7,7 +7,8 @@ import pytest
 from confluent_kafka import Consumer
 from kafka.net.manager import KafkaConnectionManager
 
-from ferry.config.flow.clients import confluent_options, fetch_options, kafka_python_options, produce_options
+from ferry.config.flow.clients import fetch_options, kafka_python_options, produce_options
+from ferry.config.flow.librdkafka import librdkafka_options
 from ferry.config.login.allowed import ALLOWED_URLS
 from ferry.config.login.jaas import KAFKA_OPTS, parse_jaas
 from ferry.config.login.security import KerberosLogin, OAuthLogin, PasswordLogin
@@ -67,10 +68,10 @@ def test_explicit_values_reach_both_clients() -> None:
     assert ours.security_protocol == "SSL"
     assert ours.tls is not None
     assert not ours.tls.check_hostname
-    theirs = confluent_options(properties)
+    theirs = librdkafka_options(properties)
     assert theirs["ssl.endpoint.identification.algorithm"] == "none"
     assert (theirs["client.id"], theirs["socket.receive.buffer.bytes"]) == ("me", 65536)
-    Consumer({**confluent_options(SERVERS), "group.id": "g"}).close()
+    Consumer({**librdkafka_options(SERVERS), "group.id": "g"}).close()
 
 
 def test_a_login_over_tls() -> None:
@@ -79,7 +80,7 @@ def test_a_login_over_tls() -> None:
     assert options.tls is not None
     assert options.tls.check_hostname
     assert 'p;"' not in repr(options)
-    theirs = confluent_options(SASL)
+    theirs = librdkafka_options(SASL)
     assert (theirs["sasl.username"], theirs["ssl.endpoint.identification.algorithm"]) == ("ann", "https")
 
 
@@ -102,7 +103,7 @@ def test_client_credentials_by_kafkas_new_keys_and_by_the_module() -> None:
     login = kafka_python_options(newer).login
     assert isinstance(login, OAuthLogin)
     assert (login.client_id, login.client_secret, login.scope) == ("you", "other", "few")
-    assert confluent_options(OAUTH)["sasl.oauthbearer.method"] == "oidc"
+    assert librdkafka_options(OAUTH)["sasl.oauthbearer.method"] == "oidc"
 
 
 def test_a_token_file_is_named_as_an_address(tmp_path: Path, golden: Golden) -> None:
@@ -112,7 +113,7 @@ def test_a_token_file_is_named_as_an_address(tmp_path: Path, golden: Golden) -> 
     assert isinstance(login, OAuthLogin)
     assert (login.token_file, login.token, login.endpoint_url) == (str(path), "abc.def.ghi", None)
     with pytest.raises(Refused) as caught:
-        confluent_options(OAUTH | {ENDPOINT: path.as_uri()})
+        librdkafka_options(OAUTH | {ENDPOINT: path.as_uri()})
     golden(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""Java client properties as options of Ferry's connections and of confluent-kafka.
+"""Java client properties as options of Ferry's connections.
 
 The effect of a key is in `docs/configuration.md`. A security setting that cannot be honoured is refused: a connection
 is never opened with less protection than the file asks for.
@@ -16,7 +16,7 @@ from ferry.config.flow.origins import placed
 from ferry.config.keys import values
 from ferry.config.keys.layers import Role, Side
 from ferry.config.login.sasl import login
-from ferry.config.login.security import Login, OAuthLogin, PasswordLogin, TlsOptions
+from ferry.config.login.security import Login, TlsOptions
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
@@ -88,22 +88,26 @@ def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionO
     key.
     """
     # Stable per flow, so that a broker's quotas and logs can name it.
-    return _of_cluster(
+    return of_cluster(
         flow, side, role, lambda found: kafka_python_options({"client.id": f"ferry.{flow.flow}", **found})
     )
 
 
 def flow_fetch_options(flow: FlowConfig) -> FetchOptions:
     """Return the limits of a flow's fetches at the source. Raises BadInput with file, line and key."""
-    return _of_cluster(flow, "source", "consumer", fetch_options)
+    return of_cluster(flow, "source", "consumer", fetch_options)
 
 
 def flow_produce_options(flow: FlowConfig) -> ProduceOptions:
     """Return how a flow's batches are produced on the target. Raises BadInput with file, line and key."""
-    return _of_cluster(flow, "target", "producer", produce_options)
+    return of_cluster(flow, "target", "producer", produce_options)
 
 
-def _of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping[str, str]], T]) -> T:
+def of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping[str, str]], T]) -> T:
+    """Return what `read` makes of the effective properties of one of a flow's clients.
+
+    The errors of `read` begin with a property, as `key: ...` or `key=...`; they get its file and line.
+    """
     alias = flow.flow.source if side == "source" else flow.flow.target
     properties = ClientProperties(values_by_key={})
     try:
@@ -139,62 +143,6 @@ def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
         security_protocol=protocol,
         tls=_tls(properties) if protocol.endswith("SSL") else None,
         login=login(properties) if protocol.startswith("SASL") else None,
-    )
-
-
-def confluent_options(properties: Mapping[str, str]) -> dict[str, str | int]:
-    """Return options of confluent-kafka (librdkafka's names) for the same connection.
-
-    Raises BadInput for a value that cannot be read, Refused for a setting that is not supported.
-    """
-    connection = kafka_python_options(properties)
-    options: dict[str, str | int] = {
-        "bootstrap.servers": ",".join(connection.bootstrap_servers),
-        "client.id": connection.client_id,
-        "security.protocol": connection.security_protocol,
-        "socket.timeout.ms": connection.request_timeout_ms,
-        "reconnect.backoff.ms": connection.reconnect_backoff_ms,
-        "reconnect.backoff.max.ms": connection.reconnect_backoff_max_ms,
-        "connections.max.idle.ms": connection.connections_max_idle_ms,
-    }
-    for java, name in (
-        ("send.buffer.bytes", "socket.send.buffer.bytes"),
-        ("receive.buffer.bytes", "socket.receive.buffer.bytes"),
-    ):
-        if (size := _optional(properties, java, -1)) is not None:
-            options[name] = max(size, 0)
-    return options | _confluent_tls(connection.tls) | _confluent_login(connection.login)
-
-
-def _confluent_tls(tls: TlsOptions | None) -> dict[str, str | int]:
-    if tls is None:
-        return {}
-    texts = {"ssl.ca.pem": tls.trusted_pem, "ssl.certificate.pem": tls.chain_pem, "ssl.key.pem": tls.key_pem}
-    return {
-        "ssl.endpoint.identification.algorithm": "https" if tls.check_hostname else "none",
-        **{name: text for name, text in texts.items() if text is not None},
-    }
-
-
-def _confluent_login(who: Login | None) -> dict[str, str | int]:
-    match who:
-        case None:
-            return {}
-        case PasswordLogin():
-            return {"sasl.mechanism": who.mechanism, "sasl.username": who.username, "sasl.password": who.password}
-        case OAuthLogin(endpoint_url=str(url), tls=None | TlsOptions(trusted_pem=None, chain_pem=None)):
-            return {
-                "sasl.mechanism": who.mechanism,
-                "sasl.oauthbearer.method": "oidc",
-                "sasl.oauthbearer.token.endpoint.url": url,
-                "sasl.oauthbearer.client.id": who.client_id,
-                "sasl.oauthbearer.client.secret": who.client_secret,
-                "sasl.oauthbearer.scope": who.scope or "",
-                "sasl.oauthbearer.extensions": ",".join(f"{name}={value}" for name, value in who.extensions.items()),
-            }
-    raise Refused(
-        f"sasl.mechanism={who.mechanism} as it is configured is not known to confluent-kafka, which this needs: "
-        "use another listener of the cluster"
     )
 
 

@@ -6,32 +6,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
-from ferry.errors import Unreachable
-from ferry.features.verify.acts.pairing import SOURCE, TARGET, Pair, Side, opened
-from ferry.features.verify.rules.differences import SHOWN
+from ferry.features.verify.rules.differences import SHOWN, SOURCE, TARGET, Comparison, See
+from ferry.features.verify.rules.differences import OneSided as TakeLone
 from ferry.features.verify.rules.stretches import Stretch, unreadable
-from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
-from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.kafka.fetch.source import SourceReader
-from ferry.lane.connections import FlowConnections
 from ferry.model import Content, Difference, DifferenceKind, NotCompared, Range, TopicPartition, Witness
 from ferry.plan.rules.compaction import MOST_KEYS, Lone, OneSided
-from ferry.wire.codecs import Malformed, TooLong
 
 TOGETHER = 500
 """Partitions of small stretches that are read at the same time."""
 
 SMALL_RECORDS = 1_000
 """Stretches of so few records are read together: there is room for all of their batches at once."""
-
-_NEWS_SECONDS = 0.05
-_STALL_SECONDS = 5.0
-"""If nothing came for so many seconds, though both sides are read, each may wait for room that only the other can
-make."""
-
 
 MOST_TOLD = 10_000
 """Differences of all partitions that are reported one by one; further ones are counted."""
@@ -75,13 +63,47 @@ class Compared:
         self.not_compared += other.not_compared
 
 
-class Comparer:
-    """Reads and compares over a flow's connections. `see` makes what is shown of a record."""
+class Pairing(Protocol):
+    """A stretch that was compared. `bytes` counts what was read of both sides."""
 
-    def __init__(self, connections: FlowConnections, limits: CompareLimits, see: Callable[[Content], Witness]) -> None:
-        self._source, self._target = connections.source, connections.target
-        self._loop = connections.loop
-        self._limits = limits
+    stretch: Stretch
+    comparison: Comparison
+    bytes: int
+    not_compared: NotCompared | None
+    """Why not all of it was compared, and from where on."""
+
+    @property
+    def left(self) -> Sequence[NotCompared]:
+        """Return what was not compared, and why."""
+
+
+class Reader(Protocol):
+    """Reads both sides for a comparison. All decisions are in `rules`; what came of them is in Pairings."""
+
+    async def compare(
+        self,
+        group: Sequence[Stretch],
+        see: See,
+        one_sided: Mapping[TopicPartition, TakeLone],
+        tell: Callable[[Sequence[Pairing]], None],
+    ) -> Sequence[Pairing]:
+        """Read both sides of stretches of different partitions, and compare them. Raises Unreachable.
+
+        `one_sided` has, by source partition, what is called for records that only one side has.
+        """
+
+    async def search(self, side: int, place: TopicPartition, take: Callable[[Content], None]) -> str | None:
+        """Pass on every record of a log; return a sentence when not all of it can be read."""
+
+    async def read(self, side: int, place: TopicPartition, part: Range, take: Callable[[Content], None]) -> str | None:
+        """Pass on every record of a part of a log; return a sentence when not all of it can be read."""
+
+
+class Comparer:
+    """Compares what a reader reads. `see` makes what is shown of a record."""
+
+    def __init__(self, reader: Reader, see: See) -> None:
+        self._reader = reader
         self._see = see
         self._told = time.monotonic()
 
@@ -96,35 +118,15 @@ class Comparer:
             every.add(await self._group(group, partial(self._tell, every, progress)))
         return every
 
-    def _tell(self, every: Compared, progress: Progress, pairs: Sequence[Pair]) -> None:
+    def _tell(self, every: Compared, progress: Progress, pairs: Sequence[Pairing]) -> None:
         if time.monotonic() - self._told >= _TELL_SECONDS:
             self._told = time.monotonic()
             records = sum(pair.comparison.records for pair in pairs)
             progress(every.records + records, every.bytes + sum(pair.bytes for pair in pairs))
 
-    async def _group(self, group: Sequence[Stretch], tell: Callable[[Sequence[Pair]], None]) -> Compared:
-        source = self._reader(
-            self._source, {one.source: one.source_range for one in group}, self._limits.isolation, checked=False
-        )
-        target = self._reader(self._target, {one.target: one.target_range for one in group}, READ_COMMITTED)
+    async def _group(self, group: Sequence[Stretch], tell: Callable[[Sequence[Pairing]], None]) -> Compared:
         lone = {one.source: OneSided() for one in group if one.compacted}
-        pairs = [
-            Pair(
-                one,
-                self._side(self._source, source, one.source, one.source_range, checked=False),
-                self._side(self._target, target, one.target, one.target_range),
-                self._see,
-                lone[one.source].add if one.compacted else None,
-            )
-            for one in group
-        ]
-        try:
-            for reader in (source, target):
-                await reader.start()
-            await self._run(pairs, (source, target), tell)
-        finally:
-            source.close()
-            target.close()
+        pairs = await self._reader.compare(group, self._see, {place: one.add for place, one in lone.items()}, tell)
         found = Compared()
         for pair in pairs:
             found.records += pair.comparison.records
@@ -135,56 +137,6 @@ class Comparer:
             if pair.not_compared is None and pair.stretch.compacted:
                 await self._explain(pair.stretch, lone[pair.stretch.source], found)
         return found
-
-    async def _run(
-        self,
-        pairs: Sequence[Pair],
-        readers: tuple[SourceReader, SourceReader],
-        tell: Callable[[Sequence[Pair]], None],
-    ) -> None:
-        moved = widened = time.monotonic()
-        left = list(pairs)
-        while True:
-            came = any(reader.buffer.arrived for reader in readers)
-            for reader in readers:
-                reader.buffer.arrived.clear()
-            for pair in left:
-                pair.advance()
-            tell(pairs)
-            left = [pair for pair in left if not pair.is_done]
-            if not left:
-                return
-            now = time.monotonic()
-            if came:
-                moved = widened = now
-            elif now - moved > self._source.patience_s + _STALL_SECONDS:
-                raise Unreachable(f"{left[0].stretch.source}: neither side sends what is due: look at both clusters")
-            elif now - widened > _STALL_SECONDS:
-                widened = now
-                for reader in readers:
-                    reader.buffer.memory_bytes *= 2
-                    reader.buffer.release(())
-            side = SOURCE if any(pair.lacks(SOURCE) for pair in left) else TARGET
-            await readers[side].buffer.news(_NEWS_SECONDS)
-
-    def _reader(
-        self, cluster: Cluster, ranges: Mapping[TopicPartition, Range], isolation: int, *, checked: bool = True
-    ) -> SourceReader:
-        return SourceReader(
-            cluster,
-            {place: (start, end) for place, (start, end) in ranges.items() if start < end},
-            {},
-            isolation=isolation,
-            memory_bytes=self._limits.memory_bytes // 2,
-            options=self._limits.fetch,
-            checked=checked,
-        )
-
-    def _side(
-        self, cluster: Cluster, reader: SourceReader, place: TopicPartition, part: Range, *, checked: bool = True
-    ) -> Side:
-        buffer = reader.buffer if part[0] < part[1] else None
-        return Side(alias=cluster.alias, place=place, range=part, buffer=buffer, checked=checked)
 
     # Compacted topics: what only one side has.
 
@@ -197,8 +149,8 @@ class Comparer:
         for side in (SOURCE, TARGET):
             if not lone.keys[side]:
                 continue
-            cluster, place = (self._target, stretch.target) if side == SOURCE else (self._source, stretch.source)
-            failure = await self._look(cluster, place, 1 - side, lone)
+            place = stretch.target if side == SOURCE else stretch.source
+            failure = await self._reader.search(1 - side, place, partial(lone.look, 1 - side))
             if failure is not None:
                 found.not_compared.append(unreadable(stretch, failure))
                 return
@@ -218,10 +170,10 @@ class Comparer:
             return
         failure, there = None, set[int]()
         if lone.keys[SOURCE]:
-            failure = await self._look(self._target, stretch.target, TARGET, lone)
+            failure = await self._reader.search(TARGET, stretch.target, partial(lone.look, TARGET))
         if failure is None and lone.keys[TARGET]:
-            failure = await self._read(
-                self._source, stretch.source, stretch.source_range, SOURCE, lambda one: there.add(one.offset)
+            failure = await self._reader.read(
+                SOURCE, stretch.source, stretch.source_range, lambda one: there.add(one.offset)
             )
         if failure is not None:
             found.not_compared.append(unreadable(stretch, failure))
@@ -233,49 +185,12 @@ class Comparer:
 
     async def _witnesses(self, stretch: Stretch, side: int, offsets: Sequence[int]) -> dict[int, Witness]:
         """Read one side's records once more, and return what is shown of them, by offset: they were not kept."""
-        cluster, place = (self._source, stretch.source) if side == SOURCE else (self._target, stretch.target)
+        place = stretch.source if side == SOURCE else stretch.target
         found: list[Content] = []
         for offset in offsets:
             # A record that cannot be read any more is not shown; it is a difference even so.
-            await self._read(cluster, place, (offset, offset + 1), side, found.append)
+            await self._reader.read(side, place, (offset, offset + 1), found.append)
         return {content.offset: self._see(content) for content in found}
-
-    async def _look(self, cluster: Cluster, place: TopicPartition, side: int, lone: OneSided) -> str | None:
-        """Show every record of a log to `lone`; return a sentence when not all of it can be read."""
-        isolation = self._isolation(side)
-        begins = await listed_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
-        ends = await listed_offsets(cluster, {place: LATEST}, isolation=isolation)
-        if place not in begins.found or place not in ends.found:
-            return f"the log of {place} on cluster {cluster.alias} cannot be searched for later records"
-        part = begins.found[place], ends.found[place]
-        return await self._read(cluster, place, part, side, partial(lone.look, side))
-
-    def _isolation(self, side: int) -> int:
-        return READ_COMMITTED if side == TARGET else self._limits.isolation
-
-    async def _read(
-        self, cluster: Cluster, place: TopicPartition, part: Range, side: int, take: Callable[[Content], None]
-    ) -> str | None:
-        """Pass on every record of a part of a log; return a sentence when not all of it can be read."""
-        reader = self._reader(cluster, {place: part}, self._isolation(side))
-        one = self._side(cluster, reader, place, part)
-        try:
-            await reader.start()
-            while not one.is_over:
-                if one.failure is not None:
-                    return f"{place} on cluster {cluster.alias}: {one.failure.message}"
-                while (batch := one.head) is not None:
-                    for content in opened(batch, part):
-                        take(content)
-                    one.take()
-                reader.buffer.arrived.clear()
-                if not one.is_over:
-                    await reader.buffer.news(1.0)
-        except (Malformed, TooLong) as error:
-            return f"a batch of {place} on cluster {cluster.alias} cannot be opened: {error}"
-        finally:
-            reader.close()
-        return None
 
 
 def groups(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:

@@ -11,17 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ferry.errors import Corrupt
-from ferry.features.verify.rules.by_content import ByContent
-from ferry.features.verify.rules.differences import Comparison, OneSided, Places
-from ferry.features.verify.rules.stretches import Stretch, is_void
-from ferry.features.verify.rules.unaligned import unmatched
+from ferry.features.verify.rules.by_records import comparison_of, given_up, is_compared, left_of, places_of
+from ferry.features.verify.rules.differences import SOURCE, TARGET, OneSided, See
+from ferry.features.verify.rules.stretches import Stretch
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
-from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition, Witness
+from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition
 from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import MOST_DECOMPRESSED, contents, same_bytes
-
-SOURCE, TARGET = 0, 1
 
 _WHY = {
     RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile: verify again",
@@ -101,7 +98,7 @@ class Pair:
         stretch: Stretch,
         source: Side,
         target: Side,
-        see: Callable[[Content], Witness],
+        see: See,
         one_sided: OneSided | None = None,
     ) -> None:
         """Take both sides; `one_sided` is called for records that only one side has, in place of a difference."""
@@ -110,24 +107,15 @@ class Pair:
         self.is_done = False
         self.not_compared: NotCompared | None = None
         """Why not all of it was compared, and from where on."""
-        self._places = places = Places(stretch.segments if stretch.by_content is None else ())
+        self._places = places = places_of(stretch)
         copied = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
         self._sides = (copied, target)
-        ranges = stretch.source_range, stretch.target_range
-        self.comparison: Comparison
-        if stretch.by_content is None:
-            self.comparison = Comparison(stretch.source, stretch.target, places, *ranges, see, one_sided=one_sided)
-        else:
-            both = stretch.by_content
-            self.comparison = ByContent(stretch.source, stretch.target, *ranges, see, all_of=both, one_sided=one_sided)
+        self.comparison = comparison_of(stretch, places, see, one_sided)
 
     @property
     def left(self) -> list[NotCompared]:
         """Return what was not compared, and why: without a map also what is before and after what both have."""
-        found = [] if self.not_compared is None else [self.not_compared]
-        if isinstance(self.comparison, ByContent):
-            found += unmatched(self.stretch, self.comparison)
-        return found
+        return left_of(self.stretch, self.comparison, self.not_compared)
 
     def lacks(self, side: int) -> bool:
         """Report whether the comparison needs more of a side to continue."""
@@ -198,16 +186,10 @@ class Pair:
         self._sides[side].check(batch)
         found: Iterable[Content] = opened(batch, self._sides[side].range)
         if side == TARGET:
-            found = (content for content in found if self._counts(content.offset))
+            found = (content for content in found if is_compared(self.stretch, self._places, content.offset))
         held = list(found)
         self._count(side, batch)
         self.comparison.feed(side, held)
-
-    def _counts(self, offset: int) -> bool:
-        """Report whether a target record is compared: it is neither another flow's, nor taken back by the lane."""
-        if self._places.back(offset) is not None:
-            return True
-        return not self.stretch.shared and not is_void(offset, self.stretch.void)
 
     def _count(self, side: int, batch: Batch) -> None:
         self.bytes += len(batch.data)
@@ -220,15 +202,7 @@ class Pair:
         self.is_done = True
         for one in self._sides:
             one.stop()
-        start, end = self.comparison.settled_until, self.stretch.source_range[1]
-        self.not_compared = NotCompared(
-            source=self.stretch.source,
-            start=min(start, end),
-            end=end,
-            why=why,
-            message=f"offsets {start} to {end - 1} of {self.stretch.source} could not be compared, {message}",
-            asked=True,
-        )
+        self.not_compared = given_up(self.stretch, self.comparison, message, why)
 
 
 def opened(batch: Batch, part: Range) -> Iterator[Content]:

@@ -14,6 +14,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.features.verify.acts.compare import Compared, CompareLimits, Comparer, Progress, unheard
 from ferry.features.verify.acts.survey import Survey, survey
 from ferry.features.verify.acts.wanted import Wanted
+from ferry.features.verify.acts.wire_reader import WireReader
 from ferry.features.verify.acts.without_ledger import survey_by_content
 from ferry.features.verify.rules.moved_records import with_moved
 from ferry.features.verify.rules.repartitioned import DealtCopy, not_applied
@@ -50,7 +51,7 @@ class CompareSpec:
 def compare_spec(spec: CompareSpec) -> Compared:
     """Compare what a spec names, over connections of its own; Unreachable when a cluster does not answer."""
     with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
-        comparer = Comparer(connections, spec.limits, witnesses(spec.secret, values=spec.values))
+        comparer = Comparer(WireReader(connections, spec.limits), witnesses(spec.secret, values=spec.values))
         return connections.run(lambda: comparer.compare(spec.stretches))
 
 

@@ -34,6 +34,9 @@ MOST_DIFFERENCES = 1_000
 SHOWN = 20
 """Records of each side of a difference that are kept to be shown."""
 
+SOURCE, TARGET = 0, 1
+"""The sides of a comparison."""
+
 _FIELDS = (DifferenceKind.TIMESTAMP, DifferenceKind.KEY, DifferenceKind.VALUE, DifferenceKind.HEADERS)
 """In the order of a content's fields after the offset."""
 
@@ -131,6 +134,11 @@ class Comparison:
     def is_idle(self) -> bool:
         """Report whether everything that came in is settled, and is where the map says."""
         return not self._rows[0] and not self._rows[1] and self._shift == 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Count the bytes of keys, values and headers that wait for records of the other side."""
+        return sum(self._bytes)
 
     @property
     def settled_until(self) -> int:

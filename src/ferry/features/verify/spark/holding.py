@@ -26,6 +26,7 @@ from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.verify.acts.compare import Compared, Comparer
 from ferry.features.verify.acts.pairing import SOURCE, TARGET, opened
 from ferry.features.verify.acts.verifier import CompareSpec
+from ferry.features.verify.acts.wire_reader import WireReader
 from ferry.features.verify.rules.differences import Comparison, Places
 from ferry.features.verify.rules.stretches import Stretch, is_void
 from ferry.lane.connections import FlowConnections
@@ -255,7 +256,7 @@ def _explain(spec: CompareSpec, stretch: Stretch, lone: OneSided, found: Compare
     if not any(lone.keys) and not lone.is_full:
         return
     with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
-        comparer = Comparer(connections, spec.limits, witnesses(spec.secret, values=spec.values))
+        comparer = Comparer(WireReader(connections, spec.limits), witnesses(spec.secret, values=spec.values))
         connections.run(lambda: comparer.explain_transformed(stretch, lone, found))
 
 

@@ -1,0 +1,128 @@
+"""One stretch of a partition, compared record by record: what each reader shares, and a stretch whose records arrive.
+
+Pure: it decides from records, and does not know where they come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ferry.features.verify.rules.by_content import ByContent
+from ferry.features.verify.rules.differences import SOURCE, Comparison, OneSided, Places, See
+from ferry.features.verify.rules.stretches import Stretch, is_void
+from ferry.features.verify.rules.unaligned import unmatched
+from ferry.model import Content, NotCompared, NotComparedKind
+
+
+def places_of(stretch: Stretch) -> Places:
+    """Return where each source record of a stretch is on the target; without a map it has none."""
+    return Places(stretch.segments if stretch.by_content is None else ())
+
+
+def comparison_of(stretch: Stretch, places: Places, see: See, one_sided: OneSided | None) -> Comparison:
+    """Make the comparison of a stretch: by its offset map, or by content where it has none."""
+    ranges = stretch.source_range, stretch.target_range
+    if stretch.by_content is None:
+        return Comparison(stretch.source, stretch.target, places, *ranges, see, one_sided=one_sided)
+    both = stretch.by_content
+    return ByContent(stretch.source, stretch.target, *ranges, see, all_of=both, one_sided=one_sided)
+
+
+def is_compared(stretch: Stretch, places: Places, offset: int) -> bool:
+    """Report whether a target record is compared: it is neither another flow's, nor taken back by the lane."""
+    if places.back(offset) is not None:
+        return True
+    return not stretch.shared and not is_void(offset, stretch.void)
+
+
+def left_of(stretch: Stretch, comparison: Comparison, not_compared: NotCompared | None) -> list[NotCompared]:
+    """Return what was not compared, and why: without a map also what is before and after what both have."""
+    found = [] if not_compared is None else [not_compared]
+    if isinstance(comparison, ByContent):
+        found += unmatched(stretch, comparison)
+    return found
+
+
+def given_up(stretch: Stretch, comparison: Comparison, message: str, why: NotComparedKind) -> NotCompared:
+    """Make the entry for the rest of a stretch that could not be read, from what is settled on."""
+    start, end = comparison.settled_until, stretch.source_range[1]
+    return NotCompared(
+        source=stretch.source,
+        start=min(start, end),
+        end=end,
+        why=why,
+        message=f"offsets {start} to {end - 1} of {stretch.source} could not be compared, {message}",
+        asked=True,
+    )
+
+
+class RecordPair:
+    """Both sides of a stretch while their records arrive one by one. `bytes` counts keys, values and headers of both.
+
+    A reader passes on records in the order of their offsets, and says when a side has no more.
+    """
+
+    def __init__(self, stretch: Stretch, see: See, one_sided: OneSided | None = None) -> None:
+        """Take a stretch; `one_sided` is called for records that only one side has, in place of a difference."""
+        self.stretch = stretch
+        self.bytes = 0
+        self.not_compared: NotCompared | None = None
+        self._places = places_of(stretch)
+        self.comparison = comparison_of(stretch, self._places, see, one_sided)
+        self._ranges = stretch.source_range, stretch.target_range
+        self._over = [False, False]
+        for side, (start, end) in enumerate(self._ranges):
+            if start >= end:
+                self.end(side)
+
+    @property
+    def is_done(self) -> bool:
+        """Report whether all is settled, or the rest cannot be compared."""
+        return self.not_compared is not None or self.comparison.is_complete
+
+    @property
+    def left(self) -> list[NotCompared]:
+        """Return what was not compared, and why."""
+        return left_of(self.stretch, self.comparison, self.not_compared)
+
+    @property
+    def held_bytes(self) -> int:
+        """Count the bytes of records that wait for the other side."""
+        return self.comparison.held_bytes
+
+    def is_over(self, side: int) -> bool:
+        """Report whether a side (0 source, 1 target) has passed on all of its records."""
+        return self._over[side]
+
+    def lacks(self, side: int) -> bool:
+        """Report whether the comparison needs more records of a side to continue."""
+        return not self.is_done and not self._over[side] and self.comparison.wants(side)
+
+    def take(self, side: int, records: Iterable[Content]) -> None:
+        """Take the next records of a side. One at or after the end of its range ends the side."""
+        if self.is_done or self._over[side]:
+            return
+        start, end = self._ranges[side]
+        counted, is_over = [], False
+        for record in records:
+            if record.offset >= end:
+                is_over = True
+                break
+            if record.offset < start:
+                continue
+            self.bytes += len(record.key or b"") + len(record.value or b"") + len(record.headers)
+            if side == SOURCE or is_compared(self.stretch, self._places, record.offset):
+                counted.append(record)
+        self._over[side] = is_over
+        self.comparison.feed(side, counted, done=is_over)
+
+    def end(self, side: int) -> None:
+        """Take the end of a side: no more of it comes."""
+        if not self._over[side]:
+            self._over[side] = True
+            self.comparison.feed(side, (), done=True)
+
+    def give_up(self, message: str, why: NotComparedKind = NotComparedKind.UNREADABLE) -> None:
+        """End the comparison: the rest of the stretch cannot be read, and `message` says why."""
+        if not self.is_done:
+            self.not_compared = given_up(self.stretch, self.comparison, message, why)

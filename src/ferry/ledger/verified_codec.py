@@ -120,7 +120,7 @@ VERIFIED = Form(
     F("lane"),
     F("partitions"),
     F("records", says="source records that were compared"),
-    F("bytes", says="batches that were read of both sides, as stored"),
+    F("bytes", says="read of both sides: batches as stored; by librdkafka keys, values and headers"),
     F("seconds", kind=SECONDS),
     F("differences", kind=many(DIFFERENCE.kind)),
     F("more_differences", "more", says="differences beyond the first 1,000 of a partition"),
@@ -140,6 +140,7 @@ VERIFIED = Form(
     ),
     F("sample", least=1, says="one of so many segments was compared; null: all"),
     F("seed", least=None, says="--seed for the same sample; null without one"),
+    F("reader", says="what read both clusters: ferry, or with --independent librdkafka and its version"),
 )
 
 verified_json = VERIFIED.dump

@@ -48,6 +48,10 @@ class Begin:
         )
 
 
+OWN_READER = "ferry"
+"""The name of Ferry's own fetch as a reader."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
     """The result of comparing a flow's source and target.
@@ -71,6 +75,8 @@ class Verified:
     sample: int | None = None
     """One of this many segments was compared; None: all were."""
     seed: int | None = None
+    reader: str = OWN_READER
+    """What read both clusters: Ferry's own fetch, or another client with its version."""
 
     @property
     def is_complete(self) -> bool:

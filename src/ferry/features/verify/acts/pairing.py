@@ -11,25 +11,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ferry.errors import Corrupt
-from ferry.features.verify.rules.by_records import comparison_of, given_up, is_compared, left_of, places_of
+from ferry.features.verify.rules.by_records import (
+    FAILURES,
+    comparison_of,
+    given_up,
+    is_compared,
+    left_of,
+    loss_of,
+    places_of,
+)
 from ferry.features.verify.rules.differences import SOURCE, TARGET, OneSided, See
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
-from ferry.model import Content, NotCompared, NotComparedKind, Range, RefusalKind, TopicPartition
+from ferry.model import Content, NotCompared, Range, RefusalKind, TopicPartition
 from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import MOST_DECOMPRESSED, contents, same_bytes
-
-_WHY = {
-    RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile: verify again",
-    RefusalKind.SOURCE_TRUNCATED: "its log was cut meanwhile: verify again",
-    RefusalKind.TOPIC_GONE: "the topic was deleted meanwhile",
-    RefusalKind.TOPIC_RECREATED: "the topic was created again meanwhile",
-    RefusalKind.NOT_AUTHORIZED: "this login may not read it: grant READ and DESCRIBE",
-    RefusalKind.NO_LEADER: "its leader does not serve it: look at its brokers, then verify again",
-    RefusalKind.CORRUPT: "a batch there is damaged: restore the partition from another replica",
-}
-"""What readers' failures mean in a comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +133,7 @@ class Pair:
                 failure = one.failure
                 if failure is not None:
                     where = f"{one.place} of cluster {one.alias} at offset {failure.offset}"
-                    self._give_up(f"{where}: {_WHY.get(failure.kind, failure.message)}", failure.kind)
+                    self._give_up(f"{where}: {FAILURES.get(failure.kind, failure.message)}", failure.kind)
                     return
 
     def _step(self) -> bool:
@@ -196,9 +193,7 @@ class Pair:
         self._sides[side].take()
 
     def _give_up(self, message: str, kind: RefusalKind | None = None) -> None:
-        why = NotComparedKind.UNREADABLE
-        if kind is RefusalKind.RETENTION_PASSED:
-            why = NotComparedKind.SOURCE_DELETED if self._sides[SOURCE].failure else NotComparedKind.TARGET_DELETED
+        why = loss_of(kind, SOURCE if self._sides[SOURCE].failure else TARGET)
         self.is_done = True
         for one in self._sides:
             one.stop()

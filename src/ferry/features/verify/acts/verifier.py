@@ -12,6 +12,7 @@ from typing import Self
 from ferry.config.flow.clients import ConnectionOptions, flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.verify.acts.compare import Compared, CompareLimits, Comparer, Progress, unheard
+from ferry.features.verify.acts.independent import IndependentReader
 from ferry.features.verify.acts.survey import Survey, survey
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.acts.wire_reader import WireReader
@@ -20,10 +21,11 @@ from ferry.features.verify.rules.moved_records import with_moved
 from ferry.features.verify.rules.repartitioned import DealtCopy, not_applied
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.features.verify.rules.transformed import NEEDS_SPARK, without_spark
+from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.unit_codec import last_units, open_units
-from ferry.model import Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
+from ferry.model import OWN_READER, Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
 from ferry.plan.gather import isolation_of
 from ferry.plan.rules.record_sample import witnesses
 
@@ -58,10 +60,19 @@ def compare_spec(spec: CompareSpec) -> Compared:
 class Verifier:
     """A comparison of a flow's clusters. Use as a context manager: survey, compare, then sum up."""
 
-    def __init__(self, flow: FlowConfig, wanted: Wanted, *, values: bool = False, patience_s: float = 60.0) -> None:
+    def __init__(
+        self,
+        flow: FlowConfig,
+        wanted: Wanted,
+        *,
+        values: bool = False,
+        independent: bool = False,
+        patience_s: float = 60.0,
+    ) -> None:
         """Check what is wanted; `values`: whether a difference shows keys and values.
 
-        Raises BadInput for options that contradict each other.
+        `independent`: librdkafka reads both sides, and not Ferry's own fetch. Raises BadInput for options that
+        contradict each other, Refused for a property of the flow that librdkafka does not have.
         """
         wanted.check()
         self._flow = flow
@@ -72,6 +83,7 @@ class Verifier:
         self._limits = CompareLimits(
             memory_bytes=flow.task_memory_bytes, isolation=isolation_of(flow), fetch=flow_fetch_options(flow)
         )
+        self._independent = self._independent_reader() if independent else None
         self._connections = FlowConnections.of(flow, patience_s=patience_s)
         self._began = time.monotonic()
 
@@ -84,6 +96,16 @@ class Verifier:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connections.close()
+
+    def _independent_reader(self) -> IndependentReader:
+        limits = self._limits
+        return IndependentReader(
+            self._flow,
+            memory_bytes=limits.memory_bytes,
+            fetch=limits.fetch,
+            committed=limits.isolation == READ_COMMITTED,
+            patience_s=self._patience_s,
+        )
 
     def survey(self) -> Survey:
         """Return what there is to compare.
@@ -117,8 +139,14 @@ class Verifier:
 
         `transformed` compares those that a transform made. Without it they are left, with a sentence each.
         """
-        comparer = Comparer(self._connections, self._limits, witnesses(self._secret, values=self._values))
-        compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
+        see = witnesses(self._secret, values=self._values)
+        if self._independent is not None:
+            with self._independent as reader:
+                comparer = Comparer(reader, see)
+                compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
+        else:
+            comparer = Comparer(WireReader(self._connections, self._limits), see)
+            compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
         if transformed is None:
             compared.not_compared += without_spark(found.transformed)
             compared.not_compared += not_applied(found.dealt, NEEDS_SPARK, NotComparedKind.NEEDS_SPARK)
@@ -150,6 +178,7 @@ class Verifier:
             begins=found.begins,
             sample=self._wanted.sample,
             seed=None if self._wanted.sample is None else self._wanted.seed,
+            reader=OWN_READER if self._independent is None else self._independent.name,
         )
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:

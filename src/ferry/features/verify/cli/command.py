@@ -73,6 +73,13 @@ def verify_command(
         bool,
         typer.Option("--spark", help="Compare transformed topics, too: Spark on this machine transforms them again."),
     ] = False,
+    independent: Annotated[
+        bool,
+        typer.Option(
+            "--independent",
+            help="Read both clusters with librdkafka instead of Ferry's own reader: slower, and a second opinion.",
+        ),
+    ] = False,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show keys, values and headers of records that differ.")
     ] = False,
@@ -89,6 +96,11 @@ def verify_command(
     chosen = context.flow(lane)
     if spark:
         need_spark("--spark transforms topics again in Spark")
+    if independent and spark:
+        raise BadInput(
+            "--spark transforms what Ferry's own reader reads, and --independent leaves that reader out: omit one of "
+            "the two"
+        )
     if seed is not None and sample is None:
         raise BadInput(f"--seed {seed} chooses a sample: add --sample, or omit it")
     (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)
@@ -105,7 +117,9 @@ def verify_command(
         sample=sample,
         seed=secrets.randbits(_SEED_BITS) if seed is None else seed,
     )
-    with Verifier(chosen, wanted, values=show_values, patience_s=context.patience_s) as verifier:
+    with Verifier(
+        chosen, wanted, values=show_values, independent=independent, patience_s=context.patience_s
+    ) as verifier:
         found = verifier.survey()
         with shown_progress(found.records, quiet=context.quiet) as progress:
             compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)

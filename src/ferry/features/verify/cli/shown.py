@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from ferry.cli.output import echo, print_table
-from ferry.model import Difference, Range, Verified
+from ferry.model import OWN_READER, Difference, Range, Verified
 from ferry.words import count_of, size
 
 SHOWN_RECORDS = 3
@@ -60,9 +60,10 @@ def _sum(result: Verified) -> str:
         verdict = "equal" if result.is_whole else "equal as far as receipts go, which is not all of the log"
     else:
         verdict = "what was compared is equal, not all was"
+    by = "" if result.reader == OWN_READER else f" by {result.reader}"
     return (
         f"flow {result.flow}: {verdict}; {count_of(result.partitions, 'partition')}, "
-        f"{count_of(result.records, 'record')}, {size(result.bytes)} read of both in {result.seconds:.1f} s"
+        f"{count_of(result.records, 'record')}, {size(result.bytes)} read of both{by} in {result.seconds:.1f} s"
     )
 
 

@@ -11,7 +11,25 @@ from ferry.features.verify.rules.by_content import ByContent
 from ferry.features.verify.rules.differences import SOURCE, Comparison, OneSided, Places, See
 from ferry.features.verify.rules.stretches import Stretch, is_void
 from ferry.features.verify.rules.unaligned import unmatched
-from ferry.model import Content, NotCompared, NotComparedKind
+from ferry.model import Content, NotCompared, NotComparedKind, RefusalKind
+
+FAILURES = {
+    RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile: verify again",
+    RefusalKind.SOURCE_TRUNCATED: "its log was cut meanwhile: verify again",
+    RefusalKind.TOPIC_GONE: "the topic was deleted meanwhile",
+    RefusalKind.TOPIC_RECREATED: "the topic was created again meanwhile",
+    RefusalKind.NOT_AUTHORIZED: "this login may not read it: grant READ and DESCRIBE",
+    RefusalKind.NO_LEADER: "its leader does not serve it: look at its brokers, then verify again",
+    RefusalKind.CORRUPT: "a batch there is damaged: restore the partition from another replica",
+}
+"""What readers' failures mean in a comparison."""
+
+
+def loss_of(kind: RefusalKind | None, side: int) -> NotComparedKind:
+    """Return why the rest of a stretch is not compared, if a side cannot be read any more for a reason."""
+    if kind is not RefusalKind.RETENTION_PASSED:
+        return NotComparedKind.UNREADABLE
+    return NotComparedKind.SOURCE_DELETED if side == SOURCE else NotComparedKind.TARGET_DELETED
 
 
 def places_of(stretch: Stretch) -> Places:

@@ -1,0 +1,188 @@
+"""librdkafka, by confluent-kafka: an implementation of Kafka's protocol that shares no code with Ferry's own.
+
+It reads logs for `ferry verify --independent`, and is the application whose first record a switch and a drill measure.
+It commits no offset. `confluent_kafka` is imported when a consumer is made: no other command waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from ferry.errors import Refused
+from ferry.model import RefusalKind, TopicPartition
+
+log = logging.getLogger(__name__)
+
+Options = dict[str, str | int]
+"""Options by librdkafka's names, made by `ferry.config.flow.librdkafka`."""
+
+_GROUP = "ferry-independent"
+"""Begins the name of the group that a consumer needs to have; nobody joins it, and no offset is committed."""
+
+BEGINNING = -2
+"""The offset that means the first one of a log."""
+
+
+def librdkafka_name() -> str:
+    """Return the name and version of the library, as answers have it."""
+    from confluent_kafka import libversion  # noqa: PLC0415 - only where a consumer is wanted
+
+    return f"librdkafka {libversion()[0]}"
+
+
+class Arrived(NamedTuple):
+    """A record of a log, as librdkafka shows it.
+
+    `kind` is the type of its timestamp (ms): 0 none, 1 CreateTime, 2 LogAppendTime.
+    """
+
+    place: TopicPartition
+    offset: int
+    kind: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+class Ended(NamedTuple):
+    """A log has no more records for now: its readable end is `offset`."""
+
+    place: TopicPartition
+    offset: int
+
+
+class Failed(NamedTuple):
+    """A log cannot be read on; `kind` None: only `message` says why."""
+
+    place: TopicPartition
+    kind: RefusalKind | None
+    message: str
+
+
+Event = Arrived | Ended | Failed
+
+
+class LogConsumer:
+    """Reads partitions of one cluster from given offsets, without a group."""
+
+    def __init__(self, alias: str, options: Options, *, committed: bool) -> None:
+        """`committed`: records of aborted transactions are left out. Raises Refused for options that it cannot have."""
+        self.alias = alias
+        self._voice = _Voice()
+        self._consumer = _consumer(
+            alias,
+            {
+                **options,
+                "group.id": f"{_GROUP}-{secrets.token_hex(4)}",
+                "enable.auto.commit": "false",
+                "enable.partition.eof": "true",
+                "auto.offset.reset": "error",
+                "check.crcs": "true",
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+            },
+            self._voice,
+        )
+        self._places: frozenset[TopicPartition] = frozenset()
+        self._active: frozenset[TopicPartition] = frozenset()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._consumer.close()
+
+    @property
+    def trouble(self) -> str:
+        """Return what librdkafka reported last, as the end of a sentence; empty: nothing."""
+        return self._voice.last
+
+    def assign(self, starts: Mapping[TopicPartition, int]) -> None:
+        """Read these partitions, each from an offset, and no others any more."""
+        from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
+
+        self._consumer.assign([Place(one.topic, one.partition, offset) for one, offset in starts.items()])
+        self._places = self._active = frozenset(starts)
+
+    def only(self, places: Collection[TopicPartition]) -> None:
+        """Read these of the assigned partitions, and let the others wait where they are."""
+        from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
+
+        wanted = self._places & frozenset(places)
+        waiting, back = self._active - wanted, wanted - self._active
+        for some, act in ((waiting, self._consumer.pause), (back, self._consumer.resume)):
+            if some:
+                act([Place(one.topic, one.partition) for one in some])
+        self._active = wanted
+
+    def take(self, most: int, seconds: float) -> list[Event]:
+        """Return what has come, in order by partition; wait up to `seconds` if that is nothing."""
+        messages = self._consumer.consume(most, 0)
+        if not messages and seconds:
+            messages = self._consumer.consume(1, seconds)
+        found = [_event(message) for message in messages]
+        return [one for one in found if one is not None and one.place in self._places]
+
+
+class _Voice:
+    """Keeps what librdkafka says last. It says it at a lower level: a broker that is away for a moment is no news."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def log(self, level: int, *parts: Any) -> None:
+        """Take a line of librdkafka's log."""
+        log.debug(*parts)
+
+    def error(self, error: Any) -> None:
+        """Take an error of the whole client, as librdkafka's `error_cb`."""
+        self.last = str(error.str())
+
+
+def _consumer(alias: str, options: Options, voice: _Voice) -> Any:
+    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - as above
+
+    try:
+        return Consumer({**options, "error_cb": voice.error}, logger=voice)
+    except (KafkaException, ValueError, TypeError) as error:
+        raise Refused(
+            f"cluster {alias}: librdkafka does not take the options of this flow ({error}): correct them, or use "
+            "another listener of the cluster"
+        ) from None
+
+
+def _event(message: Any) -> Event | None:
+    """Return what a message of librdkafka means; None for an error that is of no partition, or passes by itself."""
+    topic, partition, error = message.topic(), message.partition(), message.error()
+    if topic is None or partition is None or partition < 0:
+        return None
+    place = TopicPartition(topic, partition)
+    if error is not None:
+        return _failure(place, message.offset(), error)
+    kind, at = message.timestamp()
+    try:
+        headers = tuple(message.headers() or ())
+    except UnicodeDecodeError:
+        why = f"the name of a header at offset {message.offset()} is no UTF-8: compare it without --independent"
+        return Failed(place, None, why)
+    return Arrived(place, message.offset(), kind, at, message.key(), message.value(), headers)
+
+
+def _failure(place: TopicPartition, offset: int, error: Any) -> Event | None:
+    from confluent_kafka import KafkaError  # noqa: PLC0415 - as above
+
+    code = error.code()
+    if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+        return Ended(place, offset)
+    kinds = {
+        KafkaError._AUTO_OFFSET_RESET: RefusalKind.RETENTION_PASSED,  # noqa: SLF001 - as above
+        KafkaError.OFFSET_OUT_OF_RANGE: RefusalKind.RETENTION_PASSED,
+        KafkaError.UNKNOWN_TOPIC_OR_PART: RefusalKind.TOPIC_GONE,
+        KafkaError._UNKNOWN_TOPIC: RefusalKind.TOPIC_GONE,  # noqa: SLF001 - as above
+        KafkaError._UNKNOWN_PARTITION: RefusalKind.TOPIC_GONE,  # noqa: SLF001 - as above
+        KafkaError.TOPIC_AUTHORIZATION_FAILED: RefusalKind.NOT_AUTHORIZED,
+        KafkaError._BAD_MSG: RefusalKind.CORRUPT,  # noqa: SLF001 - as above
+        KafkaError._BAD_COMPRESSION: RefusalKind.CORRUPT,  # noqa: SLF001 - as above
+    }
+    return Failed(place, kinds.get(code), f"librdkafka reports {error.str()}: look at its brokers, then verify again")

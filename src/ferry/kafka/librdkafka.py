@@ -102,6 +102,7 @@ class LogConsumer:
         """Read these partitions, each from an offset, and no others any more."""
         from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
 
+        self.only(self._places)  # one that waits would still wait when it is assigned again
         self._consumer.assign([Place(one.topic, one.partition, offset) for one, offset in starts.items()])
         self._places = self._active = frozenset(starts)
 

@@ -25,7 +25,7 @@ from ferry.model.sentence import Fact, Sentence, code_of, facts_of, with_text
 from ferry.model.sifted import NOTHING_FILTERED, FilterCounts
 from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
-from ferry.model.verified import Begin, RunVerified, Verified, VerifyMode
+from ferry.model.verified import OWN_READER, Begin, RunVerified, Verified, VerifyMode
 from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "NOTHING_FILTERED",
     "NOT_THROTTLED",
     "NO_STATE",
+    "OWN_READER",
     "PLAN_VERSION",
     "WANTED",
     "WILDCARD",

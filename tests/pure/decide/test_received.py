@@ -146,6 +146,6 @@ def test_the_rest_of_a_stretch_that_cannot_be_read_is_not_compared() -> None:
 
 def test_what_waits_is_counted_and_a_full_side_lacks_nothing() -> None:
     pair = RecordPair(STRETCH, SEE)
-    assert (pair.lacks(SOURCE), pair.lacks(TARGET), pair.held_bytes) == (True, True, 0)
+    assert (pair.lacks(SOURCE), pair.lacks(TARGET), pair.held_bytes(SOURCE)) == (True, True, 0)
     pair.take(SOURCE, [Content(number, 0, None, b"x" * 1_000, b"\0") for number in range(COUNT)])
-    assert (pair.lacks(SOURCE), pair.lacks(TARGET), pair.held_bytes) == (False, True, COUNT * 1_001)
+    assert (pair.lacks(SOURCE), pair.lacks(TARGET), pair.held_bytes(SOURCE)) == (False, True, COUNT * 1_001)

@@ -20,7 +20,9 @@ from ferry.errors import Refused
 Options = dict[str, str | int]
 """Options of a client by librdkafka's names."""
 
-_REMEDY = "use another listener of the cluster, or compare without --independent"
+_LEAST_FETCH, _MOST_FETCH, _MOST_PARTITION = 1_000, 2**31 - 513, 1_000_000_000
+_LARGEST_MESSAGE = 1_000_000
+_REMEDY = "use another listener of the cluster, or omit what needs librdkafka"
 
 TIMES: Final = (
     ("request.timeout.ms", "request_timeout_ms", "socket.timeout.ms", 10, 300_000),
@@ -39,13 +41,13 @@ TIMES: Final = (
 """Times: the Java name, Ferry's field, librdkafka's name, and the range that librdkafka takes.
 
 A value outside of the range becomes the nearest one: it changes how long a client waits, not what it reads.
+`socket.connection.setup.timeout.max.ms` has no counterpart.
 """
 
 SIZES: Final = (
-    ("fetch.max.bytes", "max_bytes", "fetch.max.bytes", 1, 2**31 - 513),
-    ("max.partition.fetch.bytes", "partition_max_bytes", "max.partition.fetch.bytes", 1, 1_000_000_000),
+    ("fetch.max.bytes", "max_bytes", "fetch.max.bytes", _LEAST_FETCH, _MOST_FETCH),
+    ("max.partition.fetch.bytes", "partition_max_bytes", "max.partition.fetch.bytes", 1, _MOST_PARTITION),
     ("fetch.min.bytes", "min_bytes", "fetch.min.bytes", 1, 100_000_000),
-    ("fetch.max.wait.ms", "max_wait_ms", "fetch.wait.max.ms", 0, 300_000),
 )
 """Sizes of fetches, in the same five columns; a field that is None leaves librdkafka's default."""
 
@@ -54,9 +56,12 @@ _SOCKET_BUFFERS = {
     (socket.SOL_SOCKET, socket.SO_RCVBUF): "socket.receive.buffer.bytes",
 }
 _LARGEST_BUFFER = 100_000_000
+_WAIT_MS = 10
+"""How long librdkafka waits for room in its queue, and a broker waits for records.
+
+What is read ends, and is read once. `fetch.max.wait.ms` is for consumers that follow a log: it is not translated.
+"""
 _QUEUE_MOST_KB = 64 << 10
-_FRAME_BYTES = 512
-"""What librdkafka wants `receive.message.max.bytes` to have beyond `fetch.max.bytes`."""
 
 
 def flow_librdkafka_options(flow: FlowConfig, side: Side) -> Options:
@@ -99,16 +104,21 @@ def translated(connection: ConnectionOptions) -> Options:
 def reading_options(fetch: FetchOptions, memory_bytes: int) -> Options:
     """Return how librdkafka reads ahead in about `memory_bytes`: half in its queue, and half in a fetch on its way."""
     half = max(1 << 20, memory_bytes // 2)
-    options: Options = {"queued.max.messages.kbytes": min(_QUEUE_MOST_KB, half >> 10)}
+    options: Options = {
+        "queued.max.messages.kbytes": min(_QUEUE_MOST_KB, half >> 10),
+        "fetch.queue.backoff.ms": _WAIT_MS,
+        "fetch.wait.max.ms": _WAIT_MS,
+    }
     for _, field, name, low, high in SIZES:
         value = getattr(fetch, field)
         if value is not None:
             options[name] = max(low, min(high, value))
-    fetched = min(half, int(options.get("fetch.max.bytes", half)))
+    fetched = max(_LEAST_FETCH, min(half, _MOST_FETCH, int(options.get("fetch.max.bytes", half))))
     options["fetch.max.bytes"] = fetched
-    # librdkafka raises a fetch to the largest message that it takes; a batch that is larger still comes alone.
-    options["message.max.bytes"] = max(1_000, min(1_000_000, fetched))
-    options["max.partition.fetch.bytes"] = min(fetched, int(options.get("max.partition.fetch.bytes", fetched)))
+    # librdkafka wants a fetch to have room for the largest message; a batch that is larger still comes alone.
+    options["message.max.bytes"] = min(_LARGEST_MESSAGE, fetched)
+    parted = int(options.get("max.partition.fetch.bytes", fetched))
+    options["max.partition.fetch.bytes"] = min(fetched, parted, _MOST_PARTITION)
     options["receive.message.max.bytes"] = 2**31 - 1
     if fetch.rack:
         options["client.rack"] = fetch.rack

@@ -89,11 +89,14 @@ class IndependentReader:
         ends: tuple[dict[TopicPartition, int], dict[TopicPartition, int]] = ({}, {})
         moved, narrow = time.monotonic(), False
         while left := [pair for pair in pairs if not pair.is_done]:
-            # What waits for the other side may be much: then only the first stretch is read on, until there is room.
-            held = sum(pair.held_bytes for pair in left)
-            narrow = held > self._held_most or (narrow and held > self._held_most // 2)
+            held = [sum(pair.held_bytes(side) for pair in left) for side in (SOURCE, TARGET)]
+            # Too much waits: only the first stretch is read on, until there is room. To change what is read costs a
+            # second, so before that the side of which more waits is not read on.
+            narrow = sum(held) > self._held_most or (narrow and sum(held) > self._held_most // 4)
             active = left[:1] if narrow else left
             wanted = [side for side in (SOURCE, TARGET) if any(pair.lacks(side) for pair in active)]
+            if len(wanted) > 1 and sum(held) > self._held_most // 4:
+                wanted = [SOURCE if held[SOURCE] <= held[TARGET] else TARGET]
             wanted = wanted or [SOURCE, TARGET]
             came = False
             for side in (SOURCE, TARGET):

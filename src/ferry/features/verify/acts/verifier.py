@@ -33,6 +33,11 @@ _SECRET_BYTES = 32
 
 NOTHING = "no record was compared: of what was asked for there is none"
 
+ABORTED = (
+    "librdkafka shows no record of an aborted transaction: if the flow copied such records earlier, when its "
+    "isolation.level was read_uncommitted, compare without --independent"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSpec:
@@ -174,12 +179,17 @@ class Verifier:
             differences=tuple(sorted(differences, key=lambda one: (one.source, one.source_range, one.target_range))),
             more=compared.more,
             not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
-            notes=(*found.notes, *([NOTHING] if nothing else [])),
+            notes=(*found.notes, *([NOTHING] if nothing else []), *self._doubts(differences)),
             begins=found.begins,
             sample=self._wanted.sample,
             seed=None if self._wanted.sample is None else self._wanted.seed,
             reader=OWN_READER if self._independent is None else self._independent.name,
         )
+
+    def _doubts(self, differences: Sequence[Difference]) -> list[str]:
+        """Say why a record that only the target has may be a copy even so, if librdkafka cannot show its source."""
+        hidden = self._independent is not None and self._limits.isolation == READ_COMMITTED
+        return [ABORTED] if hidden and any(one.kind is DifferenceKind.EXTRA for one in differences) else []
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
         """Leave out records that a run has copied since the ledger was read: they are after all that it showed."""

@@ -103,10 +103,9 @@ class RecordPair:
         """Return what was not compared, and why."""
         return left_of(self.stretch, self.comparison, self.not_compared)
 
-    @property
-    def held_bytes(self) -> int:
-        """Count the bytes of records that wait for the other side."""
-        return self.comparison.held_bytes
+    def held_bytes(self, side: int) -> int:
+        """Count the bytes of a side's records that wait for the other side."""
+        return self.comparison.held_bytes(side)
 
     def is_over(self, side: int) -> bool:
         """Report whether a side (0 source, 1 target) has passed on all of its records."""

@@ -135,10 +135,9 @@ class Comparison:
         """Report whether everything that came in is settled, and is where the map says."""
         return not self._rows[0] and not self._rows[1] and self._shift == 0
 
-    @property
-    def held_bytes(self) -> int:
-        """Count the bytes of keys, values and headers that wait for records of the other side."""
-        return sum(self._bytes)
+    def held_bytes(self, side: int) -> int:
+        """Count the bytes of keys, values and headers of a side that wait for records of the other one."""
+        return self._bytes[side]
 
     @property
     def settled_until(self) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ferry.clock import wall_ms
 from ferry.errors import Refused
 from ferry.model import RefusalKind, TopicPartition
 
@@ -124,6 +126,62 @@ class LogConsumer:
             messages = self._consumer.consume(1, seconds)
         found = [_event(message) for message in messages]
         return [one for one in found if one is not None and one.place in self._places]
+
+
+class FirstRecord(NamedTuple):
+    """When a consumer of a group had its first record (ms). None: it had none, and `why` is the reason."""
+
+    at_ms: int | None
+    why: str = ""
+
+
+def first_record(
+    alias: str, options: Options, group: str, starts: Mapping[TopicPartition, int], *, seconds: float
+) -> FirstRecord:
+    """Join a group, read from these offsets of the partitions that it gets, and leave it after the first record.
+
+    No offset is committed. Raises Refused for options that librdkafka does not take.
+    """
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - as above
+    from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
+
+    def assigned(consumer: Any, places: Sequence[Any]) -> None:
+        mine = {TopicPartition(one.topic, one.partition) for one in places} & starts.keys()
+        consumer.assign([Place(one.topic, one.partition, starts[one]) for one in mine])
+
+    voice = _Voice()
+    group_options: Options = {
+        "group.id": group,
+        "enable.auto.commit": "false",
+        "auto.offset.reset": "earliest",
+        "isolation.level": "read_committed",
+    }
+    consumer = _consumer(alias, {**options, **group_options}, voice)
+    why, until = "", time.monotonic() + seconds
+    try:
+        consumer.subscribe(sorted({one.topic for one in starts}), on_assign=assigned)
+        while time.monotonic() < until:
+            message = consumer.poll(0.1)
+            if message is None:
+                continue
+            if message.error() is None:
+                return FirstRecord(wall_ms())
+            why = str(message.error().str())
+            if message.error().code() in _denied():
+                break
+    except KafkaException as error:
+        why = str(error)
+    finally:
+        consumer.close()
+    why = why or voice.last
+    said = f": {why}" if why else ""
+    return FirstRecord(None, f"a consumer in group {group} had no record of cluster {alias} within {seconds:g} s{said}")
+
+
+def _denied() -> tuple[int, ...]:
+    from confluent_kafka import KafkaError  # noqa: PLC0415 - as above
+
+    return (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
 
 class _Voice:

@@ -189,6 +189,10 @@ class EvidenceReport:
     """What the RTO was computed from, or why it is not known, in a sentence."""
     from_start_s: float | None = None
     """Seconds from the start of the command to service; None: not known, or no client was moved."""
+    first_record_s: float | None = None
+    """Seconds until a consumer of a group of the new cluster had its first record; None: not known."""
+    first_record_means: str = ""
+    """From when these seconds count, or why they are not known, in a sentence; empty: nothing was to be measured."""
     groups: tuple[GroupMoved, ...] = ()
     verification: Compared | None = None
     samples: tuple[Sample, ...] = ()

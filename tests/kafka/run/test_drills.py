@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
+from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -85,7 +86,16 @@ def left_on(cluster: RunningCluster, lab: Lab) -> tuple[set[str], set[str]]:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     topics = set(admin.list_topics(timeout=ANSWER_S).topics)
     groups = {group.group_id for group in admin.list_consumer_groups().result(ANSWER_S).valid}
-    return {name for name in topics if lab.alias in name}, {name for name in groups if lab.alias in name}
+    groups = {name for name in groups if lab.alias in name or name.startswith("ferry.smoke.")}
+    return {name for name in topics if lab.alias in name}, groups
+
+
+def has_first_record(body: dict[str, Any]) -> bool:
+    """Whether a consumer of the new cluster had a record, no sooner than the groups' offsets could be read there."""
+    rto = body["rto"]
+    return bool(rto["seconds"] <= rto["first_record_seconds"] <= whole_seconds(body)) and bool(
+        rto["first_record_means"] == FIRST_RECORD_MEANS
+    )
 
 
 def test_a_tabletop_drill_counts_what_would_be_lost_and_writes_nothing_but_its_report(lab: Lab, tmp_path: Path) -> None:
@@ -118,6 +128,7 @@ def test_a_shadow_drill_copies_compares_and_leaves_nothing(lab: Lab, tmp_path: P
     (group,) = body["groups"]
     assert (group["committed"], group["exact"], group["reread"], group["skipped"], group["beyond"]) == (2, 2, 0, 0, 0)
     assert 0 < body["rto"]["seconds"] <= whole_seconds(body)
+    assert has_first_record(body)
     assert body["samples"][0]["lag_records"] >= RECORDS + LATER
     assert body["samples"][-1]["lag_records"] == 0
     assert {step["name"]: step["approved_by"].partition(" (")[0] for step in body["steps"] if step["approved_by"]} == {
@@ -138,6 +149,10 @@ def test_a_drill_that_tried_out_nothing_is_no_success(lab: Lab, tmp_path: Path) 
     now = f"{wall_ms()}"
     idle = drilled(lab, tmp_path, "shadow", "--from", now, code=1)
     assert (idle["outcome"], idle["verification"], idle["groups"][0]["reread"]) == ("deviations", None, None)
+    assert (idle["rto"]["first_record_seconds"], idle["rto"]["first_record_means"]) == (
+        None,
+        "not known: no group has a record to read at the target",
+    )
     assert idle["deviations"][0] == "nothing was copied, so nothing was tried out: begin earlier with --from"
     assert ferry("pause", "--topic", topic, "--reason", "a drill", config=lab.write(tmp_path)).code == 0
     paused = drilled(lab, tmp_path, "partial", "--topic", topic, "--approve-by", "anna", code=1)
@@ -161,6 +176,8 @@ def test_a_partial_drill_brings_one_topic_and_its_group_to_where_they_are_at_the
     assert (body["outcome"], body["rpo"]["records"], body["deviations"]) == ("success", LATER, [])
     assert body["verification"]["records"] == RECORDS + LATER
     assert [body["samples"][at]["lag_records"] for at in (0, -1)] == [LATER, 0]
+    assert has_first_record(body)
+    assert not [name for name in left_on(lab.target, lab)[1] if name.startswith("ferry.smoke.")]
     (moved,) = body["groups"]
     assert (moved["target_group"], moved["committed"], moved["exact"], moved["reread"]) == (group, 2, 2, 0)
     assert committed_offsets(lab.target, group, lab.target_topic(topic), PARTITIONS).keys() == {0, 1}
@@ -239,6 +256,7 @@ def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab
     assert names.index("switchover-smoke") < names.index("failback-drain") < names.index("failback-smoke")
     assert {step["approved_by"].partition(" (")[0] for step in body["steps"]} == {"anna"}
     assert 0 < body["rto"]["seconds"] <= whole_seconds(body)
+    assert has_first_record(body)
     checked = body["verification"]
     assert (checked["equal"], checked["complete"], checked["differences"]) == (True, True, 0)
     assert (

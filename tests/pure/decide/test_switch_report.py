@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ferry.features.evidence.rules.figures import LOST_SECONDS, REREAD, RTO
+from ferry.features.evidence.rules.lines import first_record, told_lines
 from ferry.features.switch.rules.report import switch_report
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal
@@ -241,6 +242,34 @@ def test_without_a_smoke_test_the_rto_ends_when_clients_were_sent_and_claims_no_
     tried, untried = (reported(facts={"smoke": {"smoke": made}}, **steps) for made in (True, False))
     assert (tried.rto_s, untried.rto_s) == (55.0, 54.0)
     assert tried.rto_means != untried.rto_means
+
+
+def test_the_first_record_of_a_consumer_is_a_figure_or_not_known(golden: Golden) -> None:
+    """Clients are to stop 11 s after the command began; the smoke test is over after 15 s."""
+    steps: dict[str, Any] = {"readiness": [], "quiet": [], "stop": [], "redirect": [], "smoke": []}
+
+    def of(verb: Verb = Verb.SWITCHOVER, options: SwitchOptions | None = None, **facts: object) -> EvidenceReport:
+        return reported(verb, facts={**ANSWERS, "smoke": {"smoke": True, **facts}}, options=options, **steps)
+
+    seen = of(tried_ms=AT + 14_500, first_record_ms=AT + 17_250, first_record_why="")
+    assert (seen.rto_s, seen.from_start_s, seen.first_record_s) == (3.5, 14.5, 6.25)
+    golden("\n".join(told_lines(seen)), "seen")
+    denied = of(tried_ms=AT + 14_500, first_record_ms=None, first_record_why="the group may not be read")
+    assert (denied.rto_s, denied.first_record_s) == (3.5, None)
+    earlier = of()
+    assert (earlier.rto_s, earlier.first_record_s) == (4.0, None)
+    left_out = of(smoke=False)
+    assert left_out.first_record_s is None
+    steps = {"freeze": [], "stop": [stood(0, known="source")], "redirect": [], "smoke": []}
+    lost = of(Verb.FAILOVER, tried_ms=AT + 14_500, first_record_ms=AT + 17_250)
+    assert (lost.rto_s, lost.first_record_s) == (None, 17.25), "when the loss was is not known"
+    since = of(Verb.FAILOVER, SwitchOptions(lost_at_ms=AT - 10_000), tried_ms=AT, first_record_ms=AT + 1_000)
+    assert (since.rto_s, since.first_record_s) == (10.0, 11.0)
+    unfinished = reported(readiness=[], finished=False)
+    assert (unfinished.first_record_s, unfinished.first_record_means) == (None, "")
+    for title, one in {"denied": denied, "earlier": earlier, "left out": left_out, "lost": lost}.items():
+        golden(first_record(one), title)
+    assert "first record" not in "\n".join(told_lines(unfinished))
 
 
 def test_the_rto_of_a_planned_switch_begins_when_clients_are_to_stop() -> None:

@@ -21,6 +21,7 @@ from ferry.features.switch.acts.redirect import words_of
 from ferry.features.switch.acts.report import samples_of_drain
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.report import (
+    FIRST_RECORD_MEANS,
     knows_groups,
     lost_sentence,
     out_of_service,
@@ -230,6 +231,12 @@ class FullDrill:
         if not failure:
             found.rto_s = _longest([time.seconds for time in times])
             found.from_start_s = _longest([time.from_start for time in times])
+            found.first_record_s = _longest([time.first_record for time in times])
+            found.first_record_means = FIRST_RECORD_MEANS
+            if found.first_record_s is None:
+                found.first_record_means = next(
+                    (time.first_record_means for time in times if time.first_record is None), ""
+                )
         found.all_groups = all(knows_groups(state) for state in found.states)
         goals = goals_of(
             losses=found.losses if found.losses_at_ms else None,

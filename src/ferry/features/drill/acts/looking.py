@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.features.drill.acts.diary import Entry
+from ferry.features.drill.acts.report import Found
 from ferry.features.evidence.rules.figures import compared_of
+from ferry.features.switch.acts.application import first_record_of
+from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.model import NotComparedKind
+from ferry.lane.connections import FlowConnections
+from ferry.model import Content, NotComparedKind, TopicPartition
 from ferry.model.evidence import Compared, GroupMoved
 
 
@@ -70,3 +74,33 @@ def note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
         exact += group.exact or 0
         committed += group.committed
     entry.detail = f"in {exact} of {committed} partitions the next record is the source's"
+
+
+def measure_first_record(
+    found: Found,
+    flow: FlowConfig,
+    connections: FlowConnections,
+    drill: str,
+    there: Mapping[TopicPartition, Mapping[int, Content | None]],
+    *,
+    began_ms: int,
+    patience_s: float,
+) -> None:
+    """Measure when a consumer of the target has its first record, from where the groups continue there.
+
+    `there` has the groups' next records by partition and offset. The consumer is in a group of its own.
+    """
+    starts = {
+        place: min(at for at, record in rows.items() if record is not None)
+        for place, rows in there.items()
+        if any(record is not None for record in rows.values())
+    }
+    if not starts:
+        found.first_record_means = "not known: no group has a record to read at the target"
+        return
+    first = first_record_of(flow, connections, drill, starts, patience_s=patience_s)
+    if first.at_ms is None:
+        found.first_record_means = f"not known: {first.why}"
+        return
+    found.first_record_s = (first.at_ms - began_ms) / 1000
+    found.first_record_means = FIRST_RECORD_MEANS

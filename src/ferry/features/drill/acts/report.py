@@ -41,6 +41,8 @@ class Found:
     """Whether every group returned its offsets. Otherwise it is not known what the others would read twice."""
     rto_s: float | None = None
     from_start_s: float | None = None
+    first_record_s: float | None = None
+    first_record_means: str = ""
     verification: Compared | None = None
     samples: tuple[Sample, ...] = ()
     checks: list[Check] = field(default_factory=list)
@@ -141,6 +143,8 @@ def report_of(
         rto_s=found.rto_s,
         rto_means="" if found.rto_s is None else heading.rto_means,
         from_start_s=found.from_start_s,
+        first_record_s=found.first_record_s,
+        first_record_means=found.first_record_means,
         groups=found.groups,
         verification=found.verification,
         samples=found.samples,

@@ -122,6 +122,18 @@ RTO = Form(
         says="of a switch and a full drill: from the start of the command to the end that the RTO has; null: not "
         "known, or not measured; not there in reports of earlier versions",
     ),
+    F(
+        "first_record_seconds",
+        "first_record_s",
+        omit=lambda _: False,  # as above
+        says="until a consumer of a group of the new cluster had its first record; null: not known, or not measured; "
+        "not there in reports of earlier versions",
+    ),
+    F(
+        "first_record_means",
+        omit=lambda _: False,  # as above
+        says="from when that counts, or why it is not known; empty: nothing was to be measured",
+    ),
     name="rto",
 )
 
@@ -211,4 +223,6 @@ def _evidence(body: dict[str, Any]) -> EvidenceReport:
         rto_s=rto["seconds"],
         rto_means=rto["means"],
         from_start_s=rto.get("from_start_seconds"),  # an earlier Ferry did not measure it
+        first_record_s=rto.get("first_record_seconds"),  # as above
+        first_record_means=rto.get("first_record_means", ""),
     )

@@ -23,4 +23,13 @@ def told_lines(evidence: EvidenceReport) -> list[str]:
     if evidence.rto_s is not None:
         twice = "not known" if evidence.reread is None else str(evidence.reread)
         lines.append(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
+    if evidence.first_record_means:
+        lines.append(f"until a consumer of the new cluster had its first record: {first_record(evidence)}")
     return lines
+
+
+def first_record(evidence: EvidenceReport) -> str:
+    """Return the seconds until a consumer had its first record and from when they count, or why they are not known."""
+    if evidence.first_record_s is None:
+        return evidence.first_record_means
+    return f"{evidence.first_record_s:.2f} s, {evidence.first_record_means}"

@@ -52,6 +52,10 @@ def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
     )
 
 
+FIRST_RECORD_MEANS = "from the same moment as the RTO"
+"""From when the seconds count until a consumer had its first record."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfService:
     """How long clients had no cluster, in seconds; None: not known.
@@ -63,6 +67,10 @@ class OutOfService:
     means: str
     from_start: float | None
     """Seconds from the start of the command."""
+    first_record: float | None = None
+    """Seconds until a consumer of a group of the new cluster had its first record; None: not known."""
+    first_record_means: str = ""
+    """From when they count, or why they are not known."""
 
 
 def out_of_service(state: SwitchState) -> OutOfService:
@@ -71,17 +79,39 @@ def out_of_service(state: SwitchState) -> OutOfService:
     For a failover the time begins at the loss: as given with --lost-at, or else when the source was last seen to
     answer, which is no later. For a planned switch it begins when clients were to stop.
     """
+    service, begin = _service(state)
+    if Step.SMOKE not in state.done:
+        return service
+    first, why = state.fact(Step.SMOKE, "first_record_ms"), state.fact(Step.SMOKE, "first_record_why")
+    if state.fact(Step.SMOKE, "smoke") is False:
+        why = "the smoke test was left out"
+    if first is None:
+        return replace(service, first_record_means=f"not known: {why or 'it was not measured'}")
+    since = state.switch.at_ms if begin is None else begin
+    means = "from the start of the command" if begin is None else FIRST_RECORD_MEANS
+    return replace(service, first_record=(first - since) / 1000, first_record_means=means)
+
+
+def _service(state: SwitchState) -> tuple[OutOfService, int | None]:
+    """Return how long clients had no cluster, and when that began (ms); None: not known."""
     end = state.done.get(Step.SMOKE)
     if end is None:
-        return OutOfService(seconds=None, means=f"not known: the {state.switch.verb} is not over", from_start=None)
+        means = f"not known: the {state.switch.verb} is not over"
+        return OutOfService(seconds=None, means=means, from_start=None), None
     tried = "until the other cluster was tried out"
+    end_ms = state.fact(Step.SMOKE, "tried_ms") or end.done_ms  # an earlier Ferry did not record it
     if state.fact(Step.SMOKE, "smoke") is False:
-        end, tried = state.done[Step.REDIRECT], "until clients were sent to the other cluster, which was not tried out"
-    from_start = (end.done_ms - state.switch.at_ms) / 1000
+        end_ms = state.done[Step.REDIRECT].done_ms
+        tried = "until clients were sent to the other cluster, which was not tried out"
+    from_start = (end_ms - state.switch.at_ms) / 1000
     if state.switch.verb is not Verb.FAILOVER:
         begun = state.done.get(Step.QUIET)
-        seconds = None if begun is None else (end.done_ms - begun.begun_ms) / 1000
-        return OutOfService(seconds=seconds, means=f"from when clients were to stop {tried}", from_start=from_start)
+        seconds = None if begun is None else (end_ms - begun.begun_ms) / 1000
+        means = f"from when clients were to stop {tried}"
+        return (
+            OutOfService(seconds=seconds, means=means, from_start=from_start),
+            None if begun is None else begun.begun_ms,
+        )
     given, seen = state.switch.options.lost_at_ms, last_seen(state)
     if given is not None:
         means, begin = f"from the loss, {to_the_second(given)} by --lost-at, {tried}", given
@@ -91,8 +121,8 @@ def out_of_service(state: SwitchState) -> OutOfService:
         means = "not known: when the source was lost was not given (--lost-at), and it answered after the start"
         if seen is None and not answers_in_part(state):
             means = "not known: when the source was lost was not given (--lost-at), and no check saw it before"
-        return OutOfService(seconds=None, means=means, from_start=from_start)
-    return OutOfService(seconds=(end.done_ms - begin) / 1000, means=means, from_start=from_start)
+        return OutOfService(seconds=None, means=means, from_start=from_start), None
+    return OutOfService(seconds=(end_ms - begin) / 1000, means=means, from_start=from_start), begin
 
 
 def answers_in_part(state: SwitchState) -> bool:
@@ -339,6 +369,8 @@ def switch_report(
         rto_s=service.seconds,
         rto_means=service.means,
         from_start_s=service.from_start,
+        first_record_s=service.first_record,
+        first_record_means=service.first_record_means,
         groups=groups,
         samples=samples,
         deviations=deviations,

@@ -1,0 +1,47 @@
+"""What an application of the new cluster sees: when a consumer of a group has its first record there.
+
+The consumer is librdkafka's, in a group of its own that is deleted afterwards. It commits no offset, and joins no group
+of an application. A measurement that fails changes nothing: its reason takes the place of the figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.librdkafka import flow_librdkafka_options
+from ferry.errors import FerryError
+from ferry.kafka.groups.removal import delete_group
+from ferry.kafka.librdkafka import FirstRecord, first_record
+from ferry.lane.connections import TargetConnection
+from ferry.model import TopicPartition
+
+MOST_SECONDS = 30.0
+"""How long a record is waited for; brokers let a new group wait for 3 s by default
+(`group.initial.rebalance.delay.ms`)."""
+
+
+def scratch_group(name: str) -> str:
+    """Return the group with which a switch or a drill measures. No flow translates it, because its name is Ferry's."""
+    return f"ferry.smoke.{name}"
+
+
+def first_record_of(
+    flow: FlowConfig,
+    connection: TargetConnection,
+    name: str,
+    starts: Mapping[TopicPartition, int],
+    *,
+    patience_s: float,
+) -> FirstRecord:
+    """Let a consumer join a group on the flow's target and read from these offsets, until it has a record."""
+    group = scratch_group(name)
+    try:
+        options = flow_librdkafka_options(flow, "target")
+        found = first_record(flow.flow.target, options, group, starts, seconds=min(patience_s, MOST_SECONDS))
+    except FerryError as error:
+        return FirstRecord(None, str(error))
+    with suppress(FerryError):  # a group without members and offsets goes by itself, later
+        connection.run(lambda: delete_group(connection.target, group))
+    return found

@@ -22,7 +22,7 @@ Options = dict[str, str | int]
 """Options by librdkafka's names, made by `ferry.config.flow.librdkafka`."""
 
 _GROUP = "ferry-independent"
-"""Begins the name of the group that a consumer needs to have; nobody joins it, and no offset is committed."""
+"""Begins the name of the group that a consumer needs to have; it does not join it, and commits no offset."""
 
 BEGINNING = -2
 """The offset that means the first one of a log."""

@@ -142,7 +142,7 @@ class IndependentReader:
     def _give_up_short(
         self, active: Sequence[RecordPair], ends: tuple[dict[TopicPartition, int], dict[TopicPartition, int]]
     ) -> bool:
-        """Give up the stretches whose logs end before they should; report whether there was one."""
+        """End the comparison of stretches whose logs end before they should; report whether there was one."""
         found = False
         for pair in active:
             for side in (SOURCE, TARGET):

@@ -25,9 +25,11 @@ from ferry.cli import identity
 from ferry.commands import version
 from ferry.features.doctor.acts import machine
 from ferry.features.drill.acts import report as drill_report
+from ferry.features.switch.acts import application
 from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
 from ferry.kafka.connect.manager import ConnectionManager
+from ferry.kafka.librdkafka import FirstRecord
 from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import Flow, Record, TopicPartition
 from ferry.program import main
@@ -203,6 +205,8 @@ def world(folder: Path) -> Iterator[World]:
         clock.in_force(),
         mock.patch.object(ConnectionManager, "_build_transport", build),
         mock.patch.object(cluster, "Selector", partial(Skipping, clock)),
+        # librdkafka has sockets of its own, which reach no scripted broker.
+        mock.patch.object(application, "first_record", lambda *_, **__: FirstRecord(made.now_ms + 250)),
         mock.patch.object(time, "time_ns", made.time_ns),
         mock.patch.object(socket, "gethostname", return_value="desk-7"),
         mock.patch.object(secrets, "token_bytes", made.token_bytes),

@@ -14,11 +14,13 @@ from ferry.errors import Unreachable
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.kafka.fetch.source import SourceReader
+from ferry.kafka.librdkafka import first_record
 from ferry.ledger.report import RunState
 from ferry.model import NotComparedKind, TopicPartition, Verified
 from tests.harness import (
     Lab,
     Message,
+    committed_offsets,
     create_topic,
     delete_topic,
     new_alias,
@@ -158,7 +160,7 @@ def test_fields_and_times_of_every_kind_are_equal(
         (first[0], first[1], None, *first[3:]),
         (first[0], b"", *first[2:]),
     ):
-        rewrite(target_cluster, {name: {0: [*rows[:2], changed, *rows[3:]]}})  # type: ignore[list-item]
+        rewrite(target_cluster, {name: {0: [*rows[:2], changed, *rows[3:]]}})
         assert len(found_in(verified(lab), topic)) == 1
 
 
@@ -271,3 +273,14 @@ def test_a_cluster_that_goes_silent_is_named(
                 verifier.compare(found)
         finally:
             target_cluster.broker(1).resume()
+
+
+def test_a_log_without_a_record_gives_no_first_record(target_cluster: RunningCluster, topic: str) -> None:
+    create_topic(target_cluster, topic)
+    options: dict[str, str | int] = {"bootstrap.servers": target_cluster.bootstrap}
+    group, starts = f"ferry.smoke.{topic[-8:]}", {TopicPartition(topic, 0): 0}
+    found = first_record("target", options, group, starts, seconds=4)
+    assert (found.at_ms, group in found.why) == (None, True)
+    send(producer(target_cluster), topic, numbered(3))
+    assert first_record("target", options, group, starts, seconds=20).at_ms is not None
+    assert committed_offsets(target_cluster, group, topic, 1) == {}

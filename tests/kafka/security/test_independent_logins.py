@@ -6,10 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
+from ferry.clock import wall_ms
 from ferry.errors import Refused
+from ferry.features.switch.acts.application import first_record_of, scratch_group
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
+from ferry.kafka.groups.listing import list_groups
+from ferry.lane.connections import TargetConnection
 from ferry.ledger.report import RunState
+from ferry.model import TopicPartition
+from ferry.plan.permissions import Acl, Resource
 from tests.harness import Lab
 from tests.kafka.security.clusters import Secured
 from tests.kafka.security.conftest import Pair
@@ -69,3 +75,28 @@ def test_a_login_that_librdkafka_does_not_have_is_refused_before_anything_is_rea
         Verifier(lab.flow, Wanted(), independent=True)
     assert named in str(refused.value)
     assert "librdkafka" in str(refused.value)
+
+
+def test_a_first_record_that_may_not_be_read_is_not_known_and_nothing_is_committed(secured: Pair, topic: str) -> None:
+    fill(secured, topic)
+    way = plain(secured.target)
+    lab = flow(secured, plain(secured.source), way, topic)
+    permit(secured, lab, plain(secured.source), way)
+    assert lab.micro_run().state is RunState.SUCCESS
+    place = TopicPartition(lab.target_topic(topic), 0)
+    with TargetConnection.of(lab.flow, patience_s=20) as connection:
+        denied = first_record_of(lab.flow, connection, "denied", {place: 0}, patience_s=20)
+        assert denied.at_ms is None
+        assert scratch_group("denied") in denied.why
+        group = Resource(kind="group", name="ferry.smoke.", prefixed=True)
+        topics = Resource(kind="topic", name=place.topic)
+        needed = [(group, "Read"), (group, "Delete"), (topics, "Read"), (topics, "Describe")]
+        secured.target.grant(
+            way.principal,
+            [Acl(side="target", resource=one, operation=operation, why="") for one, operation in needed],
+        )
+        began_ms = wall_ms()
+        found = first_record_of(lab.flow, connection, "granted", {place: 0}, patience_s=20)
+        assert (found.why, found.at_ms is not None and began_ms <= found.at_ms <= wall_ms()) == ("", True), found
+        left = connection.run(lambda: list_groups(connection.target)).groups
+        assert not [name for name in left if name.startswith("ferry.smoke.")]

@@ -14,6 +14,7 @@ from typing import Self
 from ferry.config.flow.clients import FetchOptions
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.librdkafka import flow_librdkafka_options, reading_options
+from ferry.config.keys.layers import SIDES
 from ferry.errors import Unreachable
 from ferry.features.verify.rules.by_records import FAILURES, RecordPair, loss_of
 from ferry.features.verify.rules.differences import SOURCE, TARGET, OneSided, See
@@ -39,12 +40,11 @@ class IndependentReader:
         self, flow: FlowConfig, *, memory_bytes: int, fetch: FetchOptions, committed: bool, patience_s: float
     ) -> None:
         """Translate the flow's properties. Raises Refused for what librdkafka does not have, with file and line."""
-        sides = (("source", flow.flow.source, committed), ("target", flow.flow.target, True))
         reading = reading_options(fetch, memory_bytes // 4)
         self._held_most = memory_bytes // 4
         self._patience_s = patience_s
-        self._options = [flow_librdkafka_options(flow, side) | reading for side, _, _ in sides]
-        self._ways = [(alias, only) for _, alias, only in sides]
+        self._options = [flow_librdkafka_options(flow, side) | reading for side in SIDES]
+        self._ways = [(flow.flow.source, committed), (flow.flow.target, True)]
         self._consumers: list[LogConsumer] = []
         self.name = librdkafka_name()
 

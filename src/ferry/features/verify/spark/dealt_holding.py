@@ -23,9 +23,9 @@ from ferry.features.records.rules.partition_columns import Longs
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.slot_assignment import by_topic, chosen_names, dealt_places
 from ferry.features.verify.acts.compare import Compared
-from ferry.features.verify.acts.pairing import SOURCE, TARGET, opened
+from ferry.features.verify.acts.pairing import opened
 from ferry.features.verify.acts.verifier import CompareSpec
-from ferry.features.verify.rules.differences import Places, See
+from ferry.features.verify.rules.differences import SOURCE, TARGET, Places, See
 from ferry.features.verify.rules.repartitioned import ByNumber, Chunk, DealtCopy, told_of_source, unfinished
 from ferry.features.verify.spark.holding import HELD, NAMING, Row, held_rows, size_of, trouble
 from ferry.model import Content, Segment

@@ -24,10 +24,10 @@ from ferry.errors import Corrupt, FerryError, Refused
 from ferry.features.records.acts.reading import ReadSpec, read_batches
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.verify.acts.compare import Compared, Comparer
-from ferry.features.verify.acts.pairing import SOURCE, TARGET, opened
+from ferry.features.verify.acts.pairing import opened
 from ferry.features.verify.acts.verifier import CompareSpec
 from ferry.features.verify.acts.wire_reader import WireReader
-from ferry.features.verify.rules.differences import Comparison, Places
+from ferry.features.verify.rules.differences import SOURCE, TARGET, Comparison, Places
 from ferry.features.verify.rules.stretches import Stretch, is_void
 from ferry.lane.connections import FlowConnections
 from ferry.model import Content, NotCompared, NotComparedKind, TopicPartition

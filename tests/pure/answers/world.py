@@ -206,7 +206,7 @@ def world(folder: Path) -> Iterator[World]:
         mock.patch.object(ConnectionManager, "_build_transport", build),
         mock.patch.object(cluster, "Selector", partial(Skipping, clock)),
         # librdkafka has sockets of its own, which reach no scripted broker.
-        mock.patch.object(application, "first_record", lambda *_, **__: FirstRecord(made.now_ms + 250)),
+        mock.patch.object(application, "first_record", side_effect=lambda *_, **__: FirstRecord(made.now_ms + 250)),
         mock.patch.object(time, "time_ns", made.time_ns),
         mock.patch.object(socket, "gethostname", return_value="desk-7"),
         mock.patch.object(secrets, "token_bytes", made.token_bytes),

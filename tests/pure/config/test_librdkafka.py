@@ -39,7 +39,9 @@ TRANSLATED_APART = {
 
 
 def test_every_field_of_a_connection_has_a_name_in_librdkafka() -> None:
-    assert {field.name for field in fields(ConnectionOptions)} == {row[1] for row in TIMES} | TRANSLATED_APART | WITHOUT_NAME
+    assert {field.name for field in fields(ConnectionOptions)} == {
+        row[1] for row in TIMES
+    } | TRANSLATED_APART | WITHOUT_NAME
 
 
 def test_every_field_of_a_fetch_has_a_name_in_librdkafka_but_the_wait() -> None:

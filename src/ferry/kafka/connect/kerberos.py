@@ -139,7 +139,7 @@ class _Gssapi(SaslMechanism):  # type: ignore[misc]  # kafka-python has no types
     def _receive(self, auth_bytes: bytes) -> None:
         if self._done:  # brokers confirm the last token with an empty one
             if auth_bytes:
-                raise LoginFailed("the broker's Kerberos answer goes on after its end: look at the broker's log")
+                raise LoginFailed("the broker's Kerberos answer continues after its end: look at the broker's log")
         elif not self._context.complete:
             self._token = self._context.step(auth_bytes) or b""
         else:

@@ -85,7 +85,7 @@ def test_nothing_comes_after_the_end(mechanism: Any) -> None:
     mechanism.receive(b"ticket accepted")
     mechanism.receive(b"[\1\0\1\0]")
     mechanism.auth_bytes()
-    with pytest.raises(LoginFailed, match="goes on after its end"):
+    with pytest.raises(LoginFailed, match="continues after its end"):
         mechanism.receive(b"more")
 
 

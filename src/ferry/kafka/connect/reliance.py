@@ -1,4 +1,4 @@
-"""What Ferry needs of kafka-python in addition to its documented classes, and a check that the installed version has it.
+"""What Ferry needs of kafka-python beyond its documented classes, and a check that the installed version has it.
 
 kafka-python documents consumers, producers and its admin client. `kafka.net` and `kafka.protocol`, on which those are
 built, may change with any release. So each function that Ferry calls or replaces there is listed here. A test compares

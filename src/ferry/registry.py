@@ -21,11 +21,17 @@ class Feature:
     """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
     sentences: str = ""
     """Its messages, by code (`ferry.messages.entry.Entry`)."""
+    page: str = ""
+    """What it answers to questions of the operator's page (`ferry.page.part.PageAnswer`), for the page's reader.
+
+    Its pages are in the module of its name in `ferry_airflow.page.features`.
+    """
 
 
 FEATURES: Mapping[str, Feature] = {
     "acls": Feature(planning="ferry.features.acls.acts.sync:acls_of_plan"),
-    "groups": Feature(sentences="ferry.features.groups.sentences:GROUPS"),
+    "evidence": Feature(page="ferry.features.evidence.acts.page:PAGE"),
+    "groups": Feature(sentences="ferry.features.groups.sentences:GROUPS", page="ferry.features.groups.acts.page:PAGE"),
     "lanes": Feature(settings="ferry.features.lanes.settings:BackfillSettings"),
     "observe": Feature(settings="ferry.features.observe.settings:AlertSettings"),
     "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
@@ -34,7 +40,7 @@ FEATURES: Mapping[str, Feature] = {
 
 
 def parts_of(kind: str) -> dict[str, Any]:
-    """Import the part of one kind (`settings`, `planning`, `sentences`) of every feature that has it; by feature."""
+    """Import the part of one kind (`settings`, `planning`, `sentences`, `page`) of every feature that has it; by feature."""
     places = {name: str(getattr(feature, kind)) for name, feature in FEATURES.items()}
     return {name: _imported(place) for name, place in places.items() if place}
 

@@ -17,10 +17,12 @@ from ferry.reader.flows import CONFIG_VARIABLE
 from ferry.reader.process import ReaderProcess
 from ferry_airflow.connection import settings_of
 from ferry_airflow.deployment import airflow_deployment
-from ferry_airflow.page import actions, details, files, lanes, other_dags, pages, reports, series, words
+from ferry_airflow.page import actions, details, files, lanes, other_dags, pages, series, words
+from ferry_airflow.page.features import feature_pages
 from ferry_airflow.page.flows import page_flows
 from ferry_airflow.page.page_state import PageState
 from ferry_airflow.page.rendering import error_page, unforeseen_page
+from ferry_airflow.page.tabs import tabs_of
 
 # Plotly writes its own rules into the document; Airflow shows the page inside its own.
 POLICY = (
@@ -32,8 +34,9 @@ POLICY = (
 def page_app() -> FastAPI:
     """Return a new application, to be mounted by Airflow."""
     app = FastAPI(title="Ferry", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
-    app.state.office = PageState(flows=page_flows(), reader=_reader())
-    for part in (pages, words, details, lanes, reports, other_dags, series, actions, files):
+    parts = (pages, words, details, lanes, *feature_pages(), other_dags, series, actions, files)
+    app.state.office = PageState(flows=page_flows(), reader=_reader(), tabs=tabs_of(parts))
+    for part in parts:
         app.include_router(part.router)
     app.add_exception_handler(StarletteHTTPException, error_page)
     app.add_exception_handler(RequestValidationError, error_page)

@@ -1,4 +1,4 @@
-"""Pages that read the ledger and the clusters on request: one run, one partition, one offset, the groups.
+"""Pages that read the ledger and the clusters on request: one run, one partition, one offset.
 
 The reader reads them; a request waits for a moment, and the page then loads the answer itself. Runs and receipts of a
 lane other than the flow's own have the same pages, at addresses that begin with the lane.
@@ -18,18 +18,21 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.errors import FerryError
 from ferry.model import TopicPartition
+from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag
-from ferry.reader.documents import Cut, Dealt, DealtPage, GroupsStory, ReceiptLine, ReceiptStory, RunStory
-from ferry.reader.limits import KEPT_RUNS, MOST_GROUPS, SEARCHED
-from ferry.reader.questions import OfDealt, OfGroups, OfLag, OfOffset, OfReceipt, OfReceipts, OfRun
+from ferry.reader.documents import Dealt, DealtPage, ReceiptLine, ReceiptStory, RunStory
+from ferry.reader.limits import KEPT_RUNS, SEARCHED
+from ferry.reader.questions import OfDealt, OfLag, OfOffset, OfReceipt, OfReceipts, OfRun
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import shown_page
 from ferry_airflow.page.run_words import PLANNING, Badge, Mood
+from ferry_airflow.page.tabs import Tab
 
 router = APIRouter(prefix="/flow/{source}/{target}")
+TABS = (Tab(place=40, name="offsets"),)
 
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 Number = Annotated[int, Path(ge=0, le=INT32)]
@@ -208,28 +211,3 @@ def offsets(
         found = open_flow.ask(OfOffset(place=place, offset=offset, backward=back, lane=lane))
     asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}
     return shown_page(request, "offsets.html", open_flow, "offsets", lane=lane, answer=found, asked=asked)
-
-
-@router.get("/groups")
-def groups(
-    request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
-) -> Response:
-    """Show consumer groups: their offsets at the source, the translated ones, and those on the target.
-
-    `group`: that one alone, with all of its partitions.
-    """
-    answer = open_flow.ask(OfGroups(page=page, q=q, group=group, partitions=partitions))
-    story: GroupsStory | None = answer.got
-    return shown_page(
-        request,
-        "groups.html",
-        open_flow,
-        "groups",
-        answer=answer,
-        cut=story.groups if story else NOTHING,
-        group=group,
-        of_group=story and story.of_group,
-        lacking=story.lacking if story else (),
-        most=MOST_GROUPS if story and story.more else None,
-        q=q,
-    )

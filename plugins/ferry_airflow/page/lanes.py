@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ferry.reader.documents import Cut, LaneLine, LanePage, RunDigest
+from ferry.page.cut import Cut
+from ferry.reader.documents import LaneLine, LanePage, RunDigest
 from ferry.reader.limits import RUNS
 from ferry.reader.questions import OfLane, OfLanes
 from ferry_airflow.page.access import User
@@ -17,8 +18,10 @@ from ferry_airflow.page.details import INT32, NOTHING
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import EitherRun, place_of, shown_page
 from ferry_airflow.page.run_words import Badge, run_badge
+from ferry_airflow.page.tabs import Tab
 
 router = APIRouter(prefix="/flow/{source}/{target}")
+TABS = (Tab(place=60, name="backfills"),)
 
 LONGEST = 249
 """The longest name of a lane, which is a part of topics' names."""

@@ -11,6 +11,7 @@ from fastapi import Depends, HTTPException, Request, status
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.model import Flow
+from ferry.page.question import Question
 from ferry.reader.client import Reader
 from ferry.reader.documents import Answer, PastState, RunDigest, Status
 from ferry.reader.flows import Configured, Flows
@@ -39,6 +40,7 @@ from ferry_airflow.page.flow_health import (
     standing,
 )
 from ferry_airflow.page.run_words import Badge, run_badge
+from ferry_airflow.page.tabs import Tab
 
 DAG_RUNS = 25
 """How many of Airflow's runs of a flow's DAG its page shows."""
@@ -50,6 +52,8 @@ class PageState:
 
     flows: Flows
     reader: Reader
+    tabs: tuple[Tab, ...]
+    """The tabs of a flow's pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,7 @@ class OpenFlow:
         """Its name."""
         return self.config.flow
 
-    def ask(self, question: Any) -> Answer:
+    def ask(self, question: Question[Any]) -> Answer:
         """Return the reader's answer about the flow."""
         return self.reader.ask(str(self.flow), question)
 

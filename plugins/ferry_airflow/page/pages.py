@@ -11,7 +11,8 @@ from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ferry.model import Flow
-from ferry.reader.documents import Cut, PastState, RunDigest, TopicStory
+from ferry.page.cut import Cut
+from ferry.reader.documents import PastState, RunDigest, TopicStory
 from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN
@@ -22,12 +23,18 @@ from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
-from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, told_of_file, visible
+from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, office_of, told_of_file, visible
 from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_words import DAG_MOODS, Badge, beside_badge, dag_badge
 from ferry_airflow.page.shown import moment
+from ferry_airflow.page.tabs import Tab
 
 router = APIRouter()
+TABS = (
+    Tab(place=10, name="overview", path="/"),
+    Tab(place=20, name="topics"),
+    Tab(place=30, name="runs"),
+)
 
 WORST = 8
 DAG_RUNS_AT_A_GLANCE = 5
@@ -50,6 +57,7 @@ def shown_page(
         base=f"{here}/lane/{quote(lane, safe='')}" if lane else here,
         lane=lane,
         tab="backfills" if lane else tab,
+        tabs=office_of(request).tabs,
         charts=charts_version(),
         dag_moods=DAG_MOODS,
         **what,

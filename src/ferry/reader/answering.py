@@ -8,45 +8,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import BadInput, Corrupt
-from ferry.features.evidence.acts.folder import Checked, check_folder
-from ferry.features.evidence.acts.store import store_of
-from ferry.features.evidence.rules.chain import page_name, report_name
-from ferry.features.evidence.rules.codec import decode_report
-from ferry.features.groups.acts.table import NotShown, find_groups
-from ferry.features.groups.rules.table import GroupTable
 from ferry.features.lanes.rules.listing import Lane, outlook_of
 from ferry.ledger.history import PastRun
 from ferry.model import Flow, Pause, Plan
-from ferry.model.evidence import EvidenceKind, EvidenceReport
+from ferry.page.cut import A_PAGE, Cut, lines
+from ferry.page.part import FromFiles, PageAnswer, page_answers
+from ferry.page.question import Question
 from ferry.plan.options import RunOptions
 from ferry.reader.documents import (
-    SHOWN_REFUSALS,
     Answer,
-    Cut,
     Done,
-    GroupsStory,
     JobStory,
-    Lacking,
     LanePage,
     OffsetStory,
-    ReportPage,
-    ReportsStory,
     RunDigest,
     Unknown,
 )
-from ferry.reader.limits import MOST_GROUPS, RUNS
+from ferry.reader.limits import RUNS
 from ferry.reader.questions import (
-    A_PAGE,
     Begin,
     Look,
     OfDealt,
-    OfGroups,
     OfLag,
     OfLane,
     OfLanes,
@@ -54,8 +40,6 @@ from ferry.reader.questions import (
     OfReceipt,
     OfReceipts,
     OfRefusals,
-    OfReport,
-    OfReports,
     OfRun,
     OfSeries,
     OfStatus,
@@ -68,19 +52,14 @@ from ferry.reader.run_sentences import recurring
 from ferry.reader.snapshot import Snapshot, digest_of
 from ferry.reader.status import in_short, series_of, status_of, topic_of, topics_of
 from ferry.reader.stories import (
-    LIST_OF_GROUPS,
     dealt_page,
-    group_line,
-    group_story,
     holder_line,
     lane_line,
-    lines,
     part_line,
     part_of,
     plan_story,
     receipt_line,
     receipt_story,
-    report_line,
     run_story,
 )
 from ferry.reader.watch import FlowWatch
@@ -199,34 +178,6 @@ def _offset(_: FlowConfig, watcher: Watcher, asked: OfOffset) -> Answer:
     return _asked(watcher, key, work, made)
 
 
-def _groups(_: FlowConfig, watcher: Watcher, asked: OfGroups) -> Answer:
-    wanted = asked.q.strip().lower()
-
-    def made(got: tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]) -> GroupsStory:
-        tables, lacking, more = got
-        rows = [
-            table for table in tables if (table.group == asked.group if asked.group else wanted in table.group.lower())
-        ]
-        of_group = lines(Cut.of(rows[0].rows, asked.partitions), group_line) if asked.group and rows else None
-        return GroupsStory(
-            groups=lines(Cut.of(rows, asked.page, LIST_OF_GROUPS), group_story),
-            of_group=of_group,
-            lacking=tuple(
-                Lacking(cluster=one.cluster, group=one.group, why=one.why) for one in lacking[:SHOWN_REFUSALS]
-            ),
-            more=more,
-        )
-
-    return _asked(watcher, ("groups",), _find_groups, made)
-
-
-def _find_groups(watch: FlowWatch) -> tuple[tuple[GroupTable, ...], tuple[NotShown, ...], bool]:
-    """Return the first groups by name, what could not be read of them, and whether there are more."""
-    found = find_groups(watch.flow, patience_s=watch.patience_s)
-    tables = tuple(islice(found.tables, MOST_GROUPS))
-    return tables, found.not_shown, next(found.tables, None) is not None
-
-
 def _lanes(_: FlowConfig, watcher: Watcher, asked: OfLanes) -> Answer:
     return _asked(watcher, ("lanes",), FlowWatch.lanes, lambda found: tuple(map(lane_line, found)))
 
@@ -269,51 +220,6 @@ def _lane_story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
         runs=tuple(digest_of(past) for past in read if isinstance(past, PastRun)),
         known_runs=len(runs),
     )
-
-
-def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
-    """Return whether a report may be shown to users who may see this flow.
-
-    The report of a failback names the direction of the clients' move, which is opposite to the flow that was failed
-    back.
-    """
-    return evidence.flow == flow or (evidence.kind is EvidenceKind.FAILBACK and evidence.flow == flow.back)
-
-
-def _reports(flow: FlowConfig, watcher: Watcher, asked: OfReports) -> Answer:
-    def made(found: list[Checked]) -> ReportsStory:
-        own = [
-            one for one in reversed(found) if one.kept.report is None or tells_of(one.kept.report.evidence, flow.flow)
-        ]
-        cut = Cut.of(own, asked.page)
-        return ReportsStory(
-            reports=lines(cut, lambda one: report_line(one.kept, one.problem)), others=len(found) - len(own)
-        )
-
-    work = partial(_check, flow)
-    return _cut(watcher.answer_aside(("reports",), work, fresh_seconds=STALE_SECONDS), made)
-
-
-def _check(flow: FlowConfig) -> list[Checked]:
-    return check_folder(store_of(flow.report.folder), None)
-
-
-def _report(flow: FlowConfig, watcher: Watcher, asked: OfReport) -> Answer:
-    work = partial(_page_of, flow, report_name(asked.number))
-    return _cut(
-        watcher.answer_aside(("report", asked.number), work, fresh_seconds=STALE_SECONDS),
-        lambda found: ReportPage(content=found),
-    )
-
-
-def _page_of(flow: FlowConfig, name: str) -> bytes | None:
-    """Return the page of a report; None if this flow has no such report."""
-    store = store_of(flow.report.folder)
-    try:
-        report = decode_report(store.read(name), name)
-        return store.read(page_name(name)) if tells_of(report.evidence, flow.flow) else None
-    except (OSError, BadInput, Corrupt):
-        return None
 
 
 def _begin(flow: FlowConfig, watcher: Watcher, asked: Begin) -> Answer:
@@ -362,7 +268,7 @@ def _look(_: FlowConfig, watcher: Watcher, asked: Look) -> Answer:
     return Answer(got=Done(), at_ms=wall_ms())
 
 
-HANDLERS: Mapping[type[Any], Handler] = {
+HANDLERS: Mapping[type[Question[Any]], Handler] = {
     OfStatus: _status,
     OfTopics: _topics,
     OfTopic: _topic,
@@ -375,12 +281,27 @@ HANDLERS: Mapping[type[Any], Handler] = {
     OfReceipt: _receipt,
     OfDealt: _dealt,
     OfOffset: _offset,
-    OfGroups: _groups,
     OfLanes: _lanes,
     OfLane: _lane,
-    OfReports: _reports,
-    OfReport: _report,
     Begin: _begin,
     Look: _look,
 }
-"""The handlers of all questions but OfJob, which does not name a flow."""
+"""The handlers of the reader's own questions but OfJob, which does not name a flow."""
+
+
+def handlers() -> Mapping[type[Question[Any]], Handler]:
+    """Return the handlers of all questions, those about features among them."""
+    return {**HANDLERS, **{of: partial(_of_feature, one) for of, one in page_answers().items()}}
+
+
+def _of_feature(one: PageAnswer, flow: FlowConfig, watcher: Watcher, asked: Any) -> Answer:
+    key = one.of.__name__, one.same(asked)
+    made = partial(one.show, flow, asked)
+    if isinstance(one, FromFiles):
+        return _cut(watcher.answer_aside(key, partial(one.find, flow, asked), fresh_seconds=STALE_SECONDS), made)
+    find = one.find
+
+    def work(watch: FlowWatch) -> Any:
+        return find(watch.flow, asked, watch.patience_s)
+
+    return _asked(watcher, key, work, made)

@@ -11,7 +11,8 @@ from typing import Any
 import ferry
 from ferry.clock import wall_ms
 from ferry.errors import Corrupt, FerryError
-from ferry.reader.documents import ANSWERS, Answer, Status, Trouble
+from ferry.page.question import Question, answer_type
+from ferry.reader.documents import Answer, Status, Trouble
 from ferry.reader.process import NoReader, Slow
 from ferry.reader.questions import OfStatus
 from ferry.reader.typed import dump, load
@@ -33,7 +34,7 @@ OPEN_RUNS, GLANCE_RUNS = 1_000, 30
 
 Exchange = Callable[[bytes, float], bytes]
 """Returns the reply to a message within some seconds; raises Slow and NoReader."""
-Key = tuple[str, Any]
+Key = tuple[str, Question[Any]]
 """A flow and a question."""
 
 
@@ -52,7 +53,7 @@ class Reader:
         self._is_slow = False
         self._missing_since = 0
 
-    def ask(self, flow: str, question: Any) -> Answer:
+    def ask(self, flow: str, question: Question[Any]) -> Answer:
         """Return the answer to a question; if none comes in time, the last one, with its time."""
         key = flow, question
         try:
@@ -65,7 +66,7 @@ class Reader:
         self._keep(key, found)
         return found
 
-    def act(self, flow: str, question: Any) -> Answer:
+    def act(self, flow: str, question: Question[Any]) -> Answer:
         """Have the reader do something. Raises Slow if it is not known whether it was accepted, and NoReader."""
         (told,) = self._told([(flow, question)], closely=True, seconds=ACT_SECONDS)
         return _answer(question, told)
@@ -167,9 +168,9 @@ def _ask(key: Key, closely: bool) -> Ask:
     return Ask(ask=of.__name__, flow=flow, closely=closely, about=dump(of, question), logins=None)
 
 
-def _answer(question: Any, told: Told) -> Answer:
+def _answer(question: Question[Any], told: Told) -> Answer:
     try:
-        got = None if told.got is None else load(ANSWERS[type(question)], told.got)
+        got = None if told.got is None else load(answer_type(type(question)), told.got)
     except Corrupt as error:
         return Answer(error=f"the page's reader has answered something else: {error}", at_ms=wall_ms())
     return Answer(got=got, error=told.error, at_ms=told.at_ms, is_asked=told.is_asked)

@@ -1,18 +1,17 @@
 """The answers of the page's reader, each with as much as one page shows; pure.
 
-ANSWERS has the type of the answer to each question (`ferry.reader.questions`). Both are written and read as JSON by the
-types of their fields (`ferry.reader.typed`).
+The questions are in `ferry.reader.questions`. Both are written and read as JSON by the types of their fields
+(`ferry.reader.typed`). Questions and answers about a feature are in the feature's folder (`ferry.page.part`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
-from ferry.features.groups.rules.table import GroupHead
 from ferry.ledger.history import PastState
 from ferry.ledger.repartitioned_at import Dealt
 from ferry.model import (
@@ -26,30 +25,8 @@ from ferry.model import (
     Segment,
     TopicPartition,
 )
+from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag, TotalLag
-from ferry.reader.questions import (
-    A_PAGE,
-    Begin,
-    Look,
-    OfDealt,
-    OfGroups,
-    OfJob,
-    OfLag,
-    OfLane,
-    OfLanes,
-    OfOffset,
-    OfReceipt,
-    OfReceipts,
-    OfRefusals,
-    OfReport,
-    OfReports,
-    OfRun,
-    OfSeries,
-    OfStatus,
-    OfTopic,
-    OfTopics,
-    OfUnknown,
-)
 
 __all__ = ["Dealt", "PastState"]
 
@@ -60,10 +37,7 @@ SHOWN_SEGMENTS = 100
 SHOWN_SLICES = 100
 SHOWN_REFUSALS = 6
 """Refusals of a run on its flow's overview; the run's own page has all."""
-SHOWN_ROWS = 40
-"""Partitions of a group in the list of groups; the group's own page has all."""
 SHOWN_TOPICS = 6
-T = TypeVar("T")
 
 
 class Mood(StrEnum):
@@ -75,26 +49,6 @@ class Mood(StrEnum):
     BAD = "bad"
     HELD = "held"
     UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(Generic[T]):
-    """A page of a list; pages count from 1."""
-
-    rows: Sequence[T]
-    page: int
-    pages: int
-    total: int
-    first: int = 1
-    """The number of the first row."""
-
-    @classmethod
-    def of(cls, rows: Sequence[T], page: int, size: int = A_PAGE) -> Cut[T]:
-        """Return the page, or the last one if there are fewer."""
-        pages = max(1, -(-len(rows) // size))
-        page = min(max(1, page), pages)
-        start = (page - 1) * size
-        return cls(rows=rows[start : start + size], page=page, pages=pages, total=len(rows), first=start + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,56 +390,6 @@ class OffsetStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stands:
-    """The offset of a group in a partition, and its lag."""
-
-    offset: int | None
-    lag: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupLine:
-    """One partition of a group; `outcome` is how its offset is translated, None if the partition is not copied."""
-
-    place: TopicPartition
-    at_source: Stands | None
-    outcome: str | None
-    translated: Stands | None
-    at_target: Stands | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupStory:
-    """A group with the first of its `partitions`."""
-
-    group: str
-    source: GroupHead | None
-    target: GroupHead | None
-    rows: tuple[GroupLine, ...]
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lacking:
-    """What could not be read of the groups: a cluster or one of its groups, and why."""
-
-    cluster: str
-    group: str | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupsStory:
-    """A page of the groups; `of_group` is a page of the partitions of the group that was asked for."""
-
-    groups: Cut[GroupStory]
-    of_group: Cut[GroupLine] | None
-    lacking: tuple[Lacking, ...]
-    more: bool
-    """Whether there are more groups than were read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLine:
     """A summary of a lane, with the first of its topics and its progress."""
 
@@ -522,46 +426,6 @@ class LanePage:
     known_runs: int
     """How many runs of it are in the ledger."""
     copied: Cut[PartLine]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportTold:
-    """A summary of a report."""
-
-    kind: str
-    outcome: str
-    began_ms: int
-    lost_records: int | None
-    rto_s: float | None
-    summary: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportLine:
-    """A report of the folder; `told` is None if it cannot be read: `trouble` is why."""
-
-    number: int
-    has_page: bool
-    is_signed: bool
-    told: ReportTold | None
-    trouble: str
-    problem: str
-    """What is wrong with the chain at this report."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportsStory:
-    """A page of a flow's reports, newest first; `others` are in the same folder, about other flows."""
-
-    reports: Cut[ReportLine]
-    others: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportPage:
-    """The page of a report."""
-
-    content: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -635,29 +499,3 @@ class JobStory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """It is done."""
-
-
-ANSWERS: Mapping[type[Any], Any] = {
-    OfStatus: Status,
-    OfTopics: Cut[TopicRow],
-    OfTopic: TopicStory,
-    OfLag: PartitionLag,
-    OfUnknown: Unknown,
-    OfRefusals: Cut[Recurring],
-    OfSeries: Series,
-    OfRun: RunStory,
-    OfReceipts: Cut[ReceiptLine],
-    OfReceipt: ReceiptStory,
-    OfDealt: DealtPage,
-    OfOffset: OffsetStory,
-    OfGroups: GroupsStory,
-    OfLanes: tuple[LaneLine, ...],
-    OfLane: LanePage,
-    OfReports: ReportsStory,
-    OfReport: ReportPage,
-    Begin: JobStory,
-    OfJob: JobStory,
-    Look: Done,
-}
-"""The type of the answer to each question."""
-QUESTIONS = {of.__name__: of for of in ANSWERS}

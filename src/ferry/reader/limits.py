@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from ferry.protocol.opening import KEPT_RUNS
 
-__all__ = ["KEPT_RUNS", "MOST_GROUPS", "MOST_REFUSALS", "RUNS", "SEARCHED"]
+__all__ = ["KEPT_RUNS", "MOST_REFUSALS", "RUNS", "SEARCHED"]
 
 SEARCHED = 1_000_000
 """Ledger records that are searched for receipts of a run whose record was pruned: some ten seconds."""
-MOST_GROUPS = 2000
-"""Consumer groups that are read, the first by name."""
 RUNS = 20
 """Micro-runs of a lane on one page: each is read from the ledger when it is shown."""
 MOST_REFUSALS = 200

@@ -1,4 +1,7 @@
-"""The questions of the page to its reader, each a dataclass; the answers are in `ferry.reader.documents`. Pure."""
+"""The questions of the page to its reader, each with the type of its answer (`ferry.reader.documents`). Pure.
+
+Questions about a feature are in the feature's folder (`ferry.page.part`).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,30 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ferry.model import TopicPartition
-
-A_PAGE = 50
-"""Rows of a page."""
+from ferry.page.cut import A_PAGE, Cut
+from ferry.page.question import Question
+from ferry.plan.rules.lag import PartitionLag
+from ferry.reader.documents import (
+    DealtPage,
+    Done,
+    JobStory,
+    LaneLine,
+    LanePage,
+    OffsetStory,
+    ReceiptLine,
+    ReceiptStory,
+    Recurring,
+    RunStory,
+    Series,
+    Status,
+    TopicRow,
+    TopicStory,
+    Unknown,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfStatus:
+class OfStatus(Question[Status]):
     """The state of the flow with `runs` of its runs; no answer if the last one has this `mark` and nothing changed."""
 
     runs: int
@@ -20,7 +40,7 @@ class OfStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfTopics:
+class OfTopics(Question[Cut[TopicRow]]):
     """A page of the topics in an order; `paused`: only those that are."""
 
     page: int = 1
@@ -31,7 +51,7 @@ class OfTopics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfTopic:
+class OfTopic(Question[TopicStory]):
     """A topic, and a page of its partitions."""
 
     topic: str
@@ -39,28 +59,28 @@ class OfTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfLag:
+class OfLag(Question[PartitionLag]):
     """The lag of one partition."""
 
     place: TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfUnknown:
+class OfUnknown(Question[Unknown]):
     """The first of some topics that the source did not show at the last poll, if it answered; a poll follows then."""
 
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfRefusals:
+class OfRefusals(Question[Cut[Recurring]]):
     """A page of what runs refused, one row for each reason and place."""
 
     page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfSeries:
+class OfSeries(Question[Series]):
     """Figures over time of the flow, of one topic or of one partition."""
 
     topic: str | None = None
@@ -68,7 +88,7 @@ class OfSeries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfRun:
+class OfRun(Question[RunStory]):
     """A run, and a page of each of its lists; `q` is a part of the names of topics."""
 
     run: str
@@ -81,7 +101,7 @@ class OfRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfReceipts:
+class OfReceipts(Question[Cut[ReceiptLine]]):
     """A page of the receipts of a source partition, newest first."""
 
     place: TopicPartition
@@ -90,7 +110,7 @@ class OfReceipts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfReceipt:
+class OfReceipt(Question[ReceiptStory]):
     """The receipt that begins at an offset, and a page of its segments; with an empty `run` the newest one."""
 
     place: TopicPartition
@@ -101,7 +121,7 @@ class OfReceipt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfDealt:
+class OfDealt(Question[DealtPage]):
     """The target partitions of a repartitioned source partition; `offset` and `key` are of a record, if given."""
 
     place: TopicPartition
@@ -113,7 +133,7 @@ class OfDealt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfOffset:
+class OfOffset(Question[OffsetStory]):
     """The target offset of a source offset; `backward`: the source offset of a target offset."""
 
     place: TopicPartition
@@ -123,22 +143,12 @@ class OfOffset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfGroups:
-    """A page of the consumer groups; `group`: that one alone, with a page of its `partitions`."""
-
-    page: int = 1
-    q: str = ""
-    group: str = ""
-    partitions: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfLanes:
+class OfLanes(Question[tuple[LaneLine, ...]]):
     """The lanes other than the flow's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfLane:
+class OfLane(Question[LanePage]):
     """A lane, and a page of its runs and of what it has copied."""
 
     lane: str
@@ -147,21 +157,7 @@ class OfLane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfReports:
-    """A page of the reports that are about the flow."""
-
-    page: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfReport:
-    """The page of a report, as it is in the folder."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begin:
+class Begin(Question[JobStory]):
     """Plan a run, pause or resume a topic, for `who`. An empty `topic` is the whole flow."""
 
     who: str
@@ -176,12 +172,12 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfJob:
+class OfJob(Question[JobStory]):
     """The state of a job, of any flow."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Look(Question[Done]):
     """Poll now rather than in a few seconds."""

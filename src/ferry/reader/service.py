@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Corrupt, FerryError
-from ferry.reader.answering import HANDLERS, job_story
-from ferry.reader.documents import ANSWERS, QUESTIONS, Answer, JobStory
+from ferry.page.question import Question, answer_type
+from ferry.reader.answering import handlers, job_story
+from ferry.reader.documents import Answer, JobStory
 from ferry.reader.flows import Configured, Flows
 from ferry.reader.questions import OfJob
 from ferry.reader.typed import dump
@@ -36,6 +38,9 @@ class Service:
         self.is_outdated = False
         """Whether a process of another version, or with another file, has asked: it starts a reader of its own."""
         self._flows, self._watchers, self._stays = flows, watchers, stays
+        self._handlers = handlers()
+        self._questions: Mapping[str, type[Question[Any]]] = {of.__name__: of for of in (*self._handlers, OfJob)}
+        """By the name under which they pass."""
         self._lock = threading.Lock()
         self._handed: dict[Key, tuple[float, Logins]] = {}
         """The logins of the polled flows, and when they came."""
@@ -75,7 +80,7 @@ class Service:
         return ""
 
     def _told(self, configured: Configured, ask: Ask) -> Told:
-        of = QUESTIONS.get(ask.ask)
+        of = self._questions.get(ask.ask)
         if of is None:
             return _failed(f"the page's reader knows no question {ask.ask!r:.40}")
         try:
@@ -89,7 +94,7 @@ class Service:
             if config.connections and self._lacks_logins(key, ask.logins):
                 return Told(needs=tuple(sorted(set(config.connections.values()))))
             watcher.seen(closely=ask.closely)
-            return _written(question, HANDLERS[type(question)](config, watcher, question))
+            return _written(question, self._handlers[type(question)](config, watcher, question))
         except FerryError as error:
             return _failed(str(error))
         except Exception as error:
@@ -144,8 +149,8 @@ class Service:
         return Answer(got=job_story(found) if found else JobStory(), at_ms=wall_ms())
 
 
-def _written(question: Any, found: Answer) -> Told:
-    got = None if found.got is None else dump(ANSWERS[type(question)], found.got)
+def _written(question: Question[Any], found: Answer) -> Told:
+    got = None if found.got is None else dump(answer_type(type(question)), found.got)
     return Told(got=got, error=found.error, at_ms=found.at_ms, is_asked=found.is_asked)
 
 

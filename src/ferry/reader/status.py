@@ -8,11 +8,11 @@ from itertools import groupby
 
 from ferry.config.flow.flow import RecoveryPoint
 from ferry.ledger.history import PastState
+from ferry.page.cut import A_PAGE, Cut
 from ferry.plan.rules.lag import PartitionLag, is_behind
 from ferry.reader.documents import (
     SHOWN_REFUSALS,
     Behind,
-    Cut,
     Row,
     RunDigest,
     Series,
@@ -23,7 +23,7 @@ from ferry.reader.documents import (
 )
 from ferry.reader.lag_history import points_of
 from ferry.reader.lag_point import LagPoint, Stretches
-from ferry.reader.questions import A_PAGE, OfSeries, OfTopics
+from ferry.reader.questions import OfSeries, OfTopics
 from ferry.reader.snapshot import Snapshot
 
 MOST_POINTS = 400

@@ -7,27 +7,21 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ferry.clock import wall_ms
-from ferry.features.evidence.rules.chain import Kept
-from ferry.features.groups.rules.table import GroupRow, GroupTable, Standing
 from ferry.features.lanes.rules.listing import Lane, LanePart, outlook_of
 from ferry.ledger.history import Forgotten, Holder, PastRun
 from ferry.ledger.report import Report
 from ferry.ledger.units import read_ranges
 from ferry.model import Plan, Receipt
-from ferry.model.evidence import EvidenceReport
+from ferry.page.cut import A_PAGE, Cut, lines
 from ferry.reader.documents import (
     FEW,
-    SHOWN_ROWS,
     SHOWN_SEGMENTS,
     SHOWN_SLICES,
     SHOWN_TOPICS,
     ChangeLine,
-    Cut,
     DealLine,
     DealtPage,
     GapLine,
-    GroupLine,
-    GroupStory,
     HolderLine,
     LaneLine,
     PartLine,
@@ -35,16 +29,13 @@ from ferry.reader.documents import (
     ReceiptLine,
     ReceiptStory,
     Remains,
-    ReportLine,
-    ReportTold,
     RunFigures,
     RunStory,
     SliceLine,
-    Stands,
     UnitLine,
     WhereLine,
 )
-from ferry.reader.questions import A_PAGE, OfDealt, OfReceipt, OfRun
+from ferry.reader.questions import OfDealt, OfReceipt, OfRun
 from ferry.reader.repartitioned import DealtStory
 from ferry.reader.run_sentences import done_besides, not_done
 from ferry.reader.snapshot import digest_of
@@ -52,14 +43,8 @@ from ferry.reader.status import in_short
 
 MOST_WHERE = 1000
 SHOWN_RANGES = 4
-LIST_OF_GROUPS = 20
 A = TypeVar("A")
 B = TypeVar("B")
-
-
-def lines(cut: Cut[A], line: Callable[[A], B]) -> Cut[B]:
-    """Return the same page with each row made into a line."""
-    return Cut(rows=[line(row) for row in cut.rows], page=cut.page, pages=cut.pages, total=cut.total, first=cut.first)
 
 
 def part_of(rows: Sequence[A], page: int, total: int, size: int = A_PAGE) -> Cut[A]:
@@ -162,34 +147,6 @@ def holder_line(holder: Holder) -> HolderLine:
     )
 
 
-def _stands(one: Standing | None) -> Stands | None:
-    return Stands(offset=one.offset, lag=one.lag) if one else None
-
-
-def group_line(row: GroupRow) -> GroupLine:
-    """Return one partition of a group as a line."""
-    place = row.source or row.target
-    assert place is not None
-    return GroupLine(
-        place=place,
-        at_source=_stands(row.at_source),
-        outcome=row.outcome.word if row.outcome else None,
-        translated=_stands(row.translated),
-        at_target=_stands(row.at_target),
-    )
-
-
-def group_story(table: GroupTable) -> GroupStory:
-    """Return a group for the list of all."""
-    return GroupStory(
-        group=table.group,
-        source=table.source,
-        target=table.target,
-        rows=tuple(group_line(row) for row in table.rows[:SHOWN_ROWS]),
-        partitions=len(table.rows),
-    )
-
-
 def lane_line(lane: Lane, outlook: str | None = None) -> LaneLine:
     """Return the summary of a lane; its `outlook` is computed now, unless it is given."""
     return LaneLine(
@@ -215,30 +172,6 @@ def part_line(part: LanePart) -> PartLine:
         ranges_in_all=len(part.ranges),
         records=part.records,
         pruned=part.pruned,
-    )
-
-
-def report_line(kept: Kept, problem: str) -> ReportLine:
-    """Return a report for the list of all."""
-    report = kept.report
-    return ReportLine(
-        number=kept.number,
-        has_page=bool(kept.page_sha256),
-        is_signed=bool(report and report.signer),
-        told=_told(report.evidence) if report else None,
-        trouble=kept.trouble,
-        problem=problem,
-    )
-
-
-def _told(evidence: EvidenceReport) -> ReportTold:
-    return ReportTold(
-        kind=evidence.kind.value,
-        outcome=evidence.outcome.value,
-        began_ms=evidence.began_ms,
-        lost_records=evidence.lost_records,
-        rto_s=evidence.rto_s,
-        summary=evidence.summary,
     )
 
 

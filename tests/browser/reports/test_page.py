@@ -8,7 +8,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ferry.features.evidence.acts.page import SHOWN, rendered
+from ferry.features.evidence.acts.html import SHOWN, rendered
 from ferry.features.evidence.rules.codec import SealedReport
 from ferry.model.evidence import EvidenceReport, GroupMoved, StepOutcome, TimelineStep
 from tests.chromium import chromium

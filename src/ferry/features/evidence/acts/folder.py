@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ferry.config.flow.report import FOLDER, ReportConfig
 from ferry.errors import BadInput, Corrupt, OutcomeUnknown, Refused
-from ferry.features.evidence.acts.page import check_renderer, rendered
+from ferry.features.evidence.acts.html import check_renderer, rendered
 from ferry.features.evidence.acts.signing import Public, SigningKey, holds
 from ferry.features.evidence.acts.store import Store, check_writable, reason, remedy, store_of
 from ferry.features.evidence.rules.chain import (

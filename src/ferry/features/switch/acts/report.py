@@ -8,7 +8,7 @@ from ferry.config.flow.report import FOLDER
 from ferry.config.settings import Settings
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.evidence.acts.folder import ReportFolder, Written
-from ferry.features.evidence.acts.page import check_renderer
+from ferry.features.evidence.acts.html import check_renderer
 from ferry.features.evidence.acts.store import reason
 from ferry.features.switch.acts.history import one_switch
 from ferry.features.switch.rules.drained import drain_runs, drained_samples

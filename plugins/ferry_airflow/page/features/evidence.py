@@ -8,15 +8,16 @@ from fastapi import APIRouter, HTTPException, Path, Request, status
 from fastapi.responses import Response
 
 from ferry.features.evidence.rules.chain import page_name, report_name
-from ferry.reader.documents import ReportsStory
-from ferry.reader.questions import OfReport, OfReports
+from ferry.features.evidence.rules.page import OfReport, OfReports, ReportsStory
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import INT64, NOTHING
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.tabs import Tab
 
 router = APIRouter(prefix="/flow/{source}/{target}")
+TABS = (Tab(place=70, name="reports"),)
 
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 """Another process may have written a report into the folder: its page is shown, and can do nothing."""

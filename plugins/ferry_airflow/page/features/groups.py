@@ -1,0 +1,40 @@
+"""Consumer groups of both sides of a flow, with their translated offsets."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from ferry.features.groups.rules.page import MOST_GROUPS, GroupsStory, OfGroups
+from ferry_airflow.page.details import NOTHING
+from ferry_airflow.page.page_state import FlowDep
+from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.tabs import Tab
+
+router = APIRouter(prefix="/flow/{source}/{target}")
+TABS = (Tab(place=50, name="groups"),)
+
+
+@router.get("/groups")
+def groups(
+    request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
+) -> Response:
+    """Show consumer groups: their offsets at the source, the translated ones, and those on the target.
+
+    `group`: that one alone, with all of its partitions.
+    """
+    answer = open_flow.ask(OfGroups(page=page, q=q, group=group, partitions=partitions))
+    story: GroupsStory | None = answer.got
+    return shown_page(
+        request,
+        "groups.html",
+        open_flow,
+        "groups",
+        answer=answer,
+        cut=story.groups if story else NOTHING,
+        group=group,
+        of_group=story and story.of_group,
+        lacking=story.lacking if story else (),
+        most=MOST_GROUPS if story and story.more else None,
+        q=q,
+    )

@@ -1,0 +1,98 @@
+"""Reports on the operator's page: its questions about them, and the answers. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ferry.features.evidence.rules.chain import Kept
+from ferry.model import Flow
+from ferry.model.evidence import EvidenceKind, EvidenceReport
+from ferry.page.cut import Cut
+from ferry.page.question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTold:
+    """A summary of a report."""
+
+    kind: str
+    outcome: str
+    began_ms: int
+    lost_records: int | None
+    rto_s: float | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportLine:
+    """A report of the folder; `told` is None if it cannot be read: `trouble` is why."""
+
+    number: int
+    has_page: bool
+    is_signed: bool
+    told: ReportTold | None
+    trouble: str
+    problem: str
+    """What is wrong with the chain at this report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportsStory:
+    """A page of a flow's reports, newest first; `others` are in the same folder, about other flows."""
+
+    reports: Cut[ReportLine]
+    others: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReports(Question[ReportsStory]):
+    """A page of the reports that are about the flow."""
+
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportPage:
+    """The page of a report."""
+
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfReport(Question[ReportPage]):
+    """The page of a report, as it is in the folder."""
+
+    number: int
+
+
+def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
+    """Return whether a report may be shown to users who may see this flow.
+
+    The report of a failback names the direction of the clients' move, which is opposite to the flow that was failed
+    back.
+    """
+    return evidence.flow == flow or (evidence.kind is EvidenceKind.FAILBACK and evidence.flow == flow.back)
+
+
+def report_line(kept: Kept, problem: str) -> ReportLine:
+    """Return a report for the list of all."""
+    report = kept.report
+    return ReportLine(
+        number=kept.number,
+        has_page=bool(kept.page_sha256),
+        is_signed=bool(report and report.signer),
+        told=_told(report.evidence) if report else None,
+        trouble=kept.trouble,
+        problem=problem,
+    )
+
+
+def _told(evidence: EvidenceReport) -> ReportTold:
+    return ReportTold(
+        kind=evidence.kind.value,
+        outcome=evidence.outcome.value,
+        began_ms=evidence.began_ms,
+        lost_records=evidence.lost_records,
+        rto_s=evidence.rto_s,
+        summary=evidence.summary,
+    )

@@ -1,0 +1,1 @@
+"""What the operator's page, its reader and features share: questions, pages of lists, and what answers a question."""

@@ -40,7 +40,7 @@ FEATURES: Mapping[str, Feature] = {
 
 
 def parts_of(kind: str) -> dict[str, Any]:
-    """Import the part of one kind (`settings`, `planning`, `sentences`, `page`) of every feature that has it; by feature."""
+    """Import the part of one kind (the name of a field of Feature) of every feature that has it; by feature."""
     places = {name: str(getattr(feature, kind)) for name, feature in FEATURES.items()}
     return {name: _imported(place) for name, place in places.items() if place}
 

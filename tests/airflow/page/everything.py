@@ -176,7 +176,7 @@ def _answers(now: int) -> dict[str, Any]:
         "receipt": cut,
         "receipts": (receipts[:50], 10_000),
         "offset": (found, [holder]),
-        "groups": (
+        "OfGroups": (
             (table, *(replace(table, group=f"audit-{n}", rows=(row,)) for n in range(20))),
             (NotShown(cluster="b", group="other", why="it may not be described"),),
             True,
@@ -189,7 +189,7 @@ def _answers(now: int) -> dict[str, Any]:
             runs=tuple(replace(digest_of(past), run=f"{RUN}~{number}") for number in range(20, 0, -1)),
             known_runs=31,
         ),
-        "reports": [
+        "OfReports": [
             Checked(kept=kept, signed=None, problem=""),
             Checked(kept=lost, signed=None, problem="the report before it is missing"),
         ],

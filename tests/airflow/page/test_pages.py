@@ -12,12 +12,12 @@ import pytest
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
 
+from ferry.features.evidence.acts.store import LocalStore
 from ferry.features.groups.rules.table import GroupRow, GroupTable
 from ferry.features.lanes.rules.listing import Lane
 from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
-from ferry.reader import answering
 from ferry.reader.watch import Sight
 from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag
@@ -126,7 +126,7 @@ def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:
 
 def test_groups_are_numbered_by_their_pages_and_it_is_said_that_there_are_more(desk: Desk) -> None:
     tables = tuple(GroupTable(group=f"group-{number:02}", source=None, target=None, rows=()) for number in range(45))
-    answered(desk, ("groups",), (tables, (), False))
+    answered(desk, ("OfGroups", ()), (tables, (), False))
     page = desk.page(f"{HERE}/groups?page=2")
     assert "21\u201340 of 45 groups" in page
     assert "41\u201345 of 45 groups" in desk.page(f"{HERE}/groups?page=3")
@@ -136,7 +136,7 @@ def test_groups_are_numbered_by_their_pages_and_it_is_said_that_there_are_more(d
 def test_all_partitions_of_a_group_are_on_pages_of_its_own(desk: Desk) -> None:
     rows = tuple(GroupRow(source=TopicPartition("orders", number), target=None) for number in range(120))
     tables = tuple(GroupTable(group=name, source=None, target=None, rows=rows) for name in ("a b", "a b c"))
-    answered(desk, ("groups",), (tables, (), False))
+    answered(desk, ("OfGroups", ()), (tables, (), False))
     many = desk.page(f"{HERE}/groups")
     assert many.count("and 80 more partitions") == 2
     assert 'href="?group=a%20b"' in many
@@ -147,7 +147,7 @@ def test_all_partitions_of_a_group_are_on_pages_of_its_own(desk: Desk) -> None:
 
 
 def test_that_groups_were_cut_off_is_said(desk: Desk) -> None:
-    answered(desk, ("groups",), ((), (), True))
+    answered(desk, ("OfGroups", ()), ((), (), True))
     assert "Only the first 2\u202f000 groups by name are here" in desk.page(f"{HERE}/groups")
 
 
@@ -188,7 +188,12 @@ def test_a_bad_number_in_an_address_is_told_in_a_sentence(desk: Desk, path: str,
 
 def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     hold = threading.Event()
-    monkeypatch.setattr(answering, "_page_of", lambda flow, name: hold.wait(60))  # a folder that answers late
+
+    def late(store: LocalStore, name: str) -> bytes:
+        hold.wait(60)
+        return b""
+
+    monkeypatch.setattr(LocalStore, "read", late)
     answer = desk.client.get(f"{HERE}/report/7", headers={"Accept": "text/html"})
     hold.set()
     assert (answer.status_code, answer.headers["refresh"]) == (503, "1")

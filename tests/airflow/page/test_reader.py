@@ -26,7 +26,7 @@ from ferry.reader.client import Reader
 from ferry.reader.documents import Answer, Status
 from ferry.reader.flows import Flows
 from ferry.reader.process import NoReader, ReaderProcess, Slow
-from ferry.reader.questions import OfReports, OfTopics
+from ferry.reader.questions import OfRefusals, OfTopics
 from ferry.reader.service import Service
 from ferry.reader.watcher import Watchers
 from ferry.reader.wire import MOST_TOLD, Message, Reply, decoded, encoded, receive, send, short_path
@@ -373,12 +373,12 @@ def test_a_reply_has_a_bound_and_what_goes_beyond_is_said(config: Path, monkeypa
     monkeypatch.setattr(serving, "MOST_TOLD", 3_000)
     monkeypatch.setitem(
         cast("dict[type[object], object]", HANDLERS),
-        OfReports,
+        OfRefusals,
         lambda *_: Answer(error="x" * 5_000, at_ms=1),
     )
     service = Service(Flows(), Watchers(), stays=True)
     reader = Reader(lambda message, _: service.reply(message), config=str(config), lookup=unknown)
-    assert "bytes long, but a reply has at most 3000" in reader.ask(FLOW, OfReports()).error
+    assert "bytes long, but a reply has at most 3000" in reader.ask(FLOW, OfRefusals()).error
     assert not reader.ask(FLOW, OfTopics()).error
 
 

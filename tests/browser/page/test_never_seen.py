@@ -74,7 +74,7 @@ def test_figures_that_do_not_come_are_told_in_place_of_the_chart_and_drawn_when_
 
 @pytest.mark.parametrize(
     ("tab", "key", "none"),
-    [("backfills", ("lanes",), "The ledger has no backfill"), ("groups", ("groups",), "No consumer group")],
+    [("backfills", ("lanes",), "The ledger has no backfill"), ("groups", ("OfGroups", ()), "No consumer group")],
 )
 def test_an_answer_that_is_being_renewed_is_not_taken_for_there_being_none(
     desk: Desk, tab: str, key: tuple[object, ...], none: str

@@ -13,6 +13,7 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
+from ferry.features.groups.rules.page import OfGroups
 from ferry.model import OffsetWindow, TopicPartition
 from ferry.plan.options import RunOptions
 from ferry.reader.client import Reader
@@ -20,7 +21,6 @@ from ferry.reader.documents import JobStory, LanePage, PastState
 from ferry.reader.process import ReaderProcess
 from ferry.reader.questions import (
     Begin,
-    OfGroups,
     OfJob,
     OfLag,
     OfLane,

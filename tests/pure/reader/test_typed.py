@@ -11,10 +11,15 @@ import pytest
 
 from ferry.config.flow.flow import RecoveryPoint
 from ferry.errors import Corrupt
+from ferry.features.evidence.rules.page import OfReport, OfReports, ReportPage, ReportsStory
+from ferry.features.groups.rules.page import OfGroups
 from ferry.model import TopicPartition
+from ferry.page.cut import Cut
+from ferry.page.question import Question, answer_type
 from ferry.plan.rules.lag import PartitionLag, total_of
-from ferry.reader.answering import HANDLERS
-from ferry.reader.documents import ANSWERS, Cut, ReportPage, Status, TopicRow, TopicStory
+from ferry.reader import questions
+from ferry.reader.answering import handlers
+from ferry.reader.documents import Status, TopicRow, TopicStory
 from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.questions import OfDealt, OfJob, OfRun, OfStatus, OfTopics
 from ferry.reader.snapshot import Snapshot, by_topic, topic_rows
@@ -33,12 +38,25 @@ def again(hint: Any, value: Any) -> Any:
     return load(hint, json.loads(json.dumps(dump(hint, value))))
 
 
-@pytest.mark.parametrize("question", ANSWERS, ids=lambda of: of.__name__)
-def test_each_question_is_answered_by_somebody_and_has_a_form(question: type[Any]) -> None:
-    assert question in HANDLERS or question is OfJob
-    for hint in (question, ANSWERS[question]):
+ALL = (*handlers(), OfJob)
+
+
+@pytest.mark.parametrize("question", ALL, ids=lambda of: of.__name__)
+def test_each_question_and_its_answer_have_a_form(question: type[Question[Any]]) -> None:
+    for hint in (question, answer_type(question)):
         with pytest.raises(Corrupt):
             load(hint, 7)
+
+
+def test_no_two_questions_pass_under_the_same_name() -> None:
+    assert len({of.__name__ for of in ALL}) == len(ALL)
+
+
+def test_a_question_of_a_page_has_a_handler() -> None:
+    own = {of for of in vars(questions).values() if isinstance(of, type) and of.__module__ == questions.__name__}
+    assert own <= {*ALL}
+    assert {OfReports, OfReport, OfGroups} <= {*ALL}
+    assert (answer_type(OfReports), answer_type(OfReport)) == (ReportsStory, ReportPage)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,21 @@ from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
 from ferry.reader.watch import Sight
+from ferry.registry import parts_of
+from ferry_airflow.page.features import feature_pages
 from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import PAGES, answered, digest
+
+
+def test_each_feature_with_a_part_of_the_page_has_routes_and_a_tab(desk: Desk) -> None:
+    served = {route.path for route in desk.app.routes if isinstance(route, APIRoute)}
+    pages = feature_pages()
+    assert [one.__name__.rpartition(".")[2] for one in pages] == [*parts_of("page")]
+    for one in pages:
+        assert {route.path for route in one.router.routes} <= served
+    tabs = [tab.name for tab in desk.app.state.office.tabs]
+    assert tabs == ["overview", "topics", "runs", "offsets", "groups", "backfills", "reports"]
 
 
 def test_every_route_asks_who_is_there(desk: Desk) -> None:

@@ -23,7 +23,7 @@ from ferry.reader.flows import Flows
 from ferry.reader.service import Service
 from ferry.reader.watch import FlowWatch
 from ferry.reader.watcher import Watcher, Watchers
-from ferry.registry import FEATURES, Feature
+from ferry.registry import FEATURES, Feature, parts_of
 
 FLOW = "a->b"
 TEXT = """clusters = a, b
@@ -132,6 +132,11 @@ def told(reader: Reader, question: Question[Any]) -> Answer:
     while found.is_asked:
         found = reader.ask(FLOW, question)
     return found
+
+
+def test_the_questions_of_a_feature_are_in_its_rules() -> None:
+    for name, answers in parts_of("page").items():
+        assert {one.of.__module__ for one in answers} == {f"ferry.features.{name}.rules.page"}
 
 
 def test_files_are_read_once_for_all_pages_of_a_list(reader: Reader) -> None:

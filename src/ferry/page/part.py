@@ -27,13 +27,11 @@ def shared(_: Question[Any]) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FromFiles(Generic[Q, F]):
-    """Answers a question from files or an object store, on a thread of its own: no cluster delays it."""
+class _Answering(Generic[Q, F]):
+    """How one question is answered: `find` reads what `show` makes the answer of."""
 
     of: type[Q]
     """The question."""
-    find: Callable[[FlowConfig, Q], F | None]
-    """Reads what the answer is made of; None: there is no answer. The page shows the text of a FerryError."""
     show: Callable[[FlowConfig, Q, F], Any]
     """Makes the answer of what was found. It has as much as one page shows, so that it does not grow with a list."""
     same: Callable[[Q], Hashable] = _whole
@@ -41,21 +39,23 @@ class FromFiles(Generic[Q, F]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FromClusters(Generic[Q, F]):
+class FromFiles(_Answering[Q, F]):
+    """Answers a question from files or an object store, on a thread of its own: no cluster delays it."""
+
+    find: Callable[[FlowConfig, Q], F | None]
+    """Reads what the answer is made of; None: there is no answer. The page shows the text of a FerryError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromClusters(_Answering[Q, F]):
     """Answers a question from the clusters, on the flow's thread."""
 
-    of: type[Q]
-    """The question."""
     find: Callable[[FlowConfig, Q, float], F | None]
     """Reads what the answer is made of; None: there is no answer. The page shows the text of a FerryError.
 
     It gets the flow with its logins. The last argument is how long, in seconds, a cluster that does not answer is tried
     (`patience_s`).
     """
-    show: Callable[[FlowConfig, Q, F], Any]
-    """Makes the answer of what was found. It has as much as one page shows, so that it does not grow with a list."""
-    same: Callable[[Q], Hashable] = _whole
-    """What of the question `find` depends on: questions with the same value share what was found for some seconds."""
 
 
 PageAnswer: TypeAlias = FromFiles[Any, Any] | FromClusters[Any, Any]

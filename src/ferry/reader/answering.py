@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -70,7 +70,6 @@ from ferry.run.micro_run import MicroRuns
 
 STALE_SECONDS = 20.0
 """After this time a cluster's answer is requested again."""
-T = TypeVar("T")
 Handler = Callable[[FlowConfig, Watcher, Any], Answer]
 
 

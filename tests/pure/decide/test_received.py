@@ -125,6 +125,16 @@ def test_planted_differences_are_found_where_they_are() -> None:
     assert set(kinds[1:]) <= {Kind.DISPLACED, Kind.MISSING}
 
 
+def test_a_record_that_a_client_returns_again_counts_once() -> None:
+    pair = RecordPair(STRETCH, SEE)
+    for side in (SOURCE, TARGET):
+        rows = [content_of(one, side) for one in row(side)]
+        for start in range(0, COUNT, 100):
+            pair.take(side, rows[max(0, start - 30) : start + 100])
+        pair.end(side)
+    assert (pair.is_done, pair.comparison.records, found(pair)) == (True, COUNT, [])
+
+
 def test_what_comes_beyond_a_range_ends_the_side_and_is_not_compared() -> None:
     pair = RecordPair(STRETCH, SEE)
     for side in (SOURCE, TARGET):

@@ -89,6 +89,7 @@ class RecordPair:
         self.comparison = comparison_of(stretch, self._places, see, one_sided)
         self._ranges = stretch.source_range, stretch.target_range
         self._over = [False, False]
+        self._next = [start for start, _ in self._ranges]
         for side, (start, end) in enumerate(self._ranges):
             if start >= end:
                 self.end(side)
@@ -119,14 +120,15 @@ class RecordPair:
         """Take the next records of a side. One at or after the end of its range ends the side."""
         if self.is_done or self._over[side]:
             return
-        start, end = self._ranges[side]
+        end = self._ranges[side][1]
         counted, is_over = [], False
         for record in records:
             if record.offset >= end:
                 is_over = True
                 break
-            if record.offset < start:
+            if record.offset < self._next[side]:  # a client may return a record again that it has read ahead
                 continue
+            self._next[side] = record.offset + 1
             self.bytes += len(record.key or b"") + len(record.value or b"") + len(record.headers)
             if side == SOURCE or is_compared(self.stretch, self._places, record.offset):
                 counted.append(record)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +46,7 @@ from tests.kafka.run.test_verify import (
     messages,
     rewrite,
 )
+from tests.nasty import Writers, compact, create, delete_records, topics, write_old_formats
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
 
@@ -284,3 +287,33 @@ def test_a_log_without_a_record_gives_no_first_record(target_cluster: RunningClu
     send(producer(target_cluster), topic, numbered(3))
     assert first_record("target", options, group, starts, seconds=20).at_ms is not None
     assert committed_offsets(target_cluster, group, topic, 1) == {}
+
+
+def test_nasty_topics_are_equal(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, rng: random.Random
+) -> None:
+    """Compacted logs, old formats, records without time, log append times, ten megabytes in a record, deleted heads."""
+    prefix = topic[-20:]
+    found = topics(rng, prefix, 12)
+    create(source_cluster, {one.name: (one.partitions, one.configs) for one in found})
+    alias = new_alias()
+    own = {"config.properties.exclude": "message.timestamp.type, max.message.bytes"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=alias, topics=(f"{prefix}.*",), settings=own)
+    other = new_alias()
+    every = replace(lab, alias=other, settings={**own, f"{other}.consumer.isolation.level": "read_uncommitted"})
+    for one in (lab, every):
+        given = [each for each in found if each.target_configs]
+        create(target_cluster, {one.target_topic(each.name): (each.partitions, each.target_configs) for each in given})
+    write_old_formats(source_cluster, rng, found)
+    with closing(Writers(source_cluster, rng, found)) as writers:
+        writers.write(3)
+        compact(source_cluster, found)
+        delete_records(source_cluster, rng, found)
+    for one in (lab, every):
+        records = one.micro_run().records
+        with Verifier(one.flow, ALL) as verifier:
+            survey = verifier.survey()
+            mine = verifier.sum_up(survey, verifier.compare(survey))
+        result = verified(one)
+        assert (result.differences, result.not_compared) == (mine.differences, mine.not_compared) == ((), ())
+        assert result.records == mine.records == records > 200

@@ -42,9 +42,10 @@ FEATURES: Mapping[str, Feature] = {
 def parts_of(kind: str) -> dict[str, Any]:
     """Import the part of one kind (the name of a field of Feature) of every feature that has it; by feature."""
     places = {name: str(getattr(feature, kind)) for name, feature in FEATURES.items()}
-    return {name: _imported(place) for name, place in places.items() if place}
+    return {name: imported(place) for name, place in places.items() if place}
 
 
-def _imported(place: str) -> Any:
+def imported(place: str) -> Any:
+    """Import a place, `module:name`. Raises ImportError or AttributeError when it is not there."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +15,7 @@ from typer.main import get_command
 
 from ferry.cli.examples import epilog_of
 from ferry.cli.plain import PlainGroup, command_class
+from ferry.registry import imported
 from ferry.errors import BadInput
 
 
@@ -50,8 +50,7 @@ class Row:
 
     def function(self) -> Callable[..., Any]:
         """Import the command's function. Raises ImportError or AttributeError when it is not there."""
-        module, _, name = self.place.partition(":")
-        found: Callable[..., Any] = getattr(import_module(module), name)
+        found: Callable[..., Any] = imported(self.place)
         return found
 
 

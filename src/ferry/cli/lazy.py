@@ -15,8 +15,8 @@ from typer.main import get_command
 
 from ferry.cli.examples import epilog_of
 from ferry.cli.plain import PlainGroup, command_class
-from ferry.registry import imported
 from ferry.errors import BadInput
+from ferry.registry import imported
 
 
 class Panel(StrEnum):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ferry.codec.form import Form
-from ferry.codec.kinds import SECONDS, Kind
+from ferry.codec.kinds import SECONDS, Kind, fields
 from ferry.codec.schema import Json, described, nullable, object_of, of_type
 from ferry.commands.explain import WORD
 from ferry.commands.flows import FLOW_CONFIG
@@ -34,7 +34,8 @@ from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.doctor.cli.doctor import FINDING
 from ferry.features.doctor.rules.findings import Grade
 from ferry.features.evidence.rules import codec as evidence
-from ferry.features.groups.cli.forms import SNAPSHOT, WRITE
+from ferry.features.groups.acts.table import NotShown
+from ferry.features.groups.cli.forms import SNAPSHOT, TABLE, WRITE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
@@ -184,6 +185,21 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     ),
     "explain": ("ferry explain", document(words=many(of(WORD)))),
     "flows": ("ferry flows", document(flows=many(of(FLOW_CONFIG)))),
+    "groups": (
+        "ferry groups",
+        document(
+            flow=TEXT,
+            groups=many(of(TABLE)),
+            not_shown=(
+                many(of(fields(NotShown, group="null: the cluster itself, or a partition of several groups"))),
+                "what the answer lacks; the exit code is 1 when it is not empty",
+            ),
+            brokers=(
+                nullable(many(document(cluster=TEXT, broker=COUNT, address=TEXT))),
+                "null without --broker-info",
+            ),
+        ),
+    ),
     "groups-diff": (
         "ferry groups diff",
         document(

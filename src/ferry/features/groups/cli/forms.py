@@ -1,15 +1,17 @@
-"""The JSON that `ferry groups` returns: a contract, described in docs/json.md with a schema for each form."""
+"""The JSON that `ferry groups` and `ferry translate` return: a contract, described in docs/json.md with schemas."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from ferry.codec.form import F, Form, Json
-from ferry.codec.kinds import enum, filled, many, typed
+from ferry.codec.kinds import Kind, enum, filled, many, optional, typed
 from ferry.features.groups.rules.checkpoints import Write
 from ferry.features.groups.rules.codec import Snapshot
+from ferry.features.groups.rules.offset_map import Translated
+from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
 from ferry.ledger.checkpoint_codec import OUTCOME, left_json
-from ferry.model import Flow, Found, GroupOutcome
+from ferry.model import Flow, Found, GroupKind, GroupOutcome, Member
 
 if TYPE_CHECKING:
     from ferry.features.groups.acts.checkpoint import Looked
@@ -83,3 +85,79 @@ def sync_json(flow: Flow, run: str | None, looked: Looked, done: GroupOutcome | 
         "unchanged": looked.decided.unchanged,
         "left": [left_json(one) for one in (looked.left if done is None else done.left)],
     }
+
+
+WORD = Kind(schema=lambda: {"enum": [one.word for one in get_args(Translated)]})
+"""The word of a translation's outcome."""
+
+_OWNER = Form(Member, F("member_id"), F("client_id"), F("host"), name="owner")
+
+_LOG_SIZE_SAYS = "the high watermark; null: the topic is deleted, or the partition has no leader"
+_LAG_SAYS = "log_size minus offset; negative: the offset is after the end of the log"
+
+STANDING = Form(
+    Standing,
+    F("offset", says="the committed offset: the next one to be read; null: the owner has committed none yet"),
+    F("log_size", says=_LOG_SIZE_SAYS),
+    F("lag", least=None, says=_LAG_SAYS),
+    F("owner", kind=optional(_OWNER.kind), says="the member that reads the partition; null: none does"),
+)
+"""The position of a group on a partition."""
+
+_HEAD = Form(
+    GroupHead,
+    F("kind", kind=enum(GroupKind)),
+    F("state", says="Kafka's word: Stable, Empty, ...; empty where the brokers do not report it"),
+    F("members", says="null: not known"),
+    name="head",
+)
+
+_TRANSLATED = Form(
+    GroupRow,
+    F("outcome", "outcome.word", WORD, says="as of ferry translate"),
+    F("offset", "translated.offset", typed(int), says="where a reader on the target continues"),
+    F("log_size", "translated.log_size", says=_LOG_SIZE_SAYS),
+    F("lag", "translated.lag", least=None, says=_LAG_SAYS),
+    name="translated",
+)
+"""The translated position of a partition that has one."""
+
+_ROW = Form(
+    GroupRow,
+    F(
+        "topic",
+        lambda row: None if row.source is None else row.source.topic,
+        typed(str | None),
+        says="name at the source; null: the group has this position on the target alone",
+    ),
+    F("partition", lambda row: None if row.source is None else row.source.partition, typed(int | None)),
+    F(
+        "target_topic",
+        lambda row: None if row.target is None else row.target.topic,
+        typed(str | None),
+        says="null: nothing of the partition is copied, or the target does not answer",
+    ),
+    F("target_partition", lambda row: None if row.target is None else row.target.partition, typed(int | None)),
+    F("source", "at_source", optional(STANDING.kind)),
+    F(
+        "translated",
+        lambda row: None if row.translated is None or row.outcome is None else row,
+        optional(_TRANSLATED.kind),
+    ),
+    F("target", "at_target", optional(STANDING.kind)),
+    name="partition",
+)
+
+TABLE = Form(
+    GroupTable,
+    F("group"),
+    F(
+        "source",
+        kind=optional(_HEAD.kind),
+        says="null: the cluster does not have the group, or does not answer",
+    ),
+    F("target", kind=optional(_HEAD.kind)),
+    F("partitions", "rows", many(_ROW.kind)),
+    name="group",
+)
+"""One group of `ferry groups`."""

@@ -42,6 +42,7 @@ def show_command(
     Exit code 1 when something could not be shown; a side that does not answer is named, and the other one is shown.
     """
     from ferry.features.groups.acts.table import find_groups  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.groups.cli.forms import TABLE  # noqa: PLC0415 - the help needs none of it
 
     chosen = context.flow()
     topics = [name.strip() for names in topic or () for name in names.split(",") if name.strip()]
@@ -52,7 +53,7 @@ def show_command(
             "not_shown": [asdict(one) for one in found.not_shown],
             "brokers": _brokers_json(found) if broker_info else None,
         }
-        print_json_list(body, "groups", (table_json(table) for table in found.tables))
+        print_json_list(body, "groups", (TABLE.dump(table) for table in found.tables))
     else:
         context.answer(dict, lambda: _show(found, broker_info=broker_info))
     for one in found.not_shown[:MOST_SENTENCES]:
@@ -103,50 +104,6 @@ def _members(head: GroupHead) -> str | None:
     if head.members is None:
         return f"{head.kind} group" if head.kind in ("share", "streams") else None
     return f"{head.members} members" if head.members else "none"
-
-
-def table_json(table: GroupTable) -> dict[str, object]:
-    """Make one group of `docs/schemas/groups.json`."""
-    return {
-        "group": table.group,
-        "source": None if table.source is None else asdict(table.source),
-        "target": None if table.target is None else asdict(table.target),
-        "partitions": [_row_json(row) for row in table.rows],
-    }
-
-
-def _row_json(row: GroupRow) -> dict[str, object]:
-    translated = row.translated
-    return {
-        "topic": None if row.source is None else row.source.topic,
-        "partition": None if row.source is None else row.source.partition,
-        "target_topic": None if row.target is None else row.target.topic,
-        "target_partition": None if row.target is None else row.target.partition,
-        "source": _standing_json(row.at_source),
-        "translated": None
-        if translated is None or row.outcome is None
-        else {
-            "outcome": row.outcome.word,
-            "offset": translated.offset,
-            "log_size": translated.log_size,
-            "lag": translated.lag,
-        },
-        "target": _standing_json(row.at_target),
-    }
-
-
-def _standing_json(standing: Standing | None) -> dict[str, object] | None:
-    if standing is None:
-        return None
-    owner = standing.owner
-    return {
-        "offset": standing.offset,
-        "log_size": standing.log_size,
-        "lag": standing.lag,
-        "owner": None
-        if owner is None
-        else {"member_id": owner.member_id, "client_id": owner.client_id, "host": owner.host},
-    }
 
 
 def _brokers_json(found: GroupsFound) -> list[dict[str, object]]:

@@ -35,7 +35,7 @@ from ferry.features.doctor.cli.doctor import FINDING
 from ferry.features.doctor.rules.findings import Grade
 from ferry.features.evidence.rules import codec as evidence
 from ferry.features.groups.acts.table import NotShown
-from ferry.features.groups.cli.forms import SNAPSHOT, TABLE, WRITE
+from ferry.features.groups.cli.forms import GOES_ON, NOT_COPIED, NOT_TRANSLATED, SNAPSHOT, TABLE, TRANSLATION, WRITE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
@@ -341,6 +341,33 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             switch=of(SWITCH),
             steps=many(document(step=of_type(Step), sentence=TEXT)),
             readiness=READINESS,
+        ),
+    ),
+    "translate": ("ferry translate", of(TRANSLATION)),
+    "translate-group": (
+        "ferry translate --group",
+        document(
+            flow=TEXT,
+            group=TEXT,
+            partitions=(many(of(TRANSLATION)), "each as ferry translate answers it"),
+            not_copied=(
+                many(of(NOT_COPIED)),
+                "other offsets of the group, in partitions of which the flow has copied nothing",
+            ),
+            not_translated=(
+                many(of(NOT_TRANSLATED)),
+                (
+                    "other offsets of the group, where one of the clusters does not have any more what was copied; "
+                    "the exit code is 1"
+                ),
+            ),
+            dealt=(
+                many(of(GOES_ON)),
+                (
+                    "of topics whose transform assigns records to other partitions: from where on in each target "
+                    "partition the group misses nothing that it has not read"
+                ),
+            ),
         ),
     ),
     "verify": ("ferry verify", of(VERIFIED)),

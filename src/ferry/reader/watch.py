@@ -15,7 +15,8 @@ from typing import Self
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.errors import FerryError, Retryable, Unreachable
-from ferry.features.groups.acts.translate import Translation, translate_over
+from ferry.features.groups.acts.translate import translate_over
+from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, lane_names
 from ferry.lane.connections import TargetFirst

@@ -10,8 +10,8 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from ferry.clock import wall_ms
-from ferry.features.groups.acts.translate import Translation
 from ferry.features.groups.rules.offset_map import Exact
+from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.ledger.history import Holder, PastRun, PastState
 from ferry.ledger.report import Report

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from ferry.features.groups.acts.translate import Translation
 from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
+from ferry.features.groups.rules.translation import Translation
 from ferry.ledger.history import Holder
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Segment, TopicPartition

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from functools import partial
 
 from ferry.config.flow.flow import FlowConfig
@@ -12,22 +11,13 @@ from ferry.features.groups.acts.blank_maps import blank_maps, maps_of
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
 from ferry.features.groups.acts.repartitioned import maps_of_dealt
 from ferry.features.groups.acts.rules import deals, dealt_maps
-from ferry.features.groups.rules.offset_map import Translated
-from ferry.features.groups.rules.repartition_map import GoesOn, read_of
+from ferry.features.groups.rules.repartition_map import read_of
+from ferry.features.groups.rules.translation import AtOffset, GoesOnIn, GroupTranslation, Translation, Troubled
 from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.lane.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
 from ferry.model import TopicPartition
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
-    """The translation of an offset; the outcome's offset is on the side that was not asked about."""
-
-    source: TopicPartition
-    target: TopicPartition
-    outcome: Translated
 
 
 def translate(
@@ -52,24 +42,6 @@ def _target_first(flow: FlowConfig, patience_s: float) -> TargetConnection:
         connection = TargetConnection.of(flow, patience_s=patience_s)  # raises the same where the target's are missing
         log.warning("whether the source still has what was copied is not known: %s", error)
         return connection
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupTranslation:
-    """The translations of all offsets of a group, each with the offset that was asked about.
-
-    The lane has copied nothing of `uncopied`, though the flow takes those topics; the flow does not take `foreign`.
-    `troubled` are offsets that lead nowhere, each with a sentence that says why.
-    """
-
-    group: str
-    found: tuple[tuple[int, Translation], ...]
-    uncopied: tuple[tuple[TopicPartition, int], ...]
-    foreign: tuple[tuple[TopicPartition, int], ...]
-    troubled: tuple[tuple[TopicPartition, int, str], ...] = ()
-    dealt: tuple[tuple[str, TopicPartition, GoesOn], ...] = ()
-    """For repartitioned source topics: where in each target partition the group would continue without missing a
-    record."""
 
 
 def translate_group(
@@ -103,7 +75,7 @@ async def _translate_group(
         maps = await offset_maps(connection, flow.lane, asked, backward=True)
     else:
         maps = await maps_of(flow, connection, asked)
-    left = [(place, offset) for place, offset in offsets.items() if place not in maps]
+    left = [AtOffset(place, offset) for place, offset in offsets.items() if place not in maps]
     # What a group reads on the target apart from the copies does not belong to the flow.
     taken = {place for place, _ in left if not backward and flow.selection.takes(place.topic)}
     found, troubled = [], []
@@ -111,24 +83,24 @@ async def _translate_group(
         if (made := maps.get(place)) is None:
             continue
         if (why := made.trouble_at(offset)) is not None:
-            troubled.append((place, offset, why))
+            troubled.append(Troubled(place, offset, why))
         else:
             found.append((offset, _told(made, offset)))
-    dealt: list[tuple[str, TopicPartition, GoesOn]] = []
+    dealt: list[GoesOnIn] = []
     deals_topic = deals(flow, await connection.view())
     if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
         read = read_of(offsets, topics)
         led = await maps_of_dealt(connection, flow.lane, {topic: [one] for topic, one in read.items()})
         against = {topic: why for topic, one in led.items() if (why := one.trouble_at(read[topic])) is not None}
-        troubled = [(place, offset, against.get(place.topic, why)) for place, offset, why in troubled]
+        troubled = [Troubled(place, offset, against.get(place.topic, why)) for place, offset, why in troubled]
         for topic, one in led.items():
-            dealt += [(topic, *at) for at in sorted(one.goes_on(read[topic]).items()) if topic not in against]
+            dealt += [GoesOnIn(topic, *at) for at in sorted(one.goes_on(read[topic]).items()) if topic not in against]
     return GroupTranslation(
         group=group,
         dealt=tuple(dealt),
         found=tuple(found),
-        uncopied=tuple(one for one in left if one[0] in taken),
-        foreign=tuple(one for one in left if one[0] not in taken),
+        uncopied=tuple(one for one in left if one.place in taken),
+        foreign=tuple(one for one in left if one.place not in taken),
         troubled=tuple(troubled),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from ferry.codec.form import F, Form, Json
@@ -10,6 +11,7 @@ from ferry.features.groups.rules.checkpoints import Write
 from ferry.features.groups.rules.codec import Snapshot
 from ferry.features.groups.rules.offset_map import Translated
 from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+from ferry.features.groups.rules.translation import AtOffset, GoesOnIn, GroupTranslation, Translation, Troubled
 from ferry.ledger.checkpoint_codec import OUTCOME, left_json
 from ferry.model import Flow, Found, GroupKind, GroupOutcome, Member
 
@@ -161,3 +163,99 @@ TABLE = Form(
     name="group",
 )
 """One group of `ferry groups`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """A translation with the offset that was asked about."""
+
+    found: Translation
+    offset: int
+    reverse: bool
+
+    @property
+    def source_offset(self) -> int:
+        return self.found.outcome.offset if self.reverse else self.offset
+
+    @property
+    def target_offset(self) -> int:
+        return self.offset if self.reverse else self.found.outcome.offset
+
+
+TRANSLATION = Form(
+    _Answer,
+    F(
+        "pruned_before",
+        "found.pruned",
+        typed(int),
+        omit=lambda one: one.found.pruned is None,
+        says="with before, where both sides have deleted the record: offsets of the asked side before this one were "
+        "pruned from the ledger; absent otherwise",
+    ),
+    F(
+        "outcome",
+        "found.outcome.word",
+        WORD,
+        says="gap: nothing of the given offset was copied, the other one is where a reader continues; ahead: not "
+        "copied yet, the other one is the copied end; before: the other one is where the copy begins; approximate: "
+        "copied by MirrorMaker before the lane took over, the other one is at or before the record; log-start: the "
+        "other side has deleted the record, the other one is where its log starts",
+    ),
+    F("source_topic", "found.source.topic"),
+    F("source_partition", "found.source.partition"),
+    F("source_offset", says="the given offset; with --reverse the answer"),
+    F("target_topic", "found.target.topic"),
+    F("target_partition", "found.target.partition"),
+    F("target_offset", says="the answer; with --reverse the given offset"),
+    name="translation",
+)
+"""`ferry translate`: one offset."""
+
+NOT_COPIED = Form(
+    AtOffset,
+    F("topic", "place.topic", says="name on the side of the group"),
+    F("partition", "place.partition"),
+    F("offset"),
+    name="not_copied",
+)
+
+NOT_TRANSLATED = Form(
+    Troubled,
+    F("topic", "place.topic", says="name on the side of the group"),
+    F("partition", "place.partition"),
+    F("offset"),
+    F("why"),
+    name="not_translated",
+)
+
+GOES_ON = Form(
+    GoesOnIn,
+    F("source_topic", "topic"),
+    F("target_topic", "place.topic"),
+    F("target_partition", "place.partition"),
+    F("target_offset", "at.offset"),
+    F(
+        "read_again_at_most",
+        "at.again",
+        says="records; null: all records there, because the receipts of that time are deleted",
+    ),
+    name="dealt",
+)
+"""Where a group continues in one target partition of a repartitioned topic."""
+
+
+def translation_json(found: Translation, offset: int, *, reverse: bool) -> Json:
+    """Return the answer of `ferry translate` for one offset."""
+    return TRANSLATION.dump(_Answer(found=found, offset=offset, reverse=reverse))
+
+
+def group_translation_json(flow: Flow, whole: GroupTranslation, *, reverse: bool) -> Json:
+    """Return the answer of `ferry translate --group`."""
+    return {
+        "flow": str(flow),
+        "group": whole.group,
+        "partitions": [translation_json(found, offset, reverse=reverse) for offset, found in whole.found],
+        "not_copied": [NOT_COPIED.dump(one) for one in (*whole.uncopied, *whole.foreign)],
+        "not_translated": [NOT_TRANSLATED.dump(one) for one in whole.troubled],
+        "dealt": [GOES_ON.dump(one) for one in whole.dealt],
+    }

@@ -10,14 +10,12 @@ from ferry.cli.command import Context, command
 from ferry.cli.completion import offered_topics
 from ferry.cli.options import LaneOption
 from ferry.cli.output import echo, print_table
-from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.features.groups.rules.offset_map import Before
 from ferry.model import TopicPartition
 from ferry.words import count_of
 
 if TYPE_CHECKING:
-    from ferry.features.groups.acts.translate import GroupTranslation, Translation
+    from ferry.features.groups.rules.translation import GroupTranslation, Translation
 
 NOT_KNOWN = 1
 
@@ -52,13 +50,16 @@ def translate_command(
     when an offset is before the first copied one, or after the last.
     """
     from ferry.features.groups.acts.translate import translate, translate_group  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.groups.cli.forms import group_translation_json, translation_json  # noqa: PLC0415 - as above
 
     if group is not None:
         if topic is not None:
             raise BadInput(f"translate was given both --group {group} and TOPIC {topic}: omit one of the two")
         chosen = context.flow(lane)
         whole = translate_group(chosen, group, backward=reverse, patience_s=context.patience_s)
-        context.answer(lambda: _group_json(chosen, whole, reverse), lambda: _print_group(whole, reverse))
+        context.answer(
+            lambda: group_translation_json(chosen.flow, whole, reverse=reverse), lambda: _print_group(whole, reverse)
+        )
         vague = any(_is_vague(found) for _, found in whole.found)
         return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
     context.refuse_csv("the translation of one offset")
@@ -66,39 +67,14 @@ def translate_command(
         raise BadInput("translate has nothing to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP")
     place = TopicPartition(topic=topic, partition=partition)
     found = translate(context.flow(lane), place, offset, backward=reverse, patience_s=context.patience_s)
-    context.answer(lambda: _json(found, offset, reverse), lambda: echo(_sentence(found, offset, reverse)))
+    context.answer(
+        lambda: translation_json(found, offset, reverse=reverse), lambda: echo(_sentence(found, offset, reverse))
+    )
     return NOT_KNOWN if _is_vague(found) else 0
 
 
 def _is_vague(found: Translation) -> bool:
     return found.outcome.word in ("ahead", "before", "log-start")
-
-
-def _group_json(flow: FlowConfig, whole: GroupTranslation, reverse: bool) -> dict[str, object]:
-    return {
-        "flow": str(flow.flow),
-        "group": whole.group,
-        "partitions": [_json(found, offset, reverse) for offset, found in whole.found],
-        "not_copied": [
-            {"topic": place.topic, "partition": place.partition, "offset": offset}
-            for places in (whole.uncopied, whole.foreign)
-            for place, offset in places
-        ],
-        "not_translated": [
-            {"topic": place.topic, "partition": place.partition, "offset": offset, "why": why}
-            for place, offset, why in whole.troubled
-        ],
-        "dealt": [
-            {
-                "source_topic": topic,
-                "target_topic": place.topic,
-                "target_partition": place.partition,
-                "target_offset": at.offset,
-                "read_again_at_most": at.again,
-            }
-            for topic, place, at in whole.dealt
-        ],
-    }
 
 
 def _print_group(whole: GroupTranslation, reverse: bool) -> None:
@@ -120,34 +96,12 @@ def _print_group(whole: GroupTranslation, reverse: bool) -> None:
         echo(f"from offset {at.offset} of {place}, no unread record of {topic} is missed; {again} read again")
 
 
-def _json(found: Translation, offset: int, reverse: bool) -> dict[str, object]:
-    source, target = (found.outcome.offset, offset) if reverse else (offset, found.outcome.offset)
-    pruned = _pruned(found)
-    return {
-        **({} if pruned is None else {"pruned_before": pruned}),
-        "outcome": found.outcome.word,
-        "source_topic": found.source.topic,
-        "source_partition": found.source.partition,
-        "source_offset": source,
-        "target_topic": found.target.topic,
-        "target_partition": found.target.partition,
-        "target_offset": target,
-    }
-
-
-def _pruned(found: Translation) -> int | None:
-    """Return the offset up to which the ledger was pruned, if the offset that was asked about is before it."""
-
-    return found.outcome.pruned if isinstance(found.outcome, Before) else None
-
-
 def _sentence(found: Translation, offset: int, reverse: bool) -> str:
     here, there = (found.target, found.source) if reverse else (found.source, found.target)
     to = f"offset {found.outcome.offset} of {there}"
-    pruned = _pruned(found)
-    if pruned is not None:
+    if found.pruned is not None:
         return (
-            f"offset {offset} of {here} is deleted on both sides, and so are the receipts of all before {pruned} "
+            f"offset {offset} of {here} is deleted on both sides, and so are the receipts of all before {found.pruned} "
             f"(ferry.ledger.prune): the remaining records begin at {to}"
         )
     return (

@@ -36,6 +36,7 @@ from ferry.features.doctor.rules.findings import Grade
 from ferry.features.evidence.rules import codec as evidence
 from ferry.features.groups.acts.table import NotShown
 from ferry.features.groups.cli.forms import GOES_ON, NOT_COPIED, NOT_TRANSLATED, SNAPSHOT, TABLE, TRANSLATION, WRITE
+from ferry.features.lanes.cli.forms import DROP, LANE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
@@ -272,6 +273,11 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "lag": ("ferry lag", document(partitions=many(of(LAG)), total=of(TOTAL_LAG))),
+    "lanes-drop": (
+        "ferry lanes drop",
+        document(flow=TEXT, lane=TEXT, dropped=(YES, "false: a dry run"), **of(DROP)["properties"]),
+    ),
+    "lanes-list": ("ferry lanes list", document(flow=TEXT, lanes=many(of(LANE)))),
     "ledger": (
         "ferry ledger",
         document(

@@ -28,11 +28,12 @@ def list_command(
 ) -> int:
     """List the lanes in the flow's ledger. Asks only the target."""
     from ferry.features.lanes.acts.listing import list_lanes  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.lanes.cli.forms import lane_json  # noqa: PLC0415 - as above
 
     chosen = context.flow()
     lanes = list_lanes(chosen, patience_s=context.patience_s)
     context.answer(
-        lambda: {"flow": str(chosen.flow), "lanes": [lane_json(chosen, lane) for lane in lanes]},
+        lambda: {"flow": str(chosen.flow), "lanes": [lane_json(chosen.flow, lane) for lane in lanes]},
         lambda: _show_lanes(chosen, lanes),
     )
     return 0
@@ -89,6 +90,7 @@ def drop_command(
     lane.
     """
     from ferry.features.lanes.acts.dropping import RUN_PREFIX, LaneDrop  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.lanes.cli.forms import drop_json  # noqa: PLC0415 - as above
     from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
     *before, lane = named
@@ -107,7 +109,7 @@ def drop_command(
             )
         if not dry_run:
             found = work.drop(new_run(RUN_PREFIX.removesuffix("-")), local_origin(), person(), interrupt=interrupt)
-    context.answer(lambda: _drop_json(chosen, found, dry_run=dry_run), lambda: _show(found, dry_run=dry_run))
+    context.answer(lambda: drop_json(chosen.flow, found, dry_run=dry_run), lambda: _show(found, dry_run=dry_run))
     return 0
 
 
@@ -117,54 +119,6 @@ def _uncounted(found: Drop) -> str:
 
 def _group(flow: FlowConfig, lane: str) -> str:
     return position_group(flow.flow, lane)
-
-
-def lane_json(flow: FlowConfig, lane: Lane) -> dict[str, object]:
-    """Return a lane in the JSON form of `ferry lanes list --json` (docs/schemas/lanes-list.json)."""
-    last = lane.last_run
-    return {
-        "lane": lane.name,
-        "kind": "live" if lane.kind is None else lane.kind.value,
-        "group": _group(flow, lane.name),
-        "topics": list(lane.topics),
-        "windows": lane.windows,
-        "left": lane.left,
-        "records": lane.records,
-        "pruned_offsets": lane.pruned,
-        "dealt_partitions": lane.dealt,
-        **({"deleted_topics": lane.deleted} if lane.deleted else {}),
-        "last_run": None
-        if last is None
-        else {
-            "run": last.opened.record.run,
-            "started_ms": last.opened.record.started_ms,
-            "state": last.state.value,
-        },
-        "parts": [
-            {
-                "topic": part.source.topic,
-                "partition": part.source.partition,
-                "target_topic": part.target.topic,
-                "ranges": [list(one) for one in part.ranges],
-                "records": part.records,
-                "pruned_offsets": part.pruned,
-            }
-            for part in lane.parts
-        ],
-    }
-
-
-def _drop_json(flow: FlowConfig, found: Drop, *, dry_run: bool) -> dict[str, object]:
-    earlier = found.earlier
-    return {
-        "flow": str(flow.flow),
-        "lane": found.lane,
-        "dropped": not dry_run,
-        "group": found.group,
-        "topics": list(found.topics),
-        "records": found.records,
-        "earlier": None if earlier is None else {"who": earlier.who, "at_ms": earlier.at_ms},
-    }
 
 
 def _show(found: Drop, *, dry_run: bool) -> None:

@@ -38,6 +38,7 @@ from ferry.features.groups.acts.table import NotShown
 from ferry.features.groups.cli.forms import GOES_ON, NOT_COPIED, NOT_TRANSLATED, SNAPSHOT, TABLE, TRANSLATION, WRITE
 from ferry.features.lanes.cli.forms import DROP, LANE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
+from ferry.features.records.cli.forms import SAMPLE
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
 from ferry.ledger.codec import GAP
@@ -320,6 +321,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         document(flow=TEXT, **of(PAUSE)["properties"], dry_run=(YES, "nothing was written")),
     ),
     "plan": ("ferry plan, ferry run --dry-run", of(PLAN)),
+    "plan-sample": ("ferry plan --sample", document(flow=TEXT, samples=many(of(SAMPLE)))),
     "plan-why": ("ferry plan --why", document(flow=TEXT, name=TEXT, topic=of(WHY), group=of(WHY))),
     "report": ("a report of a drill or a switch: report-NNNNNN.json", of(evidence.REPORT)),
     "run": ("ferry run", of(RUN)),

@@ -18,8 +18,8 @@ from ferry.dev.cluster import BrokerStatus, ClusterStatus
 from ferry.errors import BadInput
 from ferry.features.observe.acts import endpoint
 from ferry.features.records.cli import in_spark
+from ferry.features.records.rules.sample import Pair, Sample, Side
 from ferry.features.records.spark import sample
-from ferry.features.records.spark.sample import Pair, Sample, Side
 from ferry.plan import transform_digest
 from ferry_airflow import setup as airflow_setup
 from tests.pure.answers.world import FILE, Answer, World, world

@@ -10,7 +10,7 @@ import pytest
 from ferry.cli.output import Form
 from ferry.commands.sampled import show_sample
 from ferry.config.settings import parse_settings
-from ferry.features.records.spark.sample import Pair, Sample, Side
+from ferry.features.records.rules.sample import Pair, Sample, Side
 
 FILE = """clusters = a, b
 a.bootstrap.servers = h:1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +11,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import TransformSpec
-from ferry.errors import BadInput, FerryError, Refused
+from ferry.errors import BadInput, Refused
 from ferry.features.records.acts.latest import latest_specs, patterns
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.rules.filters import EVERYTHING
+from ferry.features.records.rules.sample import Pair, Sample, Side
 from ferry.features.records.spark.failures import SPARKS, cause_of
 from ferry.features.records.spark.local_session import local_session
 from ferry.features.records.spark.rows import record_rows
@@ -26,50 +26,6 @@ from ferry.plan.transform_digest import transform_digest
 MOST_FOUND = 3
 """At most so many records of a topic at which its transform breaks off are located; others are named with their
 neighbours."""
-
-Headers = tuple[tuple[str, bytes | None], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A record before or after; `topic` is the source's, or the target's whole name."""
-
-    topic: str
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A record of the source, and what would be written; `after` None: it is left out."""
-
-    partition: int
-    offset: int
-    before: Side
-    after: Side | None
-    poison: str | None
-    """Why the transform cannot be applied to it. `TransformSpec.poison` decides what happens to it."""
-    broken: str | None = None
-    """Why the transform breaks off at it, or at a record near it; `after` is not known then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """Some of a topic's last records. `topic` None: no topic of the source has this transform."""
-
-    transform: TransformSpec
-    digest: str
-    """Empty with `error`."""
-    topic: str | None
-    target: str | None
-    """The name of its copy, as far as the source topic's name decides it."""
-    named: str | None
-    """The name that the policy gives it."""
-    pairs: tuple[Pair, ...]
-    error: FerryError | None = None
-    """Why the transform cannot be carried out at all, by its key; there are no pairs then."""
 
 
 def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear: bool) -> list[Sample]:

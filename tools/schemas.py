@@ -29,6 +29,7 @@ from ferry.commands.forms import (
     TOTAL_LAG,
     WHY,
 )
+from ferry.commands.window_work import PLANNED, WORK
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.doctor.cli.doctor import FINDING
@@ -44,6 +45,7 @@ from ferry.ledger.checkpoint_codec import LEFT
 from ferry.ledger.codec import GAP
 from ferry.ledger.history import PastState
 from ferry.ledger.receipt_codec import DEALT_RECEIPT, RECEIPT
+from ferry.ledger.report import RunState
 from ferry.ledger.switch_codec import STEP, SWITCH, SWITCH_END
 from ferry.ledger.verified_codec import VERIFIED
 from ferry.model import Predecessor
@@ -160,6 +162,17 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             where=(TEXT, "what the positions were read from"),
             partitions=many(of(TAKEN)),
             notes=TEXTS,
+        ),
+    ),
+    "backfill": (
+        "ferry backfill",
+        document(
+            flow=TEXT,
+            lane=TEXT,
+            from_ms=(of_type(int | None, None), "null: a window of offsets"),
+            to_ms=of_type(int | None, None),
+            state=({"enum": [PLANNED, *(one.value for one in RunState)]}, "planned: a dry run"),
+            **of(WORK)["properties"],
         ),
     ),
     "drill": (

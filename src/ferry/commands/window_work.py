@@ -10,18 +10,24 @@ from ferry.cli.command import Context
 from ferry.cli.identity import new_run
 from ferry.cli.output import echo, print_table
 from ferry.cli.stopping import Stop
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import SECONDS, many, typed
 from ferry.commands.copying import finish_run
 from ferry.errors import FerryError, Unreachable
 from ferry.features.lanes.acts.backfill import Opened, copy_window
-from ferry.ledger.report import Report
-from ferry.ledger.run_codec import refusal_json
+from ferry.ledger.codec import SOURCE
+from ferry.ledger.report import Report, RunState
+from ferry.ledger.run_codec import REFUSAL
 from ferry.model import TimeWindow
 from ferry.plan.options import RunOptions
-from ferry.plan.rules.windows import WindowLook
+from ferry.plan.rules.windows import WindowLook, WindowPart
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.words import count_of, size
 
 log = logging.getLogger(__name__)
+
+PLANNED = "planned"
+"""The state of a dry run."""
 
 
 def answered(work: WindowWork, context: Context, *, dry_run: bool) -> int:
@@ -98,34 +104,53 @@ class WindowWork:
         return self.look.is_done and not (self.reports and self.reports[-1].refusals)
 
 
-def _json(work: WindowWork, *, dry_run: bool) -> dict[str, object]:
+PART = Form(
+    WindowPart,
+    *SOURCE,
+    F("start", says="first source offset of the window"),
+    F("end", says="first source offset after it"),
+    F("left", says="offsets of it that are not copied"),
+)
+
+WORK = Form(
+    WindowWork,
+    F(
+        "runs",
+        lambda work: [report.plan.run for report in work.reports],
+        typed(list[str]),
+        says="run ids in order; empty when nothing was left to copy",
+    ),
+    F("records"),
+    F("bytes"),
+    F("seconds", lambda work: round(work.seconds, 3), SECONDS),
+    F("left", says="source offsets of the window that are not copied"),
+    F("parts", "look.parts", many(PART.kind)),
+    F(
+        "refusals",
+        lambda work: work.reports[-1].refusals if work.reports else (),
+        many(REFUSAL.kind),
+        says="of the last run",
+    ),
+)
+"""What the micro-runs of a window did."""
+
+
+def _json(work: WindowWork, *, dry_run: bool) -> Json:
     window = work.options.window
     times = (window.from_ms, window.to_ms) if isinstance(window, TimeWindow) else (None, None)
-    state = "planned" if dry_run else "success" if work.is_done else "partial" if work.records else "failed"
-    last = work.reports[-1] if work.reports else None
+    state = PLANNED if dry_run else _state(work).value
     return {
         "flow": str(work.runs.flow.flow),
         "lane": work.runs.lane,
         "from_ms": times[0],
         "to_ms": times[1],
         "state": state,
-        "runs": [report.plan.run for report in work.reports],
-        "records": work.records,
-        "bytes": work.bytes,
-        "seconds": round(work.seconds, 3),
-        "left": work.left,
-        "parts": [
-            {
-                "topic": part.source.topic,
-                "partition": part.source.partition,
-                "start": part.start,
-                "end": part.end,
-                "left": part.left,
-            }
-            for part in work.look.parts
-        ],
-        "refusals": [] if last is None else [refusal_json(refusal) for refusal in last.refusals],
+        **WORK.dump(work),
     }
+
+
+def _state(work: WindowWork) -> RunState:
+    return RunState.SUCCESS if work.is_done else RunState.PARTIAL if work.records else RunState.FAILED
 
 
 def _show(work: WindowWork, *, dry_run: bool, parts: bool = False) -> None:

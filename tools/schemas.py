@@ -34,12 +34,15 @@ from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.doctor.cli.doctor import FINDING
 from ferry.features.doctor.rules.findings import Grade
+from ferry.features.drill.cli.forms import CHECKED
 from ferry.features.evidence.rules import codec as evidence
+from ferry.features.evidence.rules.chain import LISTED
 from ferry.features.groups.acts.table import NotShown
 from ferry.features.groups.cli.forms import GOES_ON, NOT_COPIED, NOT_TRANSLATED, SNAPSHOT, TABLE, TRANSLATION, WRITE
 from ferry.features.lanes.cli.forms import DROP, LANE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.features.records.cli.forms import SAMPLE
+from ferry.features.switch.cli.forms import CLIENTS, LINE, READINESS
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
 from ferry.ledger.codec import GAP
@@ -87,24 +90,9 @@ WRITTEN = nullable(
 )
 """Where a report is."""
 
-READINESS = document(
-    ready=YES,
-    checks=many(
-        document(
-            name=(
-                TEXT,
-                (
-                    "a stable word: source, replication, lag, refusals, topics, target, retention, groups, acls, "
-                    "clock, reverse, clusters"
-                ),
-            ),
-            ok=YES,
-            message=TEXT,
-        )
-    ),
-    partitions=COUNT,
-    records=(COUNT, "not copied, of all partitions"),
-    seconds=(of_type(float | None), "age of the oldest record that is not copied; null: not known"),
+CLIENTS_NOW = (
+    nullable(of(CLIENTS)),
+    "where the switch that promoted last has moved clients; null: there was none, or not all ledgers were read",
 )
 
 PAST = document(
@@ -336,7 +324,24 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "plan": ("ferry plan, ferry run --dry-run", of(PLAN)),
     "plan-sample": ("ferry plan --sample", document(flow=TEXT, samples=many(of(SAMPLE)))),
     "plan-why": ("ferry plan --why", document(flow=TEXT, name=TEXT, topic=of(WHY), group=of(WHY))),
+    "readiness": (
+        "ferry readiness",
+        document(flow=(TEXT, "source->target"), **of(READINESS)["properties"], clients=CLIENTS_NOW),
+    ),
     "report": ("a report of a drill or a switch: report-NNNNNN.json", of(evidence.REPORT)),
+    "reports-list": (
+        "ferry reports list, and index.json of a folder of reports",
+        document(reports=(many(of(LISTED)), "newest first")),
+    ),
+    "reports-verify": (
+        "ferry reports verify",
+        document(
+            intact=(YES, "else the exit code is 1"),
+            folder=TEXT,
+            first_broken=(MAYBE_TEXT, "file name"),
+            reports=many(of(CHECKED)),
+        ),
+    ),
     "run": ("ferry run", of(RUN)),
     "skip": ("ferry skip", document(flow=TEXT, run=(MAYBE_TEXT, "null: a dry run"), gap=of(GAP))),
     "switch": (
@@ -356,12 +361,21 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             ),
         ),
     ),
+    "switch-list": (
+        "ferry switches list",
+        document(
+            flow=(TEXT, "source->target"),
+            switches=many(of(LINE)),
+            clients=CLIENTS_NOW,
+            unread=(TEXTS, "why a ledger could not be read"),
+        ),
+    ),
     "switch-preview": (
         "ferry switchover, failover, failback --dry-run",
         document(
             switch=of(SWITCH),
             steps=many(document(step=of_type(Step), sentence=TEXT)),
-            readiness=READINESS,
+            readiness=of(READINESS),
         ),
     ),
     "translate": ("ferry translate", of(TRANSLATION)),

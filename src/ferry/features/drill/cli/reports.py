@@ -157,21 +157,14 @@ def _show_rows(where: str, checked: Sequence[Checked], *, chain_only: bool) -> N
 
 
 def _verified_json(where: str, checked: Sequence[Checked]) -> dict[str, Any]:
+    from ferry.features.drill.cli.forms import CHECKED  # noqa: PLC0415 - brings cryptography
+
     broken = _first_broken(checked)
     return {
         "intact": broken is None,
         "folder": where,
         "first_broken": None if broken is None else broken.kept.name,
-        "reports": [
-            {
-                "number": one.kept.number,
-                "name": one.kept.name,
-                "sha256": one.kept.sha256,
-                "signed": one.signed,
-                "problem": one.problem or None,
-            }
-            for one in checked
-        ],
+        "reports": [CHECKED.dump(one) for one in checked],
     }
 
 

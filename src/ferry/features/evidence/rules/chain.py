@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import FLOW, enum, typed
 from ferry.features.evidence.rules.codec import SealedReport
-from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Link
+from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, Link
 
 _NAME = re.compile(r"report-([0-9]{6,})\.json")
 
@@ -123,38 +125,41 @@ def _what(evidence: EvidenceReport) -> tuple[object, ...]:
     return evidence.id, evidence.kind, evidence.flow, evidence.began_ms, ended
 
 
-def index_json(kept: Iterable[Kept]) -> dict[str, object]:
+LISTED = Form(
+    Kept,
+    F("number"),
+    F("name"),
+    F(
+        "page",
+        lambda one: page_name(one.name) if one.page_sha256 else None,
+        typed(str | None),
+        says="file name of the page; null when it is not there",
+    ),
+    F("sha256"),
+    F("signed", lambda one: one.report.signer is not None, typed(bool)),
+    F("id", "report.evidence.id"),
+    F("kind", "report.evidence.kind", enum(EvidenceKind)),
+    F("flow", "report.evidence.flow", FLOW),
+    F("began_ms", "report.evidence.began_ms"),
+    F("ended_ms", "report.evidence.ended_ms"),
+    F("outcome", "report.evidence.outcome", enum(EvidenceOutcome)),
+    F("summary", "report.evidence.summary"),
+    F("rpo_records", "report.evidence.lost_records"),
+    F("rpo_seconds", "report.evidence.lost_seconds"),
+    F("rto_seconds", "report.evidence.rto_s"),
+    F("who", "report.evidence.who"),
+    name="listed",
+)
+"""One readable report in the folder's list."""
+
+
+def index_json(kept: Iterable[Kept]) -> Json:
     """Return the folder's list, newest first, for pages that show it.
 
     It is made from the reports, which alone count.
     """
-    rows: list[Mapping[str, object]] = []
-    for one in sorted(kept, key=lambda one: -one.number):
-        report = one.report
-        if report is None:
-            continue
-        evidence = report.evidence
-        rows.append(
-            {
-                "number": one.number,
-                "name": one.name,
-                "page": page_name(one.name) if one.page_sha256 else None,
-                "sha256": one.sha256,
-                "signed": report.signer is not None,
-                "id": evidence.id,
-                "kind": evidence.kind.value,
-                "flow": str(evidence.flow),
-                "began_ms": evidence.began_ms,
-                "ended_ms": evidence.ended_ms,
-                "outcome": evidence.outcome.value,
-                "summary": evidence.summary,
-                "rpo_records": evidence.lost_records,
-                "rpo_seconds": evidence.lost_seconds,
-                "rto_seconds": evidence.rto_s,
-                "who": evidence.who,
-            }
-        )
-    return {"reports": rows}
+    newest_first = sorted(kept, key=lambda one: -one.number)
+    return {"reports": [LISTED.dump(one) for one in newest_first if one.report is not None]}
 
 
 def is_index(content: bytes) -> bool:

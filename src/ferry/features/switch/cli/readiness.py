@@ -54,13 +54,9 @@ def readiness_command(
 
 def readiness_json(found: Readiness) -> dict[str, Any]:
     """Return the checks as the documented JSON object."""
-    return {
-        "ready": found.ready,
-        "checks": [{"name": check.name, "ok": check.ok, "message": check.message} for check in found.checks],
-        "partitions": found.partitions,
-        "records": found.records,
-        "seconds": found.seconds,
-    }
+    from ferry.features.switch.cli.forms import READINESS  # noqa: PLC0415 - the help needs none of it
+
+    return READINESS.dump(found)
 
 
 def show_readiness(found: Readiness, *more: str) -> None:

@@ -14,7 +14,7 @@ from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.switch.cli.options import IdArgument
 from ferry.features.switch.rules.steps import clients_by, clients_sentence
 from ferry.ledger.switch_codec import step_json, switch_json
-from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState, next_step
+from ferry.model.switch import SwitchState, next_step
 from ferry.words import to_the_second
 
 
@@ -127,27 +127,16 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
     """Return on which cluster clients are, as the documented JSON object; None if no switch has moved them."""
+    from ferry.features.switch.cli.forms import CLIENTS  # noqa: PLC0415 - the help needs none of it
+
     moved = clients_by(found)
-    if moved is None:
-        return None
-    since_ms = moved.done[POINT_OF_NO_RETURN].done_ms
-    made = moved.switch
-    return {"cluster": made.via.target, "switch": made.id, "since_ms": since_ms, "finished": moved.end is not None}
+    return None if moved is None else CLIENTS.dump(moved)
 
 
 def _line(state: SwitchState) -> dict[str, Any]:
-    due = next_step(state)
-    return {
-        "id": state.switch.id,
-        "verb": state.switch.verb.value,
-        "flow": str(state.switch.named),
-        "to": state.switch.via.target,
-        "opened_ms": state.switch.at_ms,
-        "who": state.switch.who,
-        "approved_by": state.switch.approved_by,
-        "state": "unfinished" if state.end is None else state.end.outcome.value,
-        "next_step": None if due is None else due.value,
-    }
+    from ferry.features.switch.cli.forms import LINE  # noqa: PLC0415 - as above
+
+    return LINE.dump(state)
 
 
 def switch_state_json(state: SwitchState) -> dict[str, Any]:

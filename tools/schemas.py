@@ -41,6 +41,7 @@ from ferry.features.groups.acts.table import NotShown
 from ferry.features.groups.cli.forms import GOES_ON, NOT_COPIED, NOT_TRANSLATED, SNAPSHOT, TABLE, TRANSLATION, WRITE
 from ferry.features.lanes.cli.forms import DROP, LANE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
+from ferry.features.migrate.cli.import_mm1 import FLOW_TOPICS, OPTION
 from ferry.features.records.cli.forms import SAMPLE
 from ferry.features.switch.cli.forms import CLIENTS, LINE, READINESS
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
@@ -161,6 +162,16 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             to_ms=of_type(int | None, None),
             state=({"enum": [PLANNED, *(one.value for one in RunState)]}, "planned: a dry run"),
             **of(WORK)["properties"],
+        ),
+    ),
+    "config-import-mm1": (
+        "ferry migrate import-mm1",
+        document(
+            file=(MAYBE_TEXT, "the file written; null: none, see properties"),
+            properties=(MAYBE_TEXT, "the new file's text; null when it has a file of its own"),
+            flows=many(of(FLOW_TOPICS)),
+            options=many(of(OPTION)),
+            dry_run=(YES, "whether the file is not written"),
         ),
     ),
     "drill": (

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
 from ferry.cli.output import echo, print_json, write_output
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import enum, filled, many
 from ferry.config.keys import values
 from ferry.config.login.jaas import jaas_file
 from ferry.config.settings import read_text
@@ -18,11 +20,11 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import parse
 from ferry.errors import BadInput
 from ferry.features.migrate.mm1.arguments import Arguments, read_arguments
-from ferry.features.migrate.mm1.convert import Conversion, Request, convert, zookeeper_of
+from ferry.features.migrate.mm1.convert import Conversion, FlowTopics, Request, convert, zookeeper_of
 from ferry.features.migrate.mm1.keys import PRODUCER_KEYS
 from ferry.features.migrate.mm1.login import Login, read_login
 from ferry.features.migrate.mm1.offsets import read_offsets
-from ferry.features.migrate.mm1.outcome import Outcome
+from ferry.features.migrate.mm1.outcome import Fate, Outcome
 from ferry.features.migrate.mm1.side import SideFile
 from ferry.words import count_of
 
@@ -211,32 +213,33 @@ def _asked_servers(file: SideFile, what: str, *, ask: bool) -> str | None:
     return answer
 
 
-def _json(conversion: Conversion, output: Path | None) -> dict[str, Any]:
+FLOW_TOPICS = Form(
+    FlowTopics,
+    F("source", "flow.source"),
+    F("target", "flow.target"),
+    F("topics", kind=many()),
+    F("topics_exclude", kind=many()),
+)
+
+OPTION = Form(
+    Outcome,
+    F("file", "place.file", says="null: the command line"),
+    F("line", "place.line", least=1, says="null: the command line, or something the file does not contain"),
+    F("option"),
+    F("value", says="as written; a secret's is hidden"),
+    F("fate", kind=enum(Fate), says="look: it is left for you to decide, and the exit code is 1"),
+    F("became", kind=filled(""), says="the line of the new file; null: none"),
+    F("why"),
+    name="option",
+)
+
+
+def _json(conversion: Conversion, output: Path | None) -> Json:
     return {
         "file": str(output) if output is not None else None,
         "properties": conversion.text if output is None else None,
-        "flows": [
-            {
-                "source": flow.flow.source,
-                "target": flow.flow.target,
-                "topics": list(flow.topics),
-                "topics_exclude": list(flow.topics_exclude),
-            }
-            for flow in conversion.flows
-        ],
-        "options": [_outcome_json(outcome) for outcome in conversion.outcomes],
-    }
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "file": outcome.place.file,
-        "line": outcome.place.line,
-        "option": outcome.option,
-        "value": outcome.value,
-        "fate": outcome.fate.value,
-        "became": outcome.became or None,
-        "why": outcome.why,
+        "flows": [FLOW_TOPICS.dump(flow) for flow in conversion.flows],
+        "options": [OPTION.dump(outcome) for outcome in conversion.outcomes],
     }
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from ferry.codec.form import Form
 from ferry.codec.kinds import SECONDS, Kind, fields
 from ferry.codec.schema import Json, described, nullable, object_of, of_type
+from ferry.commands.config import shapes
+from ferry.commands.config.explain import KEY
 from ferry.commands.explain import WORD
 from ferry.commands.flows import FLOW_CONFIG
 from ferry.commands.forms import (
@@ -164,6 +166,30 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             **of(WORK)["properties"],
         ),
     ),
+    "config-check": (
+        "ferry config check",
+        document(
+            clusters=many(of(shapes.CLUSTER)),
+            flows=many(
+                described(of(shapes.FLOW), "a flow that is not enabled has its source, target and enabled only")
+            ),
+            lines=(many(of(shapes.LINE)), "what every line of the file does"),
+            unneeded=(many(of(shapes.UNNEEDED)), "lines that Ferry knows and does not need"),
+            problems=many(of(shapes.PROBLEM)),
+            corrected=(
+                many(of(shapes.PROBLEM)),
+                "what --fix corrected, one item for each line of the old file; correction: what is in the new one",
+            ),
+            written=(
+                MAYBE_TEXT,
+                (
+                    "the file that --fix wrote, which `problems` are of then; null: none was asked for, an error is "
+                    "left, or it is a dry run"
+                ),
+            ),
+        ),
+    ),
+    "config-explain": ("ferry config explain", document(keys=many(of(KEY)))),
     "config-import-mm1": (
         "ferry migrate import-mm1",
         document(

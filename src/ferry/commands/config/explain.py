@@ -10,7 +10,10 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.completion import offered_keys
 from ferry.cli.output import echo, print_table
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import many, typed
 from ferry.config.explain import Explanation, every_key, explain
+from ferry.config.keys.key_support import Fate
 
 KeyArgument = Annotated[
     str | None,
@@ -39,18 +42,27 @@ def explain_command(
     return 0
 
 
-def explanation_json(one: Explanation) -> dict[str, object]:
-    """Return one key in one kind of place as JSON; `places` are what may come before the name."""
-    return {
-        "name": one.name,
-        "places": list(one.places),
-        "values": one.values,
-        "default": one.default,
-        "mirror_maker_default": one.kafkas_default,
-        "fate": one.fate,
-        "text": one.text,
-        "note": one.note,
-    }
+KEY = Form(
+    Explanation,
+    F("name"),
+    F("places", kind=many(), says="the prefixes that the name may have"),
+    F("values"),
+    F(
+        "default",
+        says="Ferry's, or Kafka's of a key that is not used; null: none, and the text shows what Ferry does",
+    ),
+    F("mirror_maker_default", "kafkas_default", says="where Ferry's default is another one"),
+    F("fate", kind=typed(Fate)),
+    F("text", says="what the key does, or why it is not needed or refused"),
+    F(
+        "note",
+        says="why the key that was asked for has no effect as it is written; null: it has, or no place was named",
+    ),
+    name="key",
+)
+
+explanation_json = KEY.dump
+"""Return one key in one kind of place as JSON; `places` are what may come before the name."""
 
 
 def _show(found: Sequence[Explanation], *, in_full: bool) -> None:

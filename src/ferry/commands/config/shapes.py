@@ -1,22 +1,131 @@
-"""The JSON of `ferry config`."""
+"""The JSON of `ferry config`: a contract, described in docs/json.md with a schema for each command."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from ferry.config.account import LineAccount
+from ferry.codec.form import F, Form, Json
+from ferry.codec.kinds import enum, filled, many, typed
+from ferry.config.account import LineAccount, LineFate
 from ferry.config.effective import Effective, effective, enabled_line
 from ferry.config.flow.cluster import ClusterConfig
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.reading.examine import Examined
-from ferry.config.reading.findings import Setting
+from ferry.config.reading.findings import Setting, Unneeded
 from ferry.config.reading.slips import hides
-from ferry.config.text.problem import Problem
-from ferry.ledger.sentence_codec import sentence_fields
-from ferry.model import Flow
+from ferry.config.text.problem import Problem, Severity
+from ferry.ledger.sentence_codec import OF_MESSAGE
+from ferry.model import Flow, Sentence
 
-Json = dict[str, Any]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ShownFlow:
+    """A flow of the file; only an enabled one has a configuration, its values and the line that enables it."""
+
+    flow: Flow
+    config: FlowConfig | None = None
+    shown: Effective | None = None
+    enabled_line: int | None = None
+
+
+def _is_disabled(one: _ShownFlow) -> bool:
+    return one.config is None
+
+
+def _servers(cluster: ClusterConfig) -> list[str]:
+    return [] if cluster.connection is not None else cluster.bootstrap_servers.split(",")
+
+
+def _correction(problem: Problem) -> list[str] | None:
+    """Return the corrected lines; None if one holds a secret: pasted into a file, the masked line would destroy it."""
+    if problem.correction is None or hides(problem.correction):
+        return None
+    return list(problem.correction)
+
+
+def _is_plain(problem: Problem) -> bool:
+    return not isinstance(problem.message, Sentence)
+
+
+CLUSTER = Form(
+    ClusterConfig,
+    F("alias"),
+    F("bootstrap_servers", _servers, typed(list[str])),
+    F(
+        "airflow_connection",
+        "connection",
+        typed(str),
+        omit=lambda cluster: cluster.connection is None,
+        says="the connection that holds the cluster's settings; bootstrap_servers is empty then",
+    ),
+    name="cluster",
+)
+
+SETTING = Form(
+    Setting,
+    F("name", says="without alias or flow; of a client: side, role and Java name"),
+    F("value", says="as written; secrets are hidden"),
+    F("line", least=1, says="null: the default"),
+    F("key", says="as the line spells it"),
+    F("acted_on", "is_acted_on", says="false: it is read and checked, but no run acts on it yet"),
+)
+
+FLOW = Form(
+    _ShownFlow,
+    F("source", "flow.source"),
+    F("target", "flow.target"),
+    F("enabled", lambda one: one.config is not None, typed(bool)),
+    F("enabled_line", kind=typed(int, 1), omit=_is_disabled, says="the line that enables it"),
+    F("policy", "config.policy_name", omit=_is_disabled),
+    F("topics", "config.topics.include.items", many(), omit=_is_disabled),
+    F("topics_exclude", "config.topics.exclude.items", many(), omit=_is_disabled),
+    F("groups", "config.groups.include.items", many(), omit=_is_disabled),
+    F("groups_exclude", "config.groups.exclude.items", many(), omit=_is_disabled),
+    F("settings", "shown.settings", many(SETTING.kind), omit=_is_disabled),
+    F("clients", "shown.clients", many(SETTING.kind), omit=_is_disabled),
+    F("departures", "shown.departures", many(), omit=_is_disabled),
+    F(
+        "surprises",
+        "shown.surprises",
+        many(),
+        omit=_is_disabled,
+        says="lines whose effect is easily overlooked, each with that effect",
+    ),
+    name="flow",
+)
+"""A flow of the file; one that is not enabled has its source, target and enabled only."""
+
+LINE = Form(
+    LineAccount,
+    F("line", least=1, says="where the entry begins"),
+    F("key"),
+    F("fate", kind=enum(LineFate), says="problem: see `problems`"),
+    F("by", kind=many(typed(int, 1)), says="the lines that override it"),
+    F("why", kind=filled(""), says="null: it is used, or a problem has the reason"),
+    name="line",
+)
+
+UNNEEDED = Form(Unneeded, F("line", least=1), F("key"), F("why"))
+
+PROBLEM = Form(
+    Problem,
+    F("file"),
+    F("line", least=1, says="null: something is missing"),
+    F("key"),
+    F("severity", kind=enum(Severity)),
+    F("message"),
+    F(
+        "correction",
+        _correction,
+        typed(list[str] | None),
+        says="what to write instead, comments before the entry; null: yours to find, or it holds a secret",
+    ),
+    *(replace(one, omit=_is_plain) for one in OF_MESSAGE),
+)
+
+problem_json = PROBLEM.dump
+"""Return one finding as JSON; line null: something is missing."""
 
 
 def check_json(
@@ -27,76 +136,23 @@ def check_json(
     written: Path | None = None,
 ) -> Json:
     """Return the JSON of `ferry config check`: what the file means, its problems, what --fix corrected and wrote."""
-    shown = {flow.flow: flow for flow in effective(examined)}
-    enabled = [_flow_json(config, shown[config.flow], enabled_line(examined, config.flow)) for config in examined.flows]
+    values = {flow.flow: flow for flow in effective(examined)}
+    enabled = [
+        _ShownFlow(
+            flow=config.flow,
+            config=config,
+            shown=values[config.flow],
+            enabled_line=enabled_line(examined, config.flow),
+        )
+        for config in examined.flows
+    ]
+    disabled = [_ShownFlow(flow=flow) for flow in examined.disabled]
     return {
-        "clusters": [_cluster_json(cluster) for cluster in examined.clusters.values()],
-        "flows": enabled + [_disabled_json(flow) for flow in examined.disabled],
-        "lines": [_line_json(one) for one in lines],
-        "unneeded": [{"line": one.line, "key": one.key, "why": one.why} for one in examined.unneeded],
+        "clusters": [CLUSTER.dump(cluster) for cluster in examined.clusters.values()],
+        "flows": [FLOW.dump(flow) for flow in (*enabled, *disabled)],
+        "lines": [LINE.dump(one) for one in lines],
+        "unneeded": [UNNEEDED.dump(one) for one in examined.unneeded],
         "problems": [problem_json(problem) for problem in problems],
         "corrected": [problem_json(problem) for problem in corrected],
         "written": None if written is None else str(written),
-    }
-
-
-def problem_json(problem: Problem) -> Json:
-    """Return one finding as JSON; line null: something is missing."""
-    return {
-        "file": problem.file,
-        "line": problem.line,
-        "key": problem.key,
-        "severity": problem.severity.value,
-        "message": problem.message,
-        "correction": _correction(problem),
-        **sentence_fields(problem.message),
-    }
-
-
-def _correction(problem: Problem) -> list[str] | None:
-    """Return the corrected lines; None if one holds a secret: pasted into a file, the masked line would destroy it."""
-    if problem.correction is None or hides(problem.correction):
-        return None
-    return list(problem.correction)
-
-
-def _cluster_json(cluster: ClusterConfig) -> Json:
-    if cluster.connection is not None:
-        return {"alias": cluster.alias, "bootstrap_servers": [], "airflow_connection": cluster.connection}
-    return {"alias": cluster.alias, "bootstrap_servers": cluster.bootstrap_servers.split(",")}
-
-
-def _line_json(one: LineAccount) -> Json:
-    return {"line": one.line, "key": one.key, "fate": one.fate.value, "by": list(one.by), "why": one.why or None}
-
-
-def _flow_json(config: FlowConfig, shown: Effective, enabled_line: int | None) -> Json:
-    return {
-        "source": config.flow.source,
-        "target": config.flow.target,
-        "enabled": True,
-        "enabled_line": enabled_line,
-        "policy": config.policy_name,
-        "topics": list(config.topics.include.items),
-        "topics_exclude": list(config.topics.exclude.items),
-        "groups": list(config.groups.include.items),
-        "groups_exclude": list(config.groups.exclude.items),
-        "settings": [_setting_json(setting) for setting in shown.settings],
-        "clients": [_setting_json(setting) for setting in shown.clients],
-        "departures": list(shown.departures),
-        "surprises": list(shown.surprises),
-    }
-
-
-def _disabled_json(flow: Flow) -> Json:
-    return {"source": flow.source, "target": flow.target, "enabled": False}
-
-
-def _setting_json(setting: Setting) -> Json:
-    return {
-        "name": setting.name,
-        "value": setting.value,
-        "line": setting.line,
-        "key": setting.key,
-        "acted_on": setting.is_acted_on,
     }

@@ -34,6 +34,8 @@ from ferry.commands.forms import (
 from ferry.commands.window_work import PLANNED, WORK
 from ferry.config.flow.acls import AclPolicy
 from ferry.features.acls.cli.forms import LEFT_OUT
+from ferry.features.acls.cli.required import PRINCIPAL
+from ferry.features.acls.cli.required_forms import REQUIRED
 from ferry.features.doctor.cli.doctor import FINDING
 from ferry.features.doctor.rules.findings import Grade
 from ferry.features.drill.cli.forms import CHECKED
@@ -143,6 +145,10 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
                 ),
             ),
         ),
+    ),
+    "acls-required": (
+        "ferry acls required",
+        document(flow=TEXT, principals=document(source=of(PRINCIPAL), target=of(PRINCIPAL)), acls=many(of(REQUIRED))),
     ),
     "adopt": (
         "ferry migrate",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from ferry.config.flow.acls import AclPolicy
 from ferry.config.flow.flow import FlowConfig
@@ -22,6 +23,8 @@ from ferry.plan.rules.internal_topics import internal_topics
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, RoutedPolicy, illegal_name
 from ferry.protocol.names import position_group, transactional_id
 
+ResourceKind = Literal["topic", "group", "transactional-id", "cluster"]
+
 EVERY = "*"
 
 _PREFIX = re.compile(r"((?:[A-Za-z0-9_-]|\\?\.)*)\.[*+]")
@@ -29,9 +32,9 @@ _PREFIX = re.compile(r"((?:[A-Za-z0-9_-]|\\?\.)*)\.[*+]")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Resource:
-    """The resource of an ACL, in the words of kafka-acls: `topic`, `group`, `transactional-id` or `cluster`."""
+    """The resource of an ACL, in the words of kafka-acls."""
 
-    kind: str
+    kind: ResourceKind
     name: str
     prefixed: bool = False
 

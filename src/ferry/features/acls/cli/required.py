@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ferry.cli import output
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.completion import offered_topics
-from ferry.cli.output import Form, echo, print_json, print_table
+from ferry.cli.output import echo, print_json, print_table
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import typed
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.errors import BadInput
@@ -55,7 +58,8 @@ def required_command(
     ] = None,
 ) -> int:
     """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. Asks no cluster."""
-    from ferry.plan.permissions import required_acls  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.acls.cli.required_forms import REQUIRED, RequiredAcl  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.plan.permissions import required_acls  # noqa: PLC0415 - as above
 
     chosen = context.flow()
     only_topics(chosen, topic)
@@ -63,12 +67,12 @@ def required_command(
     source = _OnSide.of(chosen, "source", source_principal)
     target = _OnSide.of(chosen, "target", target_principal)
     sides = {"source": source, "target": target}
+    rows = [REQUIRED.dump(RequiredAcl(acl=acl, principal=sides[acl.side].principal)) for acl in found]
     if context.as_json:
-        body = {"flow": str(chosen.flow), "principals": {side: one.json() for side, one in sides.items()}}
-        print_json(body | {"acls": [_json(acl, sides[acl.side]) for acl in found]})
+        principals = {side: PRINCIPAL.dump(one) for side, one in sides.items()}
+        print_json({"flow": str(chosen.flow), "principals": principals, "acls": rows})
         return 0
-    if context.form is Form.CSV:
-        rows = [_json(acl, sides[acl.side]) for acl in found]
+    if context.form is output.Form.CSV:
         context.answer(dict, lambda: print_table(list(rows[0]), (list(row.values()) for row in rows)))
         return 0
     written = sorted({acl.resource.name for acl in found if acl.side == "source" and acl.operation == "Write"})
@@ -127,9 +131,6 @@ class _OnSide:
             echo(f"# {self.command_config}: yours to write, with security.protocol = {self.protocol} and the login of")
             echo("# a principal that may alter ACLs")
 
-    def json(self) -> dict[str, object]:
-        return {"principal": self.principal, "known": self.why is None, "why": self.why}
-
 
 def _print(side: _OnSide, acls: list[Acl]) -> None:
     """Print the commands; optional ones are comments with their purpose."""
@@ -139,17 +140,18 @@ def _print(side: _OnSide, acls: list[Acl]) -> None:
         echo(f"# optional, {several[0].why}:\n# {line}" if optional else line)
 
 
-def _json(acl: Acl, side: _OnSide) -> dict[str, object]:
-    return {
-        "side": acl.side,
-        "principal": side.principal,
-        "resource_type": acl.resource.kind,
-        "resource_name": acl.resource.name,
-        "pattern_type": "prefixed" if acl.resource.prefixed else "literal",
-        "operation": acl.operation,
-        "optional": acl.optional,
-        "why": acl.why,
-    }
+PRINCIPAL = Form(
+    _OnSide,
+    F("principal"),
+    F(
+        "known",
+        lambda side: side.why is None,
+        typed(bool),
+        says="false: another name is in its place, name it with --source-principal or --target-principal",
+    ),
+    F("why", says="why it is not known"),
+    name="principal",
+)
 
 
 def _command(side: _OnSide, resource: Resource, acls: list[Acl]) -> str:

@@ -31,11 +31,15 @@ from ferry.commands.forms import (
     TOTAL_LAG,
     WHY,
 )
+from ferry.commands.policy import NAMING
 from ferry.commands.window_work import PLANNED, WORK
 from ferry.config.flow.acls import AclPolicy
+from ferry.dev.cluster import BrokerStatus, ClusterStatus
+from ferry.dev.preview import Preview
 from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.acls.cli.required import PRINCIPAL
 from ferry.features.acls.cli.required_forms import REQUIRED
+from ferry.features.archive.cli.forms import REBUILT
 from ferry.features.doctor.cli.doctor import FINDING
 from ferry.features.doctor.rules.findings import Grade
 from ferry.features.drill.cli.forms import CHECKED
@@ -94,6 +98,33 @@ WRITTEN = nullable(
     )
 )
 """Where a report is."""
+
+# Local clusters stand alone: `ferry.dev` has no forms, its dataclasses are written unchanged.
+LOCAL_BROKER = {
+    **of(
+        fields(
+            BrokerStatus,
+            least=1,
+            address="host:port of its first listener",
+            pid="null: it does not run",
+            log="path of its log file",
+        )
+    ),
+    "title": "broker",
+}
+
+LOCAL_CLUSTER = document(
+    **of(
+        fields(
+            ClusterStatus,
+            version="of Kafka",
+            state="that of all its brokers; partial: they differ",
+            bootstrap="value for bootstrap.servers",
+            directory="the folder with data and logs",
+        )
+    )["properties"]
+    | {"brokers": many(LOCAL_BROKER)}
+)
 
 CLIENTS_NOW = (
     nullable(of(CLIENTS)),
@@ -161,6 +192,14 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             notes=TEXTS,
         ),
     ),
+    "airflow-setup": (
+        "ferry airflow setup",
+        document(
+            pools=(TEXTS, "the flows' pools, of one slot each"),
+            connections=(TEXTS, "ids of the connections that are there"),
+            dry_run=(YES, "the pools are those that would be made or kept"),
+        ),
+    ),
     "backfill": (
         "ferry backfill",
         document(
@@ -206,9 +245,65 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             dry_run=(YES, "whether the file is not written"),
         ),
     ),
+    "config-new": (
+        "ferry config new",
+        document(
+            "properties",
+            file=TEXT,
+            flow=TEXT,
+            warnings=TEXTS,
+            dry_run=(YES, "whether nothing is written"),
+            properties=(TEXT, "with --dry-run: the text that the file would have"),
+        ),
+    ),
+    "dev": ("ferry dev up, ferry dev status", document(clusters=many(LOCAL_CLUSTER))),
+    "dev-down": (
+        "ferry dev down",
+        document(
+            stopped=(TEXTS, "names of clusters"),
+            deleted=(YES, "whether their data and logs are gone, too"),
+            dry_run=(YES, "whether all of this only would be"),
+        ),
+    ),
+    "dev-dry-run": (
+        "ferry dev up --dry-run",
+        document(
+            dry_run={"const": True},
+            clusters=many(
+                of(
+                    fields(
+                        Preview,
+                        least=1,
+                        version="of Kafka",
+                        brokers="how many",
+                        would="what becomes of it: made, started on its data, or left as it runs",
+                    )
+                )
+            ),
+        ),
+    ),
     "drill": (
         "ferry drills",
         document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
+    ),
+    "drill-dry-run": (
+        "ferry drills shadow, partial or full with --dry-run",
+        document(would=(TEXTS, "the steps, in order")),
+    ),
+    "error": (
+        "any command that fails before it has an answer",
+        document(
+            error=document(
+                kind=(
+                    TEXT,
+                    (
+                        "bad-input, refused, superseded, unreachable, retryable, outcome-unknown, corrupt, machine, "
+                        "interrupted"
+                    ),
+                ),
+                message=(TEXT, "one sentence with the remedy, as on standard error"),
+            )
+        ),
     ),
     "status": ("ferry status", document(flows=many(of(STATUS)))),
     "doctor": (
@@ -335,6 +430,19 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             ),
         ),
     ),
+    "ledger-export": (
+        "ferry ledger export",
+        document(
+            flow=TEXT,
+            file=TEXT,
+            records=COUNT,
+            upto=(
+                COUNT,
+                "the ledger offset after the last record that could be exported: there it ends, or is undecided",
+            ),
+            dry_run=(YES, "whether all was read and nothing is written"),
+        ),
+    ),
     "ledger-offset": (
         "ferry ledger --offset",
         document(
@@ -359,7 +467,22 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "ledger-pauses": ("ferry ledger --pauses", document(pauses=(many(of(PAUSE)), "in force now"))),
+    "ledger-rebuild": (
+        "ferry ledger rebuild",
+        document(
+            flow=TEXT,
+            file=TEXT,
+            records=COUNT,
+            upto=(COUNT, "the ledger offset at which the export ends"),
+            dry_run=(YES, "true: nothing was written"),
+            **of(REBUILT)["properties"],
+        ),
+    ),
     "ledger-runs": ("ferry ledger --runs", document(runs=(many(of(PAST_RUN)), "oldest first"))),
+    "metrics-serve": (
+        "ferry metrics serve",
+        document(url=(TEXT, "where Prometheus is answered from now on"), folder=TEXT),
+    ),
     "pause": (
         "ferry pause",
         document(flow=TEXT, **of(PAUSE)["properties"], dry_run=(YES, "nothing was written")),
@@ -367,6 +490,10 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "plan": ("ferry plan, ferry run --dry-run", of(PLAN)),
     "plan-sample": ("ferry plan --sample", document(flow=TEXT, samples=many(of(SAMPLE)))),
     "plan-why": ("ferry plan --why", document(flow=TEXT, name=TEXT, topic=of(WHY), group=of(WHY))),
+    "policy": (
+        "ferry config policy",
+        document(policy=TEXT, topics=(many(of(NAMING)), "empty when there are problems"), problems=TEXTS),
+    ),
     "readiness": (
         "ferry readiness",
         document(flow=(TEXT, "source->target"), **of(READINESS)["properties"], clients=CLIENTS_NOW),
@@ -383,6 +510,15 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             folder=TEXT,
             first_broken=(MAYBE_TEXT, "file name"),
             reports=many(of(CHECKED)),
+        ),
+    ),
+    "resume": (
+        "ferry resume",
+        document(
+            flow=TEXT,
+            topic=(MAYBE_TEXT, "null: the whole flow"),
+            was_paused=YES,
+            dry_run=(YES, "nothing was written"),
         ),
     ),
     "run": ("ferry run", of(RUN)),
@@ -449,6 +585,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "verify": ("ferry verify", of(VERIFIED)),
+    "version": ("ferry version", document(version=TEXT, python=TEXT)),
 }
 """By the name of the file: the title, and the schema of the document."""
 

@@ -8,11 +8,20 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
+from ferry.codec.form import F, Form
 from ferry.config.text.secrets import is_secret
 from ferry.errors import BadInput
 from ferry.policy import make_policy
-from ferry.policy.conformance import SAMPLE_TOPICS, findings, namings
+from ferry.policy.conformance import SAMPLE_TOPICS, Naming, findings, namings
 from ferry.words import count_of
+
+NAMING = Form(
+    Naming,
+    F("topic"),
+    F("target"),
+    F("source", says="the alias that the target name leads back to; null: it shows none"),
+    F("upstream"),
+)
 
 
 @command(flow=None, connects=False, table=True)
@@ -49,10 +58,7 @@ def check_command(
     context.answer(
         lambda: {
             "policy": policy,
-            "topics": [
-                {"topic": row.topic, "target": row.target, "source": row.source, "upstream": row.upstream}
-                for row in rows
-            ],
+            "topics": [NAMING.dump(row) for row in rows],
             "problems": problems,
         },
         show,

@@ -67,6 +67,7 @@ def rebuild_command(
     """
     from ferry.features.archive.acts.export import json_lines  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.archive.acts.rebuild import rebuild_ledger  # noqa: PLC0415 - as above
+    from ferry.features.archive.cli.forms import rebuilt_json  # noqa: PLC0415 - as above
 
     lines: Callable[[Path], Iterator[bytes]] = _parquet().parquet_lines if _is_parquet(source) else json_lines
     chosen = context.flow()
@@ -79,29 +80,10 @@ def rebuild_command(
             chosen, source, lines, who=person(), dry_run=dry_run, patience_s=context.patience_s, told=written
         )
     context.answer(
-        lambda: {"flow": str(chosen.flow), "file": str(source), **_rebuilt_json(done, dry_run=dry_run)},
+        lambda: rebuilt_json(chosen.flow, source, done, dry_run=dry_run),
         lambda: _show_rebuilt(done, source, would="would be " if dry_run else ""),
     )
     return 1 if done.ahead else 0
-
-
-def _rebuilt_json(done: Rebuilt, *, dry_run: bool) -> dict[str, object]:
-    return {
-        "records": done.records,
-        "upto": done.upto,
-        "dry_run": dry_run,
-        "replaced": done.replaced,
-        "carried": done.carried,
-        "ahead": [
-            {
-                "target_topic": one.target.topic,
-                "target_partition": one.target.partition,
-                "exported": one.exported,
-                "copied": one.copied,
-            }
-            for one in done.ahead
-        ],
-    }
 
 
 def _show_rebuilt(done: Rebuilt, source: Path, *, would: str) -> None:

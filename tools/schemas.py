@@ -1,4 +1,4 @@
-"""Write the schemas of docs/schemas whose documents have forms: a form's table describes its fields (`ferry.codec`).
+"""Write all schemas of docs/schemas: the table of a form describes its fields (`ferry.codec`).
 
 Usage: python tools/schemas.py [--check]. What a command puts around its forms is here.
 """
@@ -100,30 +100,39 @@ WRITTEN = nullable(
 """Where a report is."""
 
 # Local clusters stand alone: `ferry.dev` has no forms, its dataclasses are written unchanged.
-LOCAL_BROKER = {
-    **of(
-        fields(
-            BrokerStatus,
-            least=1,
-            address="host:port of its first listener",
-            pid="null: it does not run",
-            log="path of its log file",
-        )
-    ),
-    "title": "broker",
-}
+LOCAL_BROKER = document(
+    **of(fields(BrokerStatus))["properties"]
+    | {
+        "node_id": of_type(int, 1),
+        "address": described(TEXT, "host:port of its first listener"),
+        "state": {"enum": ["running", "paused", "stopped"]},
+        "pid": described(of_type(int | None, 1), "null: it does not run"),
+        "log": described(TEXT, "path of its log file"),
+    }
+)
 
 LOCAL_CLUSTER = document(
+    **of(fields(ClusterStatus))["properties"]
+    | {
+        "version": described(TEXT, "of Kafka"),
+        "state": described(
+            {"enum": ["running", "paused", "stopped", "partial"]}, "that of all its brokers; partial: they differ"
+        ),
+        "bootstrap": described(TEXT, "value for bootstrap.servers"),
+        "directory": described(TEXT, "the folder with data and logs"),
+        "brokers": many(LOCAL_BROKER),
+    }
+)
+
+LOCAL_PREVIEW = document(
     **of(
         fields(
-            ClusterStatus,
+            Preview,
             version="of Kafka",
-            state="that of all its brokers; partial: they differ",
-            bootstrap="value for bootstrap.servers",
-            directory="the folder with data and logs",
+            would="what becomes of it: made, started on its data, or left as it runs",
         )
     )["properties"]
-    | {"brokers": many(LOCAL_BROKER)}
+    | {"brokers": described(of_type(int, 1), "how many")}
 )
 
 CLIENTS_NOW = (
@@ -269,17 +278,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         "ferry dev up --dry-run",
         document(
             dry_run={"const": True},
-            clusters=many(
-                of(
-                    fields(
-                        Preview,
-                        least=1,
-                        version="of Kafka",
-                        brokers="how many",
-                        would="what becomes of it: made, started on its data, or left as it runs",
-                    )
-                )
-            ),
+            clusters=many(LOCAL_PREVIEW),
         ),
     ),
     "drill": (
@@ -426,7 +425,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             run=(nullable(PAST), "with --run alone: what became of that run; null otherwise"),
             units=(
                 many(of(DEALT_RECEIPT)),
-                "receipts of what was dealt to other partitions, in the order of the ledger; absent: there are none",
+                "receipts of what was repartitioned, in the order of the ledger; absent: there are none",
             ),
         ),
     ),
@@ -460,8 +459,8 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             dealt=(
                 many(of(DEALT)),
                 (
-                    "of a topic that is dealt to other partitions: each of these, and the chunk that has the offset; "
-                    "absent: it is not dealt, or a receipt holds the offset"
+                    "of a repartitioned topic: each target partition, and the chunk that has the offset; absent: it "
+                    "is not repartitioned, or a receipt holds the offset"
                 ),
             ),
         ),
@@ -534,7 +533,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
             report=(
                 WRITTEN,
                 (
-                    "of the first three and of abandon: where the report lies; null: no folder is named, or it was not "
+                    "of the first three and of abandon: where the report is; null: no folder is named, or it was not "
                     "written"
                 ),
             ),
@@ -614,6 +613,11 @@ def _with_references(schema: Any, defs: dict[str, Json]) -> Any:
     return described({"$ref": f"#/$defs/{title}"}, whole.get("description"))
 
 
+def strays() -> list[str]:
+    """Return the files that have no document here: a schema that is written by hand."""
+    return sorted({file.stem for file in FOLDER.glob("*.json")} - DOCUMENTS.keys())
+
+
 def stale() -> Iterator[str]:
     """Return the files that differ from what their forms describe."""
     for name, (title, schema) in DOCUMENTS.items():
@@ -623,16 +627,18 @@ def stale() -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the schemas; with --check the exit code is 1 when a file is stale."""
-    names = list(stale())
+    """Write the schemas; with --check the exit code is 1 when a file is stale, or has no document here."""
+    names, alone = list(stale()), strays()
+    for name in alone:
+        print(f"docs/schemas/{name}.json is of no document: add it to DOCUMENTS of tools/schemas.py, or delete it")
     if "--check" in arguments:
         for name in names:
-            print(f"docs/schemas/{name}.json is not what its form says: python tools/schemas.py")
-        print(f"{len(DOCUMENTS)} schemas, {len(names)} stale")
-        return 1 if names else 0
+            print(f"docs/schemas/{name}.json is not what its form describes: python tools/schemas.py")
+        print(f"{len(DOCUMENTS)} schemas, {len(names)} stale, {len(alone)} written by hand")
+        return 1 if names or alone else 0
     for name in names:
         (FOLDER / f"{name}.json").write_text(rendered(*DOCUMENTS[name]))
-    return 0
+    return 1 if alone else 0
 
 
 if __name__ == "__main__":

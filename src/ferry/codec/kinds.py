@@ -101,16 +101,16 @@ def row(of: type[Any], least: int | None = 0) -> Kind:
     )
 
 
-def fields(of: type[Any], least: int | None = 0, **says: str) -> Kind:
+def fields(of: type[Any], **says: str) -> Kind:
     """Return the kind of a dataclass of plain fields, written as an object.
 
-    Whole numbers are not below `least`. `says` describes some of the fields in the schema.
+    `says` describes some of them in the schema.
     """
     names = tuple(of.__dataclass_fields__)
 
     def schema() -> Json:
         hints = get_type_hints(of)
-        return object_of({name: described(of_type(hints[name], least), says.get(name)) for name in names})
+        return object_of({name: described(of_type(hints[name]), says.get(name)) for name in names})
 
     return Kind(
         lambda value: {name: getattr(value, name) for name in names},

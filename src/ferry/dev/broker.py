@@ -6,7 +6,6 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from ferry.dev import process, ready
 from ferry.dev.jars import jars, java
@@ -16,9 +15,6 @@ from ferry.dev.spec import ClusterSpec
 from ferry.errors import Refused, Unreachable
 from ferry.jvm import archive_options
 from ferry.ports import LOOPBACK
-
-BrokerState = Literal["running", "paused", "stopped"]
-"""The state of a broker's process."""
 
 START_SECONDS = 90.0
 SIGNAL_SECONDS = 10.0
@@ -79,8 +75,8 @@ class Broker:
         return record.pid if record is not None and process.find(record) else None
 
     @property
-    def state(self) -> BrokerState:
-        """The state of its process."""
+    def state(self) -> str:
+        """`running`, `paused` or `stopped`."""
         record = self.record
         if record is None or not process.find(record):
             return "stopped"

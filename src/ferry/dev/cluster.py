@@ -9,18 +9,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ferry.dev import process, ready
-from ferry.dev.broker import START_SECONDS, Broker, BrokerState
+from ferry.dev.broker import START_SECONDS, Broker
 from ferry.dev.files import locked, read_json, write_json
 from ferry.dev.properties import CONTROLLER, Node, logging_configuration, render, server_properties
 from ferry.dev.spec import ClusterSpec, Listener
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.ports import free_ports
-
-ClusterState = Literal["running", "paused", "stopped", "partial"]
-"""The state of all brokers of a cluster; partial: they differ."""
 
 STATE_FILE = "cluster.json"
 GRACE_SECONDS = 15.0
@@ -108,22 +105,22 @@ class RunningCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStatus:
-    """What is known of a broker without asking it."""
+    """What is known of a broker without asking it: its state is `running`, `paused` or `stopped`."""
 
     node_id: int
     address: str
-    state: BrokerState
+    state: str
     pid: int | None
     log: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """A cluster's records and processes as they are now."""
+    """A cluster's records and processes as they are now; `state` is that of all brokers, else `partial`."""
 
     name: str
     version: str
-    state: ClusterState
+    state: str
     bootstrap: str
     cluster_id: str
     directory: str

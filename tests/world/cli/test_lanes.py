@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ferry.config.settings import parse_settings
-from ferry.features.lanes.cli.lanes import lane_json
+from ferry.features.lanes.cli.forms import lane_json
 from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.model import LaneKind, TopicPartition
 from tests.program import SCHEMAS, closed
@@ -28,7 +28,7 @@ def test_a_lane_of_every_kind_is_in_the_schema(kind: LaneKind | None) -> None:
     name = "live" if kind is None else f"{kind}-one"
     lane = Lane(name=name, kind=kind, topics=("primary.orders",), parts=(), windows=1, last_run=None)
     schema = json.loads((SCHEMAS / "lanes-list.json").read_text())
-    Draft202012Validator(closed(schema)).validate({"flow": str(flow.flow), "lanes": [lane_json(flow, lane)]})
+    Draft202012Validator(closed(schema)).validate({"flow": str(flow.flow), "lanes": [lane_json(flow.flow, lane)]})
 
 
 def test_records_that_receipts_name_no_more_are_said_not_to_be_counted() -> None:
@@ -41,7 +41,7 @@ def test_records_that_receipts_name_no_more_are_said_not_to_be_counted() -> None
     assert lane.uncounted == (
         "records of 500 offsets whose receipts were pruned, records that were repartitioned into 3 partitions"
     )
-    body = lane_json(flow, lane)
+    body = lane_json(flow.flow, lane)
     assert (body["records"], body["pruned_offsets"], body["dealt_partitions"]) == (300, 500, 3)
     schema = json.loads((SCHEMAS / "lanes-list.json").read_text())
     Draft202012Validator(closed(schema)).validate({"flow": str(flow.flow), "lanes": [body]})

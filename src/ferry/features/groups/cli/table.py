@@ -15,7 +15,7 @@ from ferry.model import TopicPartition
 
 if TYPE_CHECKING:
     from ferry.features.groups.acts.table import GroupsFound
-    from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+    from ferry.features.groups.rules.table import GroupHead, GroupTable, Standing
 
 COLUMNS = ["group", "topic", "partition", "side", "offset", "log size", "lag", "owner"]
 NUMBERS = ["partition", "offset", "log size", "lag"]

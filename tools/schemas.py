@@ -36,6 +36,7 @@ from ferry.commands.window_work import PLANNED, WORK
 from ferry.config.flow.acls import AclPolicy
 from ferry.dev.cluster import BrokerStatus, ClusterStatus
 from ferry.dev.preview import Preview
+from ferry.errors import KINDS
 from ferry.features.acls.cli.forms import LEFT_OUT
 from ferry.features.acls.cli.required import PRINCIPAL
 from ferry.features.acls.cli.required_forms import REQUIRED
@@ -294,11 +295,8 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         document(
             error=document(
                 kind=(
-                    TEXT,
-                    (
-                        "bad-input, refused, superseded, unreachable, retryable, outcome-unknown, corrupt, machine, "
-                        "interrupted"
-                    ),
+                    {"enum": [*KINDS.values(), "failed", "machine", "interrupted"]},
+                    "failed: an error of no other kind; machine: this machine refuses something",
                 ),
                 message=(TEXT, "one sentence with the remedy, as on standard error"),
             )

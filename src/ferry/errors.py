@@ -18,6 +18,8 @@ Every message is one sentence that names the thing, the value and the remedy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class FerryError(Exception):
     """Base of all errors that Ferry raises on purpose."""
@@ -75,6 +77,24 @@ class OutcomeUnknown(FerryError):
 
 class Corrupt(FerryError):
     """Bytes whose checksum or structure is wrong; they are never copied."""
+
+
+KINDS: Mapping[type[FerryError], str] = {
+    BadInput: "bad-input",
+    Refused: "refused",
+    Superseded: "superseded",
+    Unreachable: "unreachable",
+    Fenced: "fenced",
+    Retryable: "retryable",
+    OutcomeUnknown: "outcome-unknown",
+    Corrupt: "corrupt",
+}
+"""The words by which programs tell errors apart."""
+
+
+def kind_of(error: FerryError) -> str:
+    """Return the word of the error's class, or of the class of this module that it extends; `failed` without one."""
+    return next((word for kind, word in KINDS.items() if isinstance(error, kind)), "failed")
 
 
 MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError)

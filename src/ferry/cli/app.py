@@ -28,7 +28,7 @@ from ferry.cli.global_options import (
 from ferry.cli.lazy import HELP, Rows, Spellings, group_class
 from ferry.cli.output import Unwritten, echo, print_error, take_outlets
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
-from ferry.errors import BadInput, FerryError, Refused
+from ferry.errors import KINDS, BadInput, FerryError, kind_of
 
 STOPPED = 1
 UNWRITTEN = 1
@@ -118,7 +118,7 @@ def run(program: Callable[[], Any], arguments: Sequence[str]) -> None:
         code = _run(program, given)
         sys.stdout.flush()
     except Unwritten as error:
-        print_error("Unwritten", f"the answer could not be written ({error}): free disk space, or write it elsewhere")
+        print_error(f"the answer could not be written ({error}): free disk space, or write it elsewhere")
         code = code or UNWRITTEN
     sys.exit(code)
 
@@ -176,17 +176,16 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         ordered = _clusters_first(arguments, {*whole.commands, *(words[0] for words in whole.old)})
         return int(whole(args=ordered, prog_name="ferry", standalone_mode=False) or 0)
     except NothingNamed as error:
-        print_error("BadInput", f"{error}{_taken(arguments, ordered)}", as_json=as_json)
+        print_error(f"{error}{_taken(arguments, ordered)}", kind=KINDS[BadInput] if as_json else None)
         return error.exit_code
     except FerryError as error:
-        kind = "Refused" if isinstance(error, Refused) else type(error).__name__
-        print_error(kind, str(error), as_json=as_json)
+        print_error(str(error), kind=kind_of(error) if as_json else None)
         return error.exit_code
     except TyperException as error:
         # Without a command the help is the message: to ask for it is not an error.
         message = _told(error)
         if message:
-            print_error("BadInput", f"{message}{_taken(arguments, ordered)}", as_json=as_json)
+            print_error(f"{message}{_taken(arguments, ordered)}", kind=KINDS[BadInput] if as_json else None)
         return BAD_INPUT
     except OSError as error:
         if "--verbose" in arguments:
@@ -194,13 +193,13 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         place = f"{error.filename}: " if isinstance(error.filename, str | os.PathLike) else ""
         why = f"{place}{error.strerror or str(error) or type(error).__name__}"
         remedy = "correct the path, its permissions or the disk; --verbose shows where it happened"
-        print_error("Machine", f"this machine refuses something ({why}): {remedy}", as_json=as_json)
+        print_error(f"this machine refuses something ({why}): {remedy}", kind="machine" if as_json else None)
         return HINDERED
     except (Stopped, KeyboardInterrupt) as error:
         told, code = "interrupted; what was committed stays, and the next run continues there", INTERRUPTED
         if isinstance(error, Stopped):
             told, code = f"{error} arrived before anything began: nothing was written", STOPPED
-        print_error("Interrupted", told, as_json=as_json)
+        print_error(told, kind="interrupted" if as_json else None)
         return code
 
 

@@ -195,13 +195,12 @@ def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object
     print("]}")
 
 
-def print_error(kind: str, message: str, *, as_json: bool = False) -> None:
-    """Print one sentence on standard error; with JSON also an object for the program that reads the answer."""
+def print_error(message: str, *, kind: str | None = None) -> None:
+    """Print one sentence on standard error; with a `kind` also an object for the program that reads the answer."""
     sentence = " ".join(message.split())
     print(f"ferry: {_printable(sentence)}", file=sys.stderr)
-    if as_json:
-        word = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind).lower()
-        print_json({"error": {"kind": word, "message": sentence}})
+    if kind is not None:
+        print_json({"error": {"kind": kind, "message": sentence}})
 
 
 def print_warning(message: str) -> None:

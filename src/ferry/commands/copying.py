@@ -47,9 +47,7 @@ def _finish_here(
         report = told_report(plan, attempt.started_ms, ends)
         if not report.receipts:
             raise
-        print_error(
-            "Unreachable", f"{error}; the report has what the tasks reported, without the ledger", as_json=False
-        )
+        print_error(f"{error}; the report has what the tasks reported, without the ledger")
         return report, failure
     return report, failure or untranslated
 

@@ -40,7 +40,7 @@ def show_sample(flow: FlowConfig, found: Sequence[Sample], *, values: bool, form
     sys.stdout.flush()
     troubles = list(dict.fromkeys(why for one in found if (why := _trouble(one, values=values)) is not None))
     for why in troubles:
-        print_error("BadInput", why, as_json=False)
+        print_error(why)
     if troubles:
         return BadInput.exit_code
     return 1 if any(_stops(one, pair) for one in found for pair in one.pairs) else 0

@@ -42,7 +42,7 @@ def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | Non
         sentence = (
             f"the report could not be written to {where} ({why}): keep this answer, because it cannot be measured again"
         )
-        print_error("OutcomeUnknown", sentence, as_json=False)
+        print_error(sentence)
     context.answer(
         lambda: {**evidence_json(evidence), "report": written_json(written)}, lambda: _show(evidence, written)
     )

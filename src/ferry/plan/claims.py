@@ -34,17 +34,17 @@ class Claims:
         """
         merged = {
             self.flow.policy.format_remote_topic(self.flow.flow.source, name)
-            for name in facts.sources
+            for name in facts.source.topics
             if self.flow.merge.matches(name)
         }
         # A lane that appends to topics of the live lane makes no claim: they stay claimed by the live lane.
         names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts)
-        own = {name for name, lane in facts.claims.items() if lane == self.lane} | set(names)
+        own = {name for name, lane in facts.lane.claims.items() if lane == self.lane} | set(names)
         records = [
             *(claim_record(name, self.flow.flow, self.lane) for name in names),
-            *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.shared)),
+            *(share_record(name, self.flow.flow) for name in sorted((merged & own) - facts.lane.shared)),
             *accounted_records(
-                self.lane, facts.accounted, {name: topic.topic_id for name, topic in facts.targets.items()}
+                self.lane, facts.others.accounted, {name: topic.topic_id for name, topic in facts.target.topics.items()}
             ),
         ]
         if not names:
@@ -75,4 +75,4 @@ class Claims:
 
 def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
     """The target topics of a plan that no lane owns yet."""
-    return sorted({target for _, target in plan.copies} - set(facts.claims))
+    return sorted({target for _, target in plan.copies} - set(facts.lane.claims))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from enum import Enum
 
 from ferry.clock import wall_ms
@@ -26,7 +27,7 @@ from ferry.model.topic_settings import TopicSettings
 from ferry.plan.found_nothing import found_nothing
 from ferry.plan.gather_targets import gather_targets
 from ferry.plan.rules.absence import absent_topics, unmatched_names
-from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic, by_topic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, TargetFacts, SourcePartition, SourceTopic, TargetTopic, by_topic
 from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.names import position_group
@@ -74,7 +75,8 @@ async def gather_facts(
     highs = await _high_watermarks(flow, source, ends.found)
     held = await open_transactions(source, [place for place, high in highs.items() if high > ends.found[place]])
     is_first, rules = first_run(view, lane), eras(view, lane)
-    begun = recorded_starts(view, lane, {name: info.id_text for name, info in chosen.items()})
+    ids = {name: info.id_text for name, info in chosen.items()}
+    begun = recorded_starts(view, lane, ids)
     if is_first:
         starts = await _first_starts(flow.start, source, begins.found, ends.found)
         there = {
@@ -90,62 +92,67 @@ async def gather_facts(
     sizes = await log_sizes(source)
     settings = await topic_settings(source, sorted(chosen))
     absent = absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes)
-    targets = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
+    copies = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
     # A broker omits topics that this login may not see from a full list, but reports them when asked by name.
     unmatched = unmatched_names(flow.topics.include, listed)
     hidden = await source.hidden(unmatched)
+    now_ms = wall_ms()
+    topics = {
+        name: SourceTopic(
+            name=name,
+            topic_id=info.id_text,
+            partitions={
+                place.partition: SourcePartition(
+                    log_start=begins.found[place],
+                    end=ends.found[place],
+                    size_bytes=sizes.get(place, -1),
+                    start=starts.found[place],
+                    high_watermark=highs.get(place),
+                    leader_epoch=_leader_epoch(source, place),
+                )
+                for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
+                if place in known
+            },
+            # Also partitions whose leader was lost between two answers: left out of both, they would be passed over.
+            leaderless=tuple(
+                number
+                for number in sorted(info.partitions)
+                if TopicPartition(topic=name, partition=number) not in known
+            ),
+            replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
+            unserved=unserved.get(name, {}),
+            settings=None if name in settings.denied else settings.found.get(name, TopicSettings()),
+        )
+        for name, info in chosen.items()
+    }
     return Facts(
-        now_ms=wall_ms(),
-        source_cluster_id=source.cluster_id,
-        target_cluster_id=target.cluster_id,
-        target_brokers=len(target.brokers),
-        sources={
-            name: SourceTopic(
-                name=name,
-                topic_id=info.id_text,
-                partitions={
-                    place.partition: SourcePartition(
-                        log_start=begins.found[place],
-                        end=ends.found[place],
-                        size_bytes=sizes.get(place, -1),
-                        start=starts.found[place],
-                        high_watermark=highs.get(place),
-                        leader_epoch=_leader_epoch(source, place),
-                    )
-                    for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
-                    if place in known
-                },
-                # Also partitions whose leader was lost between two answers: left out of both, they would be passed
-                # over.
-                leaderless=tuple(
-                    number
-                    for number in sorted(info.partitions)
-                    if TopicPartition(topic=name, partition=number) not in known
-                ),
-                replication_factor=max((len(part.replicas) for part in info.partitions.values()), default=1),
-                unserved=unserved.get(name, {}),
-                settings=None if name in settings.denied else settings.found.get(name, TopicSettings()),
-            )
-            for name, info in chosen.items()
-        },
-        targets=targets,
-        receipts=receipts,
-        positions=await _positions(flow, lane, target, receipts.keys() | _filled(flow, chosen, targets), positions),
-        starts=begun.offsets,
-        pending=begun.pending,
-        first_run=is_first,
-        claims=claims(view),
-        pauses=pauses(view, wall_ms()),
-        absent=absent,
-        hidden=hidden,
-        unmatched=unmatched,
-        unfound=await found_nothing(flow, source, target),
-        held={place: begun[0] for place, begun in held.items() if begun},
-        skips=skips(view, lane),
-        units=units,
-        eras=rules,
-        dealt=least_dealt(rules.values(), units.values()),
-        seen=seen_to_end(view, lane, {name: info.id_text for name, info in chosen.items()}),
+        now_ms=now_ms,
+        source=SourceFacts(
+            cluster_id=source.cluster_id,
+            topics=topics,
+            absent=absent,
+            hidden=hidden,
+            unmatched=unmatched,
+            unfound=await found_nothing(flow, source, target),
+            open_transactions={place: begun[0] for place, begun in held.items() if begun},
+        ),
+        target=copies,
+        lane=LaneFacts(
+            receipts=receipts,
+            units=units,
+            positions=await _positions(
+                flow, lane, target, receipts.keys() | _filled(flow, chosen, copies.topics), positions
+            ),
+            starts=begun.offsets,
+            pending=begun.pending,
+            first_run=is_first,
+            skips=skips(view, lane),
+            seen=seen_to_end(view, lane, ids),
+            claims=claims(view),
+            pauses=pauses(view, wall_ms()),
+            eras=rules,
+            dealt=least_dealt(rules.values(), units.values()),
+        ),
     )
 
 
@@ -165,32 +172,45 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
     now_ms = wall_ms()
     return Facts(
         now_ms=now_ms,
-        source_cluster_id=source.cluster_id,
-        target_cluster_id=target.cluster_id,
-        target_brokers=len(target.brokers),
-        sources={
-            name: SourceTopic(
-                name=name,
-                topic_id=info.id_text,
-                partitions={},
-                leaderless=(),
-                replication_factor=1,
-                settings=TopicSettings(),
-            )
-            for name, info in listed.items()
-            if flow.selection.takes(name)
-        },
-        targets={},
-        receipts=receipts,
-        positions={},
-        starts=recorded_starts(view, lane, {name: info.id_text for name, info in listed.items()}).offsets,
-        first_run=first_run(view, lane),
-        claims=claims(view),
-        pauses=pauses(view, now_ms),
-        absent=absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes),
-        units=units,
-        eras=eras(view, lane),
+        source=SourceFacts(
+            cluster_id=source.cluster_id,
+            topics={
+                name: SourceTopic(
+                    name=name,
+                    topic_id=info.id_text,
+                    partitions={},
+                    leaderless=(),
+                    replication_factor=1,
+                    settings=TopicSettings(),
+                )
+                for name, info in listed.items()
+                if flow.selection.takes(name)
+            },
+            absent=absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes),
+        ),
+        target=TargetFacts(cluster_id=target.cluster_id, brokers=len(target.brokers), topics={}),
+        lane=LaneFacts(
+            receipts=receipts,
+            units=units,
+            positions={},
+            starts=recorded_starts(view, lane, {name: info.id_text for name, info in listed.items()}).offsets,
+            first_run=first_run(view, lane),
+            claims=claims(view),
+            pauses=pauses(view, now_ms),
+            eras=eras(view, lane),
+        ),
     )
+
+
+async def with_deleted(flow: FlowConfig, facts: Facts, source: Cluster) -> SourceFacts:
+    """Return the source's facts with which absent topics were deleted; asked only if the flow follows deletions."""
+    ids = {
+        last.source.topic: last.source_topic_id
+        for last in facts.lane.receipts.values()
+        if last.source.topic in facts.source.absent and last.source_topic_id
+    }
+    deleted = await source.deleted(ids) if flow.sync_topic_deletes and ids else frozenset()
+    return replace(facts.source, deleted=deleted)
 
 
 async def _high_watermarks(

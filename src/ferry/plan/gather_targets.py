@@ -13,12 +13,12 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import Era, TopicPartition
-from ferry.plan.rules.facts import Facts, TargetTopic, by_topic
+from ferry.plan.rules.facts import TargetFacts, TargetTopic, by_topic
 
 
 async def gather_targets(
     flow: FlowConfig, target: Cluster, chosen: Collection[str], eras: Iterable[Era]
-) -> dict[str, TargetTopic]:
+) -> TargetFacts:
     """Return the existing copies of the source topics `chosen`, also those of repartition rules (`eras`)."""
     names = {copy for name in chosen for copy in flow.copies_of(name)}
     names |= {era.target_topic for era in eras if era.source_topic in chosen}
@@ -32,7 +32,7 @@ async def gather_targets(
     ends = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
     found, failed = by_topic(ends.found), by_topic(ends.failed)
     settings = await topic_settings(target, sorted(infos))
-    return {
+    topics = {
         name: TargetTopic(
             name=name,
             topic_id=info.id_text,
@@ -45,22 +45,16 @@ async def gather_targets(
         )
         for name, info in infos.items()
     }
+    return TargetFacts(cluster_id=target.cluster_id, brokers=len(target.brokers), topics=topics)
 
 
-async def with_resources(flow: FlowConfig, facts: Facts, source: Cluster, target: Cluster) -> Facts:
-    """Return `facts` with the target's default settings, its disk space, and which absent topics were deleted.
+async def with_resources(flow: FlowConfig, facts: TargetFacts, target: Cluster) -> TargetFacts:
+    """Return `facts` with the settings of new topics, and with disk space if the flow's config sets a share to keep free.
 
-    Deletions are asked for only if the flow follows them. It takes a few requests in all; what a broker does not show
-    is left out. `target` must have its metadata already.
+    It takes a few requests in all; what a broker does not show is left out. `target` must have its metadata already.
     """
     own = ledger_topic(flow.flow.source)  # this login may read its settings in any case
     known = own if own in target.topics else min(target.topics, default=None)
     defaults = {} if known is None else await default_settings(target, known)
     space = await broker_space(target) if flow.target_free_percent is not None else None
-    ids = {
-        last.source.topic: last.source_topic_id
-        for last in facts.receipts.values()
-        if last.source.topic in facts.absent and last.source_topic_id
-    }
-    deleted = await source.deleted(ids) if flow.sync_topic_deletes and ids else frozenset()
-    return replace(facts, target_defaults=defaults, space=space, deleted=deleted)
+    return replace(facts, defaults=defaults, space=space)

@@ -77,8 +77,8 @@ async def lag_over(
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
-    gone = frozenset(name for name in facts.absent if flow.guards.topic_gone.of(name) is not OnGuard.SKIP)
-    facts = replace(facts, absent=gone)
+    gone = frozenset(name for name in facts.source.absent if flow.guards.topic_gone.of(name) is not OnGuard.SKIP)
+    facts = replace(facts, source=replace(facts.source, absent=gone))
     vain = in_vain(flow.flow, flow.guards, facts) if only is None else InVain()
     for note in vain.notes:
         log.warning("note: %s", note)
@@ -91,7 +91,7 @@ async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -
     """Return the lags with the age of the oldest record that is not yet copied, which is read from the source."""
     log_starts = {
         TopicPartition(topic=topic.name, partition=number): part.log_start
-        for topic in facts.sources.values()
+        for topic in facts.source.topics.values()
         for number, part in topic.partitions.items()
     }
     wanted = {lag.source: max(lag.read_at, log_starts[lag.source]) for lag in lags if lag.read_at is not None}

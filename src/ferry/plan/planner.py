@@ -38,7 +38,7 @@ from ferry.model.observed import OpenTransaction
 from ferry.plan.change_topics import Changed, change_topics
 from ferry.plan.claims import Claims
 from ferry.plan.dead_letters import letters_shown, with_letters
-from ferry.plan.gather import Positions, gather_facts, gather_outline
+from ferry.plan.gather import Positions, gather_facts, gather_outline, with_deleted
 from ferry.plan.gather_targets import gather_targets, with_resources
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
 from ferry.plan.others.foreign_records import with_foreign_writers, without_own
@@ -109,7 +109,7 @@ class Planner:
         facts = self._with_lost_rules(await self.facts(view, positions=Positions.AT_ONCE), shown.digests)
         if options.window is not None:
             facts = (await self._windowed(view, facts, options, "(dry run)")).facts
-        if (facts.foreign or facts.undecided or forgotten_places(facts)) and await self.ledger.exists():
+        if (facts.others.foreign or facts.others.open_transactions or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.ledger_cache.view())
         rules = rules_of(self.flow, self.lane, options, shown.digests, shown.lost)
         with of_this_run(options):
@@ -307,10 +307,15 @@ class Planner:
             forgets = forgetting(view, facts, wanted, deleted, await self.ledger_cache.rows(view, gone))
             await driver.commit([*unswept, *forgets, *blocks])
         facts = forgotten(facts, deleted)
-        sources = {name: topic for name, topic in facts.sources.items() if name not in changed.failed}
-        names = facts.sources.keys() | facts.absent
-        targets = await gather_targets(self.flow, self.target, names, facts.eras.values())
-        return await self._with_others(replace(facts, sources=sources, targets=targets), view)
+        sources = {name: topic for name, topic in facts.source.topics.items() if name not in changed.failed}
+        names = facts.source.topics.keys() | facts.source.absent
+        targets = (await gather_targets(self.flow, self.target, names, facts.lane.eras.values())).topics
+        facts = replace(
+            facts,
+            source=replace(facts.source, topics=sources),
+            target=replace(facts.target, topics=targets),
+        )
+        return await self._with_others(facts, view)
 
     async def with_newest(self, view: LedgerView) -> LedgerView:
         """Return a view with the lane's newest run complete, as it is now; the same view if there is no run."""
@@ -335,7 +340,7 @@ class Planner:
 
     def _starts(self, view: LedgerView, facts: Facts, *, windowed: bool) -> list[Record]:
         """Return the records of where partitions begin, also of topics not copied yet: paused, refused, not created."""
-        if facts.first_run:
+        if facts.lane.first_run:
             return start_records(self.lane, facts, windowed=windowed)
         return later_start_records(view, self.lane, facts, windowed=windowed)
 
@@ -352,8 +357,12 @@ class Planner:
         """Gather the facts that a plan is decided from."""
         facts = await gather_facts(self.flow, self.lane, self.source, self.target, view, positions=positions)
         facts = await with_truncations(facts, self.lane, self.source, self.target, view, self.ledger_cache)
-        facts = await with_resources(self.flow, facts, self.source, self.target)
-        facts = replace(facts, on_ledger=await self._open_on_ledger(view))
+        facts = replace(
+            facts,
+            source=await with_deleted(self.flow, facts, self.source),
+            target=await with_resources(self.flow, facts.target, self.target),
+            lane=replace(facts.lane, open_on_ledger=await self._open_on_ledger(view)),
+        )
         return await self._with_others(facts, view)
 
     async def _open_on_ledger(self, view: LedgerView) -> dict[TopicPartition, OpenTransaction]:
@@ -367,7 +376,9 @@ class Planner:
         return {place: begun[0]} if begun else {}
 
     def _with_lost_rules(self, facts: Facts, digests: Mapping[str, str]) -> Facts:
-        return replace(facts, lost_rules=lost_rules(self.flow, facts.eras, digests)) if facts.eras else facts
+        if not facts.lane.eras:
+            return facts
+        return replace(facts, lane=replace(facts.lane, lost_rules=lost_rules(self.flow, facts.lane.eras, digests)))
 
     async def _with_others(self, facts: Facts, view: LedgerView) -> Facts:
         """Return `facts` with what others wrote to the target, up to the ends in the facts or later ones."""
@@ -390,4 +401,4 @@ def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
 
 def _is_whole(options: RunOptions, facts: Facts) -> bool:
     """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
-    return options.topics is None and options.window is None and "" not in facts.pauses
+    return options.topics is None and options.window is None and "" not in facts.lane.pauses

@@ -13,7 +13,7 @@ from ferry.ledger.window_codec import recorded_windows
 from ferry.model import OffsetWindow, TopicPartition, Window, WindowRecord
 from ferry.model.observed import Unavailable
 from ferry.plan.lag import first_timestamps
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, SourceFacts
 from ferry.plan.rules.truncation import with_high_watermark
 from ferry.plan.rules.windows import (
     Listed,
@@ -43,11 +43,11 @@ async def windowed(
     Raises BadInput for a window that ends in the future, or names what the source does not have. Raises Refused if it
     would break the order of a partition, or if records of it are deleted.
     """
-    topics = frozenset(facts.sources.keys() | facts.absent | facts.hidden if only is None else only)
+    topics = frozenset(facts.source.topics.keys() | facts.source.absent | facts.source.hidden if only is None else only)
     check_window(facts, window, topics)
     recorded = recorded_windows(view, lane)
     listed, failed = await _listed(source, facts, window, topics)
-    facts = _without(facts, failed)
+    facts = replace(facts, source=_without(facts.source, failed))
     parts = window_parts(lane, facts, window, topics, listed, recorded)
     return Windowed(
         facts=narrowed(facts, topics, parts),
@@ -67,8 +67,8 @@ async def _listed(
     """
     starts = {
         TopicPartition(topic=name, partition=number): part.log_start
-        for name in facts.sources.keys() & topics
-        for number, part in facts.sources[name].partitions.items()
+        for name in facts.source.topics.keys() & topics
+        for number, part in facts.source.topics[name].partitions.items()
     }
     if isinstance(window, OffsetWindow):
         before = {place: at for place, at in starts.items() if place in window.ranges and window.ranges[place][0] < at}
@@ -88,9 +88,9 @@ async def _listed(
     return listed, {place: failed.get(place) for place in starts.keys() - listed.keys()}
 
 
-def _without(facts: Facts, failed: Mapping[TopicPartition, Unavailable | None]) -> Facts:
+def _without(source: SourceFacts, failed: Mapping[TopicPartition, Unavailable | None]) -> SourceFacts:
     """Return the facts with these partitions as ones without a leader: the plan refuses them."""
-    sources = dict(facts.sources)
+    topics = dict(source.topics)
     for place, why in failed.items():
-        sources[place.topic] = with_high_watermark(sources[place.topic], place.partition, None, why)
-    return replace(facts, sources=sources)
+        topics[place.topic] = with_high_watermark(topics[place.topic], place.partition, None, why)
+    return replace(source, topics=topics)

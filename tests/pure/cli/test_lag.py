@@ -11,10 +11,11 @@ import pytest
 from ferry.cli.output import print_table
 from ferry.model import Flow, Receipt, TopicPartition
 from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts
 from ferry.plan.rules.lag import PartitionLag, TotalLag, is_behind, lag_of, total_of, with_ages
 from ferry.plan.rules.progress import BytesFrom
 from ferry.policy import DefaultReplicationPolicy
+from tests.pure.decide.values import facts_with
 from ferry.wire.age import first_timestamp
 from ferry.wire.batch import HEADER
 
@@ -36,17 +37,23 @@ def facts(
     )
     return Facts(
         now_ms=10_000,
-        source_cluster_id="s",
-        target_cluster_id="t",
-        target_brokers=1,
-        sources={"orders": topic},
-        targets={},
-        receipts={} if last_end is None else {PLACE: receipt(last_end)},
-        positions={},
-        starts={} if start is None else {SOURCE: start},
-        first_run=first_run,
-        claims={},
-        pauses={},
+        source=SourceFacts(
+            cluster_id="s",
+            topics={"orders": topic},
+        ),
+        target=TargetFacts(
+            cluster_id="t",
+            brokers=1,
+            topics={},
+        ),
+        lane=LaneFacts(
+            receipts={} if last_end is None else {PLACE: receipt(last_end)},
+            positions={},
+            starts={} if start is None else {SOURCE: start},
+            first_run=first_run,
+            claims={},
+            pauses={},
+        ),
     )
 
 
@@ -203,7 +210,10 @@ def test_a_table_fits_the_terminal(
 
 def test_topics_narrow() -> None:
     given = facts(log())
-    two = replace(given, sources={**given.sources, "payments": replace(given.sources["orders"], name="payments")})
+    two = facts_with(
+        given,
+        source={"topics": {**given.source.topics, "payments": replace(given.source.topics["orders"], name="payments")}},
+    )
     assert [lag.source.topic for lag in lag_of(two, DefaultReplicationPolicy(), "a", only={"payments"})] == ["payments"]
 
 

@@ -30,7 +30,7 @@ from tests.pure.decide.test_museum import EXHIBITS, exhibit, facts_of, rules_of
 from tests.pure.decide.test_origins import IDENTITY, RENAMED, Table
 from tests.pure.decide.test_planning import MIXED, ORDERS, TWO, changed
 from tests.pure.decide.test_tombstones import facts as compacted
-from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, part, place, redealt, target, topic
+from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, facts_with, part, place, redealt, target, topic
 
 PLANS = Path(__file__).with_name("plans")
 RUN, GENERATION = "run-2", 9
@@ -88,41 +88,51 @@ def _guards(**policies: OnGuard) -> Rules:
 
 
 def _plain() -> Mapping[str, Situation]:
-    big = replace(FACTS, sources={name: topic(name, part(), part(end=30), part(end=7)) for name in ("orders", "users")})
+    big = facts_with(
+        FACTS, source={"topics": {name: topic(name, part(), part(end=30), part(end=7)) for name in ("orders", "users")}}
+    )
     rest = Pause(topic="users", who="ann", why="maintenance", since_ms=0)
     return {
-        "plain-first-run": (RULES, replace(TWO, first_run=True)),
+        "plain-first-run": (RULES, facts_with(TWO, lane={"first_run": True})),
         "plain-goes-on": (RULES, SOUND),
-        "plain-caught-up": (RULES, replace(SOUND, sources={n: topic(n, part(end=40)) for n in ("orders", "users")})),
+        "plain-caught-up": (
+            RULES,
+            facts_with(SOUND, source={"topics": {n: topic(n, part(end=40)) for n in ("orders", "users")}}),
+        ),
         "plain-no-topics": (RULES, FACTS),
         "plain-many-tasks": (replace(RULES, max_tasks=4), big),
         "plain-leader-epochs": (
             RULES,
-            replace(
+            facts_with(
                 SOUND,
-                receipts={
-                    last.target: replace(last, source_epoch=3, target_epoch=6, since=2)
-                    for last in SOUND.receipts.values()
+                lane={
+                    "receipts": {
+                        last.target: replace(last, source_epoch=3, target_epoch=6, since=2)
+                        for last in SOUND.lane.receipts.values()
+                    }
                 },
             ),
         ),
         "plain-names-of-any-letters": (
             RULES,
-            replace(FACTS, sources={"ä.\"'<\u2028>": topic("ä.\"'<\u2028>", part())}),
+            facts_with(FACTS, source={"topics": {"ä.\"'<\u2028>": topic("ä.\"'<\u2028>", part())}}),
         ),
         "budget-records": (replace(RULES, max_records=50), big),
         "budget-bytes": (replace(RULES, max_bytes=4_000), big),
         "budget-unknown-sizes": (
             replace(RULES, max_bytes=4_096),
-            replace(FACTS, sources={"orders": topic("orders", part(size_bytes=-1), part(size_bytes=0))}),
+            facts_with(FACTS, source={"topics": {"orders": topic("orders", part(size_bytes=-1), part(size_bytes=0))}}),
         ),
         "budget-none-of-time": (replace(RULES, max_seconds=0), TWO),
-        "paused-topic": (RULES, replace(TWO, pauses={"users": rest})),
-        "paused-flow": (RULES, replace(TWO, pauses={"": replace(rest, topic="")})),
+        "paused-topic": (RULES, facts_with(TWO, lane={"pauses": {"users": rest}})),
+        "paused-flow": (RULES, facts_with(TWO, lane={"pauses": {"": replace(rest, topic="")}})),
         "narrowed": (replace(RULES, only=frozenset({"users"})), TWO),
         "narrowed-to-what-is-not-there": (replace(RULES, only=frozenset({"nope"})), TWO),
-        "identity-policy": (IDENTITY, replace(TWO, targets={"users": target("users", 0)})),
-        "merged": (replace(IDENTITY, merges=lambda _: True), replace(TWO, targets={"users": target("users", 60)})),
+        "identity-policy": (IDENTITY, facts_with(TWO, target={"topics": {"users": target("users", 0)}})),
+        "merged": (
+            replace(IDENTITY, merges=lambda _: True),
+            facts_with(TWO, target={"topics": {"users": target("users", 60)}}),
+        ),
         "window-in-scratch-topics": (
             replace(
                 RULES,
@@ -130,21 +140,26 @@ def _plain() -> Mapping[str, Situation]:
                 policy=LanePolicy(base=RULES.policy, lane="backfill-june"),
                 scratch=True,
             ),
-            replace(TWO, begins={place("orders"): 20, place("users"): 100}),
+            facts_with(TWO, lane={"begins": {place("orders"): 20, place("users"): 100}}),
         ),
         "window-after-the-live-records": (
             replace(RULES, lane="append-june", beside_live=True),
-            replace(
+            facts_with(
                 SOUND,
-                receipts={},
-                positions={},
-                claims={"a.orders": LANE, "a.users": LANE},
-                begins={place("orders"): 20, place("users"): 10},
+                lane={
+                    "receipts": {},
+                    "positions": {},
+                    "claims": {"a.orders": LANE, "a.users": LANE},
+                    "begins": {place("orders"): 20, place("users"): 10},
+                },
             ),
         ),
         "window-goes-on": (
             replace(RULES, lane="backfill-june", scratch=True),
-            replace(SOUND, claims={"a.orders": "backfill-june"}, begins={place("orders"): 60, place("users"): 5}),
+            facts_with(
+                SOUND,
+                lane={"claims": {"a.orders": "backfill-june"}, "begins": {place("orders"): 60, place("users"): 5}},
+            ),
         ),
     }
 
@@ -152,18 +167,20 @@ def _plain() -> Mapping[str, Situation]:
 def _starts() -> Mapping[str, Situation]:
     late = topic("orders", part(end=100, start=100), part(end=50, start=50))
     return {
-        "start-earliest": (RULES, replace(ORDERS, first_run=True, sources={"orders": topic("orders", part())})),
-        "start-latest": (RULES, replace(FACTS, first_run=True, sources={"orders": late})),
-        "start-at-a-time": (RULES, replace(ORDERS, first_run=True)),
-        "start-given": (RULES, replace(ORDERS, starts={place("orders"): 70})),
+        "start-earliest": (
+            RULES,
+            facts_with(ORDERS, source={"topics": {"orders": topic("orders", part())}}, lane={"first_run": True}),
+        ),
+        "start-latest": (RULES, facts_with(FACTS, source={"topics": {"orders": late}}, lane={"first_run": True})),
+        "start-at-a-time": (RULES, facts_with(ORDERS, lane={"first_run": True})),
+        "start-given": (RULES, facts_with(ORDERS, lane={"starts": {place("orders"): 70}})),
         "start-of-a-later-partition": (RULES, ORDERS),
         "start-pending": (
             RULES,
-            replace(
+            facts_with(
                 FACTS,
-                sources={"orders": topic("orders", part(start=60), leaderless=(1,))},
-                first_run=True,
-                pending={place("orders", 1): 900},
+                source={"topics": {"orders": topic("orders", part(start=60), leaderless=(1,))}},
+                lane={"first_run": True, "pending": {place("orders", 1): 900}},
             ),
         ),
     }
@@ -173,14 +190,19 @@ def _topics() -> Mapping[str, Situation]:
     settings = {"retention.ms": "5", "cleanup.policy": "compact", "follower.replication.throttled.replicas": "*"}
     there = target("a.orders", 0, configs={"retention.ms": "6", "segment.ms": "9"})
     orders = topic("orders", part(), configs={"retention.ms": "5"})
-    differ = replace(
-        FACTS, sources={"orders": orders}, targets={"a.orders": there}, target_defaults={"segment.ms": "7"}
+    differ = facts_with(
+        FACTS,
+        source={"topics": {"orders": orders}},
+        target={"topics": {"a.orders": there}, "defaults": {"segment.ms": "7"}},
     )
     hidden = replace(orders, settings=None)
     gone = test_deletes.GONE
     return {
-        "topic-created": (RULES, replace(FACTS, sources={"orders": topic("orders", part(), part(), configs=settings)})),
-        "topic-created-on-fewer-brokers": (RULES, replace(TWO, target_brokers=1)),
+        "topic-created": (
+            RULES,
+            facts_with(FACTS, source={"topics": {"orders": topic("orders", part(), part(), configs=settings)}}),
+        ),
+        "topic-created-on-fewer-brokers": (RULES, facts_with(TWO, target={"brokers": 1})),
         "topic-created-as-the-target-would": (replace(RULES, replication_factor=-1), TWO),
         "topic-created-as-the-source-is": (
             replace(RULES, replication_from_source=True, defaults_from_source=True),
@@ -188,30 +210,34 @@ def _topics() -> Mapping[str, Situation]:
         ),
         "topic-grown": (
             RULES,
-            replace(
-                FACTS, sources={"orders": topic("orders", part(), part())}, targets={"a.orders": target("a.orders", 0)}
+            facts_with(
+                FACTS,
+                source={"topics": {"orders": topic("orders", part(), part())}},
+                target={"topics": {"a.orders": target("a.orders", 0)}},
             ),
         ),
         "topic-configured": (RULES, differ),
         "topic-drifts": (replace(RULES, sync_configs=False), differ),
-        "topic-with-hidden-settings": (RULES, replace(differ, sources={"orders": hidden})),
-        "topic-hidden-and-new": (RULES, replace(FACTS, sources={"orders": hidden})),
+        "topic-with-hidden-settings": (RULES, facts_with(differ, source={"topics": {"orders": hidden}})),
+        "topic-hidden-and-new": (RULES, facts_with(FACTS, source={"topics": {"orders": hidden}})),
         "topic-deleted": (test_deletes.FOLLOW, gone),
         "topic-deleted-at-the-source-alone": (RULES, gone),
         "topic-kept-for-others-wrote": (
             test_deletes.FOLLOW,
-            replace(gone, targets={"a.orders": target("a.orders", 42)}),
+            facts_with(gone, target={"topics": {"a.orders": target("a.orders", 42)}}),
         ),
         "topic-with-a-slow-first-copy": (
             RULES,
-            replace(
+            facts_with(
                 FACTS,
-                first_run=True,
-                sources={
-                    "orders": topic(
-                        "orders", part(), configs={"cleanup.policy": "compact", "delete.retention.ms": "1000"}
-                    )
+                source={
+                    "topics": {
+                        "orders": topic(
+                            "orders", part(), configs={"cleanup.policy": "compact", "delete.retention.ms": "1000"}
+                        )
+                    }
                 },
+                lane={"first_run": True},
             ),
         ),
     }
@@ -220,9 +246,11 @@ def _topics() -> Mapping[str, Situation]:
 def _guarded() -> Mapping[str, Situation]:
     """What a policy sends on in place of a refusal; the gap says what is lost or void."""
     retention = source(topic("orders", part(log_start=51)))
-    both = replace(test_resume_point.TARGET_NEW, sources=test_resume_point.RECREATED.sources)
+    both = facts_with(test_resume_point.TARGET_NEW, source={"topics": test_resume_point.RECREATED.source.topics})
     skip, restart = OnGuard.SKIP, OnGuard.RESTART
-    foreign = replace(SOUND, receipts={}, positions={}, first_run=True, foreign={RECEIPT.target: 2})
+    foreign = facts_with(
+        SOUND, lane={"receipts": {}, "positions": {}, "first_run": True}, others={"foreign": {RECEIPT.target: 2}}
+    )
     return {
         "gap-retention-skipped": (_guards(retention_passed=skip), retention),
         "gap-recreated-restarted": (_guards(topic_recreated=restart), test_resume_point.RECREATED),
@@ -240,32 +268,47 @@ def _guarded() -> Mapping[str, Situation]:
             _guards(source_truncated=restart, retention_passed=skip),
             source(topic("orders", replace(part(log_start=35), diverged=30))),
         ),
-        "gap-cluster-changed": (_guards(cluster_changed=restart), replace(SOUND, source_cluster_id="cluster-x")),
+        "gap-cluster-changed": (
+            _guards(cluster_changed=restart),
+            facts_with(SOUND, source={"cluster_id": "cluster-x"}),
+        ),
         "gap-foreign-records-put-up-with": (_guards(foreign_writer=skip), foreign),
         "gap-tombstones-skipped": (_guards(tombstones_passed=skip), compacted(9_000)),
-        "gap-passed-by-hand": (RULES, replace(SOUND, skips={place("orders"): (test_resume_point.STUCK,)})),
+        "gap-passed-by-hand": (RULES, facts_with(SOUND, lane={"skips": {place("orders"): (test_resume_point.STUCK,)}})),
         "gap-passed-by-hand-before-the-first-run": (
             RULES,
-            replace(ORDERS, starts={place("orders"): 5}, skips={place("orders"): (_by_hand(5, 20),)}),
+            facts_with(ORDERS, lane={"starts": {place("orders"): 5}, "skips": {place("orders"): (_by_hand(5, 20),)}}),
         ),
         "lifted-topic-gone": (test_absence.SKIPPING, test_absence.GONE),
-        "lifted-no-topics": (_guards(topics_none=skip), replace(FACTS, unfound=IN_VAIN)),
-        "note-position-moved": (RULES, replace(SOUND, positions={**SOUND.positions, place("a.orders"): None})),
-        "note-unmatched-name": (RULES, replace(TWO, unmatched=("ordres",))),
-        "note-nothing-to-copy-yet": (RULES, replace(FACTS, unfound=replace(IN_VAIN, idle="cluster a is empty"))),
+        "lifted-no-topics": (_guards(topics_none=skip), facts_with(FACTS, source={"unfound": IN_VAIN})),
+        "note-position-moved": (
+            RULES,
+            facts_with(SOUND, lane={"positions": {**SOUND.lane.positions, place("a.orders"): None}}),
+        ),
+        "note-unmatched-name": (RULES, facts_with(TWO, source={"unmatched": ("ordres",)})),
+        "note-nothing-to-copy-yet": (
+            RULES,
+            facts_with(FACTS, source={"unfound": replace(IN_VAIN, idle="cluster a is empty")}),
+        ),
         "note-open-transaction-at-the-source": (
             RULES,
-            replace(ORDERS, now_ms=NOW_MS, held={place("orders"): OpenTransaction(producer_id=7, start=17, last_ms=1)}),
+            facts_with(
+                ORDERS,
+                now_ms=NOW_MS,
+                source={"open_transactions": {place("orders"): OpenTransaction(producer_id=7, start=17, last_ms=1)}},
+            ),
         ),
         "note-open-transaction-on-the-ledger": (
             RULES,
-            replace(
+            facts_with(
                 ORDERS,
                 now_ms=NOW_MS,
-                on_ledger={
-                    place("ferry-ledger.a.internal"): OpenTransaction(
-                        producer_id=7, start=17, last_ms=1, transactional_id="ferry.a->b.live.0"
-                    )
+                lane={
+                    "open_on_ledger": {
+                        place("ferry-ledger.a.internal"): OpenTransaction(
+                            producer_id=7, start=17, last_ms=1, transactional_id="ferry.a->b.live.0"
+                        )
+                    }
                 },
             ),
         ),
@@ -291,7 +334,7 @@ def _refused() -> Mapping[str, Situation]:
     other = Neighbour(ledger="ferry-ledger.c.internal", claimed=frozenset({"orders"}), shared=frozenset(), written={})
     way = (Flow(source="b", target="c"), Flow(source="c", target="a"))
     undecided = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, transactional_id="billing-1")
-    two = replace(FACTS, sources={name: topic(name, part()) for name in ("orders", "payments")})
+    two = facts_with(FACTS, source={"topics": {name: topic(name, part()) for name in ("orders", "payments")}})
 
     def named(name: str) -> Rules:
         return replace(RULES, policy=Table({"orders": name}), policy_name="mine.Table")
@@ -304,33 +347,50 @@ def _refused() -> Mapping[str, Situation]:
         "refused-loop-by-a-way": (replace(IDENTITY, way_back=lambda n: way if n == "orders" else ()), two),
         "refused-loop-by-offsets": (
             IDENTITY,
-            replace(two, first_run=True, returned={place("orders"): ((0, 40), (99, 100))}),
+            facts_with(two, lane={"first_run": True}, others={"returned": {place("orders"): ((0, 40), (99, 100))}}),
         ),
-        "refused-not-authorized": (RULES, replace(two, hidden=frozenset({"secret"}), unmatched=("secret",))),
+        "refused-not-authorized": (
+            RULES,
+            facts_with(two, source={"hidden": frozenset({"secret"}), "unmatched": ("secret",)}),
+        ),
         "refused-topic-gone": (RULES, test_absence.GONE),
-        "refused-topics-none": (RULES, replace(FACTS, unfound=IN_VAIN)),
+        "refused-topics-none": (RULES, facts_with(FACTS, source={"unfound": IN_VAIN})),
         "refused-topic-recreated": (RULES, test_resume_point.RECREATED),
         "refused-partition-gone": (
             RULES,
-            replace(test_absence.shrunk(), targets={"a.orders": target("a.orders", 41)}),
+            facts_with(test_absence.shrunk(), target={"topics": {"a.orders": target("a.orders", 41)}}),
         ),
         "refused-target-gone": (RULES, test_resume_point.TARGET_GONE),
         "refused-target-created-again": (RULES, test_resume_point.TARGET_NEW),
         "refused-target-cut": (RULES, test_resume_point.TARGET_CUT),
         "refused-target-filled": (RULES, test_resume_point.TARGET_FILLED),
         "refused-retention-passed": (RULES, source(topic("orders", part(log_start=51)))),
-        "refused-retention-before-the-first-receipt": (RULES, replace(ORDERS, starts={place("orders"): 5})),
+        "refused-retention-before-the-first-receipt": (
+            RULES,
+            facts_with(ORDERS, lane={"starts": {place("orders"): 5}}),
+        ),
         "refused-source-truncated": (RULES, test_resume_point.CUT),
         "refused-source-overwritten": (RULES, test_resume_point.OVERWRITTEN),
-        "refused-foreign-writer": (RULES, replace(SOUND, foreign={RECEIPT.target: 44})),
+        "refused-foreign-writer": (RULES, facts_with(SOUND, others={"foreign": {RECEIPT.target: 44}})),
         "refused-foreign-writer-before-the-first-copy": (
             RULES,
-            replace(SOUND, receipts={}, positions={}, first_run=True, foreign={RECEIPT.target: 2}),
+            facts_with(
+                SOUND,
+                lane={"receipts": {}, "positions": {}, "first_run": True},
+                others={"foreign": {RECEIPT.target: 2}},
+            ),
         ),
-        "refused-foreign-transaction": (RULES, replace(SOUND, undecided={RECEIPT.target: undecided})),
+        "refused-foreign-transaction": (
+            RULES,
+            facts_with(SOUND, others={"open_transactions": {RECEIPT.target: undecided}}),
+        ),
         "refused-stranger-in-a-merged-topic": (
             replace(IDENTITY, merges=lambda _: True),
-            replace(FACTS, sources={"orders": topic("orders", part(), part())}, strangers={place("orders", 1): 17}),
+            facts_with(
+                FACTS,
+                source={"topics": {"orders": topic("orders", part(), part())}},
+                others={"unaccounted": {place("orders", 1): 17}},
+            ),
         ),
         "refused-ledger-behind": (replace(RULES, guards=SOFT), lost(LATER)),
         "refused-no-leader": (RULES, source(topic("orders", leaderless=(0,)))),
@@ -338,29 +398,35 @@ def _refused() -> Mapping[str, Situation]:
         "refused-no-leader-at-the-target": (RULES, at_target(replace(target("a.orders"), partitions=1))),
         "refused-too-few-replicas": (RULES, at_target(target("a.orders", 41, replicas={0: (1, 3)}, min_in_sync=2))),
         "refused-storage": (RULES, source(replace(topic("orders", leaderless=(0,)), unserved={0: disk}))),
-        "refused-owned": (RULES, replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"})),
-        "refused-owned-elsewhere": (IDENTITY, replace(two, neighbours=(other,))),
+        "refused-owned": (RULES, facts_with(SOUND, lane={"claims": {**SOUND.lane.claims, "a.orders": "drill"}})),
+        "refused-owned-elsewhere": (IDENTITY, facts_with(two, others={"flows": (other,)})),
         "refused-no-space": (CAREFUL, on_disks(disks(b1=14, b2=90, b3=90))),
         "refused-no-space-for-a-new-topic": (CAREFUL, on_disks(disks(b1=11, b2=11, b3=11), there=False)),
         "refused-tombstones-passed": (RULES, compacted(9_000)),
-        "refused-run-cluster-changed": (RULES, replace(SOUND, source_cluster_id="cluster-x")),
+        "refused-run-cluster-changed": (RULES, facts_with(SOUND, source={"cluster_id": "cluster-x"})),
         "refused-run-target-changed": (
             RULES,
-            replace(SOUND, receipts={at: replace(one, target_cluster_id="b") for at, one in SOUND.receipts.items()}),
+            facts_with(
+                SOUND,
+                lane={"receipts": {at: replace(one, target_cluster_id="b") for at, one in SOUND.lane.receipts.items()}},
+            ),
         ),
     }
 
 
 def _transformed() -> Mapping[str, Situation]:
     """Records that are changed on their way, each of which keeps its partition."""
-    two = replace(FACTS, sources={name: topic(name, part()) for name in ("orders", "payments")})
+    two = facts_with(FACTS, source={"topics": {name: topic(name, part()) for name in ("orders", "payments")}})
 
     def by(one: Transform) -> Rules:
         return replace(RULES, transform_of=lambda name: one if name == "orders" else None)
 
     return {
         "transformed-beside-plain": (changed(RULES), MIXED),
-        "transformed-alone": (changed(RULES), replace(MIXED, sources={"orders": topic("orders", part(), part())})),
+        "transformed-alone": (
+            changed(RULES),
+            facts_with(MIXED, source={"topics": {"orders": topic("orders", part(), part())}}),
+        ),
         "transformed-and-renamed": (replace(RENAMED, policy=Table({"orders": "eu.orders"})), two),
         "transformed-with-a-budget": (replace(changed(RULES), max_records=60), MIXED),
         "transformed-by-one-task": (replace(changed(RULES), max_tasks=1), MIXED),
@@ -369,7 +435,7 @@ def _transformed() -> Mapping[str, Situation]:
         "refused-transform-lost": (by(Transform("small", why_lost="a:b cannot be imported")), two),
         "refused-transform-of-a-dealt-topic": (
             RULES,
-            replace(FACTS_HALF, sources={"t": FACTS_HALF.sources["t"], "u": topic("u", part())}),
+            facts_with(FACTS_HALF, source={"topics": {"t": FACTS_HALF.source.topics["t"], "u": topic("u", part())}}),
         ),
     }
 
@@ -393,47 +459,55 @@ def _dealt() -> Mapping[str, Situation]:
         "dealt-goes-on": (small, FACTS_HALF),
         "dealt-caught-up": (
             small,
-            replace(FACTS_HALF, units={place("a.t", n): test_deal.receipt(n, (9, 9), target_next=4) for n in (0, 1)}),
+            facts_with(
+                FACTS_HALF,
+                lane={"units": {place("a.t", n): test_deal.receipt(n, (9, 9), target_next=4) for n in (0, 1)}},
+            ),
         ),
         "dealt-with-a-budget": (replace(DEALT, max_records=90), BESIDE),
         "dealt-by-a-changed-rule-that-waits": (few, FACTS_HALF),
-        "dealt-by-a-changed-rule": (few, replace(FACTS_HALF, units=level)),
+        "dealt-by-a-changed-rule": (few, facts_with(FACTS_HALF, lane={"units": level})),
         "dealt-to-topics-by-name": (BY_NAME, FIRST),
-        "dealt-by-a-rule-that-is-half-written": (BY_NAME, replace(FIRST, eras={"x": begun}, first_run=False)),
+        "dealt-by-a-rule-that-is-half-written": (
+            BY_NAME,
+            facts_with(FIRST, lane={"eras": {"x": begun}, "first_run": False}),
+        ),
         "dealt-retention-skipped": (
             replace(small, guards=Guards(retention_passed=skip)),
             of(topic("t", part(end=9), part(log_start=4, end=9))),
         ),
         "dealt-passed-by-hand": (
             small,
-            replace(
+            facts_with(
                 FACTS_HALF,
-                dealt={place("t", 0): 5, place("t", 1): 1},
-                skips={place("t", 1): (replace(_by_hand(1, 4), source=place("t", 1)),)},
+                lane={
+                    "dealt": {place("t", 0): 5, place("t", 1): 1},
+                    "skips": {place("t", 1): (replace(_by_hand(1, 4), source=place("t", 1)),)},
+                },
             ),
         ),
         "dealt-grown": (small, of(topic("t", part(end=9), part(end=9), part(log_start=5, end=9)))),
         "dealt-leader-epochs": (
             small,
-            replace(FACTS_HALF, units={at: redealt(one, epochs=(2, 1)) for at, one in HALF.items()}),
+            facts_with(FACTS_HALF, lane={"units": {at: redealt(one, epochs=(2, 1)) for at, one in HALF.items()}}),
         ),
         "refused-dealt-retention-passed": (small, of(topic("t", part(end=9), part(log_start=4, end=9)))),
         "refused-dealt-truncated": (small, of(topic("t", part(end=4), part(end=9)))),
         "refused-dealt-no-leader": (small, of(topic("t", part(end=9), leaderless=(0,)))),
-        "refused-dealt-loop": (small, replace(FACTS_HALF, returned={place("t", 0): ((6, 7),)})),
-        "refused-dealt-foreign-writer": (small, replace(FACTS_HALF, foreign={place("a.t", 1): 4})),
-        "refused-dealt-target-cut": (small, replace(FACTS_HALF, cut={place("a.t", 1): 2})),
-        "refused-dealt-target-gone": (small, replace(FACTS_HALF, targets={})),
+        "refused-dealt-loop": (small, facts_with(FACTS_HALF, others={"returned": {place("t", 0): ((6, 7),)}})),
+        "refused-dealt-foreign-writer": (small, facts_with(FACTS_HALF, others={"foreign": {place("a.t", 1): 4}})),
+        "refused-dealt-target-cut": (small, facts_with(FACTS_HALF, target={"cut": {place("a.t", 1): 2}})),
+        "refused-dealt-target-gone": (small, facts_with(FACTS_HALF, target={"topics": {}})),
         "refused-dealt-recreated": (small, of(topic("t", part(end=9), part(end=9), topic_id="new"))),
-        "refused-dealt-ledger-behind": (small, replace(FACTS_HALF, eras={"a.t": replace(ERA, since=0)})),
+        "refused-dealt-ledger-behind": (small, facts_with(FACTS_HALF, lane={"eras": {"a.t": replace(ERA, since=0)}})),
         "refused-dealt-too-few-partitions": (
             replace(RULES, transform_of=lambda _: RULE._replace(digest="few", partitions=1)),
-            replace(FACTS_HALF, units=level),
+            facts_with(FACTS_HALF, lane={"units": level}),
         ),
-        "refused-dealt-rule-lost": (few, replace(FACTS_HALF, lost_rules={"a.t": "PySpark is another"})),
+        "refused-dealt-rule-lost": (few, facts_with(FACTS_HALF, lane={"lost_rules": {"a.t": "PySpark is another"}})),
         "refused-dealt-no-space": (
             replace(DEALT, free_percent=20),
-            replace(BESIDE, targets={"a.t": wide}, space=full, target_brokers=1),
+            facts_with(BESIDE, target={"topics": {"a.t": wide}, "space": full, "brokers": 1}),
         ),
         "refused-dealt-tombstones-passed": (
             small,
@@ -444,10 +518,10 @@ def _dealt() -> Mapping[str, Situation]:
                 seen={place("t", 1): Seen(whole_ms=0, asked_ms=0, asked_end=2)},
             ),
         ),
-        "refused-dealt-in-a-window": (replace(small, lane="backfill-x"), replace(FACTS_HALF, claims={})),
-        "refused-dealt-name-claimed": (BY_NAME, replace(FIRST, claims={"x": "other"})),
+        "refused-dealt-in-a-window": (replace(small, lane="backfill-x"), facts_with(FACTS_HALF, lane={"claims": {}})),
+        "refused-dealt-name-claimed": (BY_NAME, facts_with(FIRST, lane={"claims": {"x": "other"}})),
         "refused-dealt-after-plain": (
             small,
-            replace(FACTS_HALF, receipts={place("a.t"): replace(RECEIPT, target=place("a.t"))}),
+            facts_with(FACTS_HALF, lane={"receipts": {place("a.t"): replace(RECEIPT, target=place("a.t"))}}),
         ),
     }

@@ -22,7 +22,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.model import Fate, LedgerRecord, Plan, Position, Receipt, Record, Segment, TopicPartition
 from ferry.plan.rules.planning import decide_plan
 from tests.memory import peak_mb
-from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, part, target, topic
+from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, facts_with, part, target, topic
 from tests.pure.run.ledger_model import now
 
 TOPICS, PARTITIONS = 100, 100
@@ -75,14 +75,16 @@ def row_of(of: Chain, number: int, at: int) -> MapEntry:
 def planned() -> Plan:
     """A plan of partitions that all were copied once, and have something new."""
     names, firsts = sorted({place.topic for place in places()}), [receipt_of(place, 0) for place in places()]
-    facts = replace(
+    facts = facts_with(
         FACTS,
-        sources={name: topic(name, *[part(end=1_000_000)] * PARTITIONS) for name in names},
-        targets={f"a.{name}": target(f"a.{name}", *[RECORDS] * PARTITIONS) for name in names},
-        receipts={one.target: one for one in firsts},
-        positions={
-            one.target: Position(target_next=one.target_next, source_next=one.end, generation=one.generation)
-            for one in firsts
+        source={"topics": {name: topic(name, *[part(end=1_000_000)] * PARTITIONS) for name in names}},
+        target={"topics": {f"a.{name}": target(f"a.{name}", *[RECORDS] * PARTITIONS) for name in names}},
+        lane={
+            "receipts": {one.target: one for one in firsts},
+            "positions": {
+                one.target: Position(target_next=one.target_next, source_next=one.end, generation=one.generation)
+                for one in firsts
+            },
         },
     )
     return decide_plan(replace(RULES, max_tasks=8), facts, "wide", 1)

@@ -14,15 +14,14 @@ from ferry.plan.rules.lag import is_behind, lag_of
 from ferry.plan.rules.planning import decide_plan
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, target, topic
 
 SECOND = replace(RECEIPT, source=place("orders", 1), target=place("a.orders", 1), end=7)
 USERS = topic("users", part())
-GONE = replace(
+GONE = facts_with(
     FACTS,
-    sources={"users": USERS},
-    receipts={last.target: last for last in (RECEIPT, SECOND)},
-    absent=frozenset({"orders"}),
+    source={"topics": {"users": USERS}, "absent": frozenset({"orders"})},
+    lane={"receipts": {last.target: last for last in (RECEIPT, SECOND)}},
 )
 SKIPPING = replace(RULES, guards=Guards(topic_gone=GuardPolicy(default=OnGuard.SKIP)))
 PAUSE = Pause(topic="orders", who="ann", why="it moves", since_ms=0)
@@ -49,12 +48,12 @@ def test_a_gone_topic_is_noted_where_the_guard_says_so(golden: Golden) -> None:
     (note,) = plan.notes
     golden(note)
     assert [piece.source.topic for piece in plan.slices] == ["users"]
-    paused = decide_plan(SKIPPING, replace(GONE, pauses={"orders": PAUSE}), "run", 7)
+    paused = decide_plan(SKIPPING, facts_with(GONE, lane={"pauses": {"orders": PAUSE}}), "run", 7)
     assert (paused.notes, paused.paused) == ((), ("orders",))
 
 
 def test_a_gone_topic_may_be_paused_narrowed_to_or_left_out() -> None:
-    paused = decide_plan(RULES, replace(GONE, pauses={"orders": PAUSE}), "run", 7)
+    paused = decide_plan(RULES, facts_with(GONE, lane={"pauses": {"orders": PAUSE}}), "run", 7)
     assert (paused.refusals, paused.paused) == ((), ("orders",))
     only = decide_plan(replace(RULES, only=frozenset({"orders"})), GONE, "run", 7)
     assert ([refusal.topic for refusal in only.refusals], only.slices) == (["orders"], ())
@@ -87,18 +86,20 @@ def test_lag_of_a_topic_that_the_source_never_had_is_bad_input(golden: Golden) -
 
 
 def shrunk(*, leaderless: tuple[int, ...] = ()) -> Facts:
-    return replace(
+    return facts_with(
         GONE,
-        sources={"orders": topic("orders", part(), topic_id="", leaderless=leaderless)},
-        targets={"a.orders": target("a.orders", 41, 8)},
-        absent=frozenset(),
+        source={
+            "topics": {"orders": topic("orders", part(), topic_id="", leaderless=leaderless)},
+            "absent": frozenset(),
+        },
+        target={"topics": {"a.orders": target("a.orders", 41, 8)}},
     )
 
 
 def test_a_partition_that_is_no_more_is_refused_and_behind(golden: Golden) -> None:
     kinds = {(refusal.partition, refusal.kind) for refusal in decide_plan(RULES, shrunk(), "run", 7).refusals}
     assert kinds == {(None, RefusalKind.PARTITION_COUNT)}
-    facts = replace(shrunk(), targets={"a.orders": target("a.orders", 41)})
+    facts = facts_with(shrunk(), target={"topics": {"a.orders": target("a.orders", 41)}})
     (refused,) = decide_plan(RULES, facts, "run", 7).refusals
     assert (refused.partition, refused.kind) == (1, RefusalKind.TOPIC_RECREATED)
     golden(refused.message)
@@ -131,7 +132,7 @@ def test_a_name_that_matches_no_topic_is_told_from_a_pattern(
 
 
 def test_a_name_that_matches_nothing_is_noted_and_the_others_go_on(golden: Golden) -> None:
-    facts = replace(FACTS, sources={"users": USERS}, unmatched=("ordres",))
+    facts = facts_with(FACTS, source={"topics": {"users": USERS}, "unmatched": ("ordres",)})
     plan = decide_plan(RULES, facts, "run", 7)
     (note,) = plan.notes
     golden(note)
@@ -140,11 +141,13 @@ def test_a_name_that_matches_nothing_is_noted_and_the_others_go_on(golden: Golde
 
 
 def test_a_gone_topic_is_refused_and_not_noted_as_well() -> None:
-    assert decide_plan(RULES, replace(GONE, unmatched=("orders",)), "run", 7).notes == ()
+    assert decide_plan(RULES, facts_with(GONE, source={"unmatched": ("orders",)}), "run", 7).notes == ()
 
 
 def test_a_named_topic_that_may_not_be_seen_is_refused_and_not_noted_as_well() -> None:
-    facts = replace(FACTS, sources={"users": USERS}, hidden=frozenset({"secret"}), unmatched=("secret",))
+    facts = facts_with(
+        FACTS, source={"topics": {"users": USERS}, "hidden": frozenset({"secret"}), "unmatched": ("secret",)}
+    )
     plan = decide_plan(RULES, facts, "run", 7)
     [refusal] = plan.refusals
     assert (refusal.topic, refusal.kind) == ("secret", RefusalKind.NOT_AUTHORIZED)

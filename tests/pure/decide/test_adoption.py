@@ -43,10 +43,14 @@ from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Transform
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, lying, part, place, run_of, target, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, lying, part, place, run_of, target, topic
 
 ORDERS, COPY = place("orders"), place("a.orders")
-SIDES = replace(FACTS, sources={"orders": topic("orders", part(end=100))}, targets={"a.orders": target("a.orders", 60)})
+SIDES = facts_with(
+    FACTS,
+    source={"topics": {"orders": topic("orders", part(end=100))}},
+    target={"topics": {"a.orders": target("a.orders", 60)}},
+)
 CLEAN = Seam(state=SeamState.CLEAN, source_next=60, leader_epoch=4)
 
 
@@ -56,7 +60,7 @@ def left(**positions: int) -> Left:
 
 
 def found(facts: Facts = SIDES, *, held: Mapping[TopicPartition, int] | None = None, **positions: int) -> Takeover:
-    begins = {place(name, number): 0 for name, one in facts.targets.items() for number in one.ends}
+    begins = {place(name, number): 0 for name, one in facts.target.topics.items() for number in one.ends}
     return takeover(RULES, facts, left(**(positions or {"orders": 60})), begins, held)
 
 
@@ -105,10 +109,13 @@ def test_what_nobody_could_compare_may_be_doubled_up_to_the_sources_end() -> Non
     [
         (SIDES, {"orders": 101}),
         (SIDES, {"other": 3}),
-        (replace(SIDES, targets={}), {"orders": 60}),
-        (replace(SIDES, claims={"a.orders": "drill"}), {"orders": 60}),
-        (replace(SIDES, sources={"orders": topic("orders", leaderless=(0,))}), {"orders": 60}),
-        (replace(SIDES, receipts={COPY: replace(RECEIPT, end=50, source_topic_id="another")}), {"orders": 60}),
+        (facts_with(SIDES, target={"topics": {}}), {"orders": 60}),
+        (facts_with(SIDES, lane={"claims": {"a.orders": "drill"}}), {"orders": 60}),
+        (facts_with(SIDES, source={"topics": {"orders": topic("orders", leaderless=(0,))}}), {"orders": 60}),
+        (
+            facts_with(SIDES, lane={"receipts": {COPY: replace(RECEIPT, end=50, source_topic_id="another")}}),
+            {"orders": 60},
+        ),
     ],
     ids=["truncated", "no position", "no target", "another lane", "no leader", "created again"],
 )
@@ -143,24 +150,24 @@ def test_a_mirror_is_taken_over_as_it_is_and_not_where_its_records_would_be_deal
 
 
 def test_what_retention_took_is_lost_and_said() -> None:
-    facts = replace(SIDES, sources={"orders": topic("orders", part(log_start=75, end=100))})
+    facts = facts_with(SIDES, source={"topics": {"orders": topic("orders", part(log_start=75, end=100))}})
     assert only(found(facts)).lost == 15
 
 
 def test_an_empty_copy_without_position_is_begun_as_configured() -> None:
-    facts = replace(SIDES, targets={"a.orders": target("a.orders", 0)})
+    facts = facts_with(SIDES, target={"topics": {"a.orders": target("a.orders", 0)}})
     assert only(found(facts, other=3)).verdict is Verdict.NOTHING
 
 
 def test_a_lane_that_stands_further_on_stays_where_it_is(golden: Golden) -> None:
-    facts = replace(SIDES, receipts={COPY: replace(RECEIPT, end=70, target_next=70)})
+    facts = facts_with(SIDES, lane={"receipts": {COPY: replace(RECEIPT, end=70, target_next=70)}})
     row = only(found(facts))
     assert row.verdict is Verdict.UNCHANGED
     golden(row.why)
 
 
 def test_what_was_adopted_before_is_not_adopted_again_until_the_predecessor_copied_on() -> None:
-    facts = replace(SIDES, receipts={COPY: replace(RECEIPT, end=60, target_next=60, adopted="mm2")})
+    facts = facts_with(SIDES, lane={"receipts": {COPY: replace(RECEIPT, end=60, target_next=60, adopted="mm2")}})
     assert only(found(facts)).verdict is Verdict.UNCHANGED
     row = only(found(facts, orders=61))
     assert (row.verdict, row.stands) == (Verdict.ADOPT, 60)
@@ -169,7 +176,7 @@ def test_what_was_adopted_before_is_not_adopted_again_until_the_predecessor_copi
 def test_what_was_adopted_between_two_copies_is_not_compared_as_the_lanes_own() -> None:
     opened = OpenedRun(record=run_of("adopt-2"), generation=9)
     own = replace(RECEIPT, end=40, target_next=40)
-    facts = replace(SIDES, receipts={COPY: own})
+    facts = facts_with(SIDES, lane={"receipts": {COPY: own}})
     (one,) = adoptions_of(judged(found(facts), {ORDERS: CLEAN}), facts, opened, "ann@desk-7")
     assert (one.start, one.end, one.target_start, one.target_next) == (40, 60, 40, 60)
     later = replace(
@@ -193,16 +200,16 @@ def test_the_next_plan_goes_on_behind_an_adoption_and_guards_it() -> None:
     assert list(adoptions(view, "live")) == [one]
     assert last_receipts(view, "live") == {COPY: adopted_receipt(one)}
 
-    facts = replace(SIDES, receipts=last_receipts(view, "live"), positions={COPY: None})
+    facts = facts_with(SIDES, lane={"receipts": last_receipts(view, "live"), "positions": {COPY: None}})
     plan = decide_plan(RULES, facts, "run-2", 10)
     (piece,) = plan.slices
     assert (piece.start, piece.end, piece.target_next, piece.read_epoch, plan.notes) == (60, 100, 60, 4, ())
     for changed, kind in (
-        (replace(facts, foreign={COPY: 60}), "foreign-writer"),
-        (replace(facts, targets={"a.orders": target("a.orders", 59)}), "target-changed"),
-        (replace(facts, sources={"orders": topic("orders", part(end=40))}), "source-truncated"),
-        (replace(facts, sources={"orders": topic("orders", part(log_start=61))}), "retention-passed"),
-        (replace(facts, sources={"orders": topic("orders", part(), topic_id="new")}), "topic-recreated"),
+        (facts_with(facts, others={"foreign": {COPY: 60}}), "foreign-writer"),
+        (facts_with(facts, target={"topics": {"a.orders": target("a.orders", 59)}}), "target-changed"),
+        (facts_with(facts, source={"topics": {"orders": topic("orders", part(end=40))}}), "source-truncated"),
+        (facts_with(facts, source={"topics": {"orders": topic("orders", part(log_start=61))}}), "retention-passed"),
+        (facts_with(facts, source={"topics": {"orders": topic("orders", part(), topic_id="new")}}), "topic-recreated"),
     ):
         (refusal,) = decide_plan(RULES, changed, "run-2", 10).refusals
         assert refusal.kind == kind

@@ -13,7 +13,7 @@ from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RULES, part, target, topic
+from tests.pure.decide.values import FACTS, RULES, facts_with, part, target, topic
 
 CAREFUL = replace(RULES, free_percent=5, replication_factor=2)
 GB = 1_000_000_000
@@ -27,11 +27,10 @@ def disks(**usable: int) -> dict[int, BrokerSpace]:
 def facts(space: Mapping[int, BrokerSpace] | None, *, gigabytes: int = 10, there: bool = True) -> Facts:
     """Topic orders with a partition on brokers 1 and 2, if it is there; nothing of it is copied yet."""
     copy = replace(target("a.orders", 0), brokers={0: (1, 2)})
-    return replace(
+    return facts_with(
         FACTS,
-        sources={"orders": topic("orders", part(size_bytes=gigabytes * GB))},
-        targets={"a.orders": copy} if there else {},
-        space=space,
+        source={"topics": {"orders": topic("orders", part(size_bytes=gigabytes * GB))}},
+        target={"topics": {"a.orders": copy} if there else {}, "space": space},
     )
 
 
@@ -70,7 +69,9 @@ def test_partitions_that_find_room_are_copied() -> None:
     found = facts(disks(b1=14, b2=90, b3=90))
     copy = replace(target("a.orders", 0, 0, 0), brokers={0: (1, 2), 1: (2, 3), 2: (3, 1)})
     parts = [part(size_bytes=10 * GB) for _ in range(3)]
-    found = replace(found, sources={"orders": topic("orders", *parts)}, targets={"a.orders": copy})
+    found = facts_with(
+        found, source={"topics": {"orders": topic("orders", *parts)}}, target={"topics": {"a.orders": copy}}
+    )
     plan = decide_plan(CAREFUL, found, "run", 1)
     assert [piece.source.partition for piece in plan.slices] == [1]
     assert [(refusal.topic, refusal.partition) for refusal in plan.refusals] == [("orders", 0), ("orders", 2)]
@@ -79,10 +80,10 @@ def test_partitions_that_find_room_are_copied() -> None:
 def test_the_others_are_copied() -> None:
     found = facts(disks(b1=14, b2=90, b3=90))
     users = replace(target("a.users", 0), brokers={0: (2, 3)})
-    found = replace(
+    found = facts_with(
         found,
-        sources={**found.sources, "users": topic("users", part(size_bytes=GB))},
-        targets={**found.targets, "a.users": users},
+        source={"topics": {**found.source.topics, "users": topic("users", part(size_bytes=GB))}},
+        target={"topics": {**found.target.topics, "a.users": users}},
     )
     plan = decide_plan(CAREFUL, found, "run", 1)
     assert [piece.source.topic for piece in plan.slices] == ["users"]

@@ -36,6 +36,7 @@ from tests.pure.decide.values import (
     RECEIPT,
     RULES,
     dealt_slice,
+    facts_with,
     part,
     place,
     redealt,
@@ -89,8 +90,11 @@ def receipt(number: int, reached: Vector, *, era: int = 1, generation: int = 1, 
 
 HALF = {one.target: one for one in (receipt(0, (5, 3), target_next=4), receipt(1, (5, 1), target_next=3))}
 TWO = topic("t", part(end=9), part(end=9))
-FACTS_HALF = replace(
-    FACTS, sources={"t": TWO}, targets={"a.t": target("a.t", 5, 4)}, units=HALF, eras={"a.t": ERA}, claims={"a.t": LANE}
+FACTS_HALF = facts_with(
+    FACTS,
+    source={"topics": {"t": TWO}},
+    target={"topics": {"a.t": target("a.t", 5, 4)}},
+    lane={"units": HALF, "eras": {"a.t": ERA}, "claims": {"a.t": LANE}},
 )
 
 
@@ -324,18 +328,22 @@ class World:
         self.generation += 1
         served = [number for number in range(len(self.source)) if number != unled]
         parts = [part(log_start=self.log_starts[n], end=len(self.source[n]), start=self.log_starts[n]) for n in served]
-        facts = replace(
+        facts = facts_with(
             FACTS,
-            sources={"t": topic("t", *parts, leaderless=tuple(n for n in (unled,) if 0 <= n < len(self.source)))},
-            targets={"a.t": target("a.t", *[10**6] * self.partitions)} if self.partitions else {},
-            units=self.units,
-            eras={} if self.era is None else {"a.t": self.era},
-            starts={place("t", n): at for n, at in self.begun.items()},
-            foreign={} if foreign < 0 else {place("a.t", foreign): 5},
+            source={
+                "topics": {"t": topic("t", *parts, leaderless=tuple(n for n in (unled,) if 0 <= n < len(self.source)))}
+            },
+            target={"topics": {"a.t": target("a.t", *[10**6] * self.partitions)} if self.partitions else {}},
+            lane={
+                "units": self.units,
+                "eras": {} if self.era is None else {"a.t": self.era},
+                "starts": {place("t", n): at for n, at in self.begun.items()},
+            },
+            others={"foreign": {} if foreign < 0 else {place("a.t", foreign): 5}},
         )
         self.planned = []
         rule = Transform(name="x", partitions=max(partitions, self.partitions), digest=digest)
-        found = deal_of(SKIP if skip else RULES, facts, facts.sources["t"], ["a.t"], rule, "run", self.generation)
+        found = deal_of(SKIP if skip else RULES, facts, facts.source.topics["t"], ["a.t"], rule, "run", self.generation)
         self.begun = {n: self.log_starts[n] for n in served} | self.begun
         if not isinstance(found, Deal):
             return None
@@ -457,8 +465,11 @@ def expected(world: World, *, also_passed: bool = False) -> set[tuple[int, int, 
 # In a plan
 
 DEALT = replace(RULES, max_tasks=3, transform_of=lambda name: RULE._replace(partitions=4) if name == "t" else None)
-BESIDE = replace(
-    FACTS, sources={"t": topic("t", part(), part()), "u": topic("u", part())}, target_defaults={}, first_run=True
+BESIDE = facts_with(
+    FACTS,
+    source={"topics": {"t": topic("t", part(), part()), "u": topic("u", part())}},
+    target={"defaults": {}},
+    lane={"first_run": True},
 )
 
 
@@ -494,7 +505,7 @@ def test_budgets_are_shared_by_slices_and_units() -> None:
 def test_disks_without_room_refuse_units_too() -> None:
     space = {1: BrokerSpace(total=1_000_000, usable=201_000)}
     wide = replace(target("a.t", 0, 0, 0, 0), brokers=dict.fromkeys(range(4), (1,)))
-    facts = replace(BESIDE, targets={"a.t": wide}, space=space, target_brokers=1)
+    facts = facts_with(BESIDE, target={"topics": {"a.t": wide}, "space": space, "brokers": 1})
     plan = decide_plan(replace(DEALT, free_percent=20), facts, "r", 7)
     assert not plan.dealt
     assert not plan.eras
@@ -514,19 +525,21 @@ def test_a_topic_that_another_lane_claimed_meanwhile_has_no_units_and_no_rule() 
 
 def test_a_caught_up_topic_has_no_units_and_a_paused_one_no_word() -> None:
     done = {place("a.t", number): receipt(number, (9, 9), target_next=4) for number in range(2)}
-    facts = replace(FACTS_HALF, units=done)
+    facts = facts_with(FACTS_HALF, lane={"units": done})
     plan = decide_plan(replace(DEALT, transform_of=lambda _: RULE), facts, "r", 7)
     assert not plan.dealt
     assert plan.caught_up == 2
-    paused = replace(facts, pauses={"t": Pause(topic="t", since_ms=1, who="x", why="y")})
+    paused = facts_with(facts, lane={"pauses": {"t": Pause(topic="t", since_ms=1, who="x", why="y")}})
     plan = decide_plan(replace(DEALT, transform_of=lambda _: RULE), paused, "r", 7)
     assert (plan.paused, plan.caught_up, plan.eras) == (("t",), 0, ())
 
 
 def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone(golden: Golden) -> None:
     rules = replace(DEALT, transform_of=lambda name: RULE._replace(digest="few") if name == "t" else None)
-    facts = replace(
-        FACTS_HALF, sources={**FACTS_HALF.sources, "u": topic("u", part())}, lost_rules={"a.t": "PySpark is another"}
+    facts = facts_with(
+        FACTS_HALF,
+        source={"topics": {**FACTS_HALF.source.topics, "u": topic("u", part())}},
+        lane={"lost_rules": {"a.t": "PySpark is another"}},
     )
     plan = decide_plan(rules, facts, "r", 7)
     (refusal,) = plan.refusals
@@ -537,16 +550,20 @@ def test_a_rule_that_cannot_be_carried_out_any_more_refuses_its_topic_alone(gold
 
 def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(golden: Golden) -> None:
     rules = replace(RULES, transform_of=lambda name: RULE if name == "t" else None)
-    facts = replace(FACTS_HALF, dealt={place("t", 0): 5, place("t", 1): 1})
+    facts = facts_with(FACTS_HALF, lane={"dealt": {place("t", 0): 5, place("t", 1): 1}})
     gap = skip_gap(rules, facts, SkipRequest(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
     assert (gap.start, gap.end, gap.why) == (1, 4, RefusalKind.STUCK)
-    behind = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)})
+    behind = dealt(dealt=facts.lane.dealt, skips={place("t", 1): (gap,)})
     assert [one.starts for one in behind.lots] == [(5, 4), (5, 4)]
     assert not behind.gaps
     # Retention has taken less than that, or more.
-    short = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=3)))
+    short = dealt(
+        dealt=facts.lane.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=3))
+    )
     assert not short.refusals
-    more = dealt(dealt=facts.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=6)))
+    more = dealt(
+        dealt=facts.lane.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=6))
+    )
     assert [(one.partition, one.kind) for one in more.refusals] == [(1, RefusalKind.RETENTION_PASSED)]
     assert "records 4 to 5 were deleted" in more.refusals[0].message
     # A run that was opened meanwhile has copied some of it: the skip does not count.
@@ -554,7 +571,7 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(gold
     void = dealt(units=later, dealt={place("t", 0): 5, place("t", 1): 2}, skips={place("t", 1): (gap,)})
     assert [one.starts for one in void.lots] == [(5, 3), (5, 2)]
 
-    cut = replace(facts, sources={"t": topic("t", part(end=4), part(end=9))})
+    cut = facts_with(facts, source={"topics": {"t": topic("t", part(end=4), part(end=9))}})
     with pytest.raises(Refused, match="was since truncated to 4"):
         skip_gap(rules, cut, SkipRequest(source=place("t", 0), to=4, who="x", reason="y"), "r", 7)
     with pytest.raises(Refused) as caught:
@@ -567,18 +584,18 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(gold
 
 def test_the_lag_of_a_dealt_topic_is_by_source_partitions_as_far_as_all_target_partitions_have_come() -> None:
     """Also of one without a leader; and a topic that is gone is not known, which is no health."""
-    facts = replace(FACTS_HALF, dealt=least_dealt((ERA,), HALF.values()))
+    facts = facts_with(FACTS_HALF, lane={"dealt": least_dealt((ERA,), HALF.values())})
     lags = lag_of(facts, RULES.policy, "a")
     assert [(lag.source, lag.target.topic, lag.position, lag.records, lag.dealt) for lag in lags] == [
         (place("t", 0), "a.t", 5, 4, True),
         (place("t", 1), "a.t", 1, 8, True),
     ]
-    headless = replace(facts, sources={"t": topic("t", part(end=9), leaderless=(1,))})
+    headless = facts_with(facts, source={"topics": {"t": topic("t", part(end=9), leaderless=(1,))}})
     assert [(lag.position, lag.records, lag.dealt) for lag in lag_of(headless, RULES.policy, "a")] == [
         (5, 4, True),
         (1, None, True),
     ]
-    gone = replace(facts, sources={}, absent=frozenset({"t"}))
+    gone = facts_with(facts, source={"topics": {}, "absent": frozenset({"t"})})
     assert [(lag.source, lag.target.topic, lag.position, lag.records) for lag in lag_of(gone, RULES.policy, "a")] == [
         (place("t", 0), "a.t", 5, None),
         (place("t", 1), "a.t", 1, None),

@@ -21,7 +21,7 @@ from ferry.policy import RoutedPolicy
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.test_deal import parse_plan_of, receipt
-from tests.pure.decide.values import FACTS, RULES, part, place, starts_left, target, topic
+from tests.pure.decide.values import FACTS, RULES, facts_with, part, place, starts_left, target, topic
 from tests.tiers import examples
 
 NAMES = ("x", "y", "z")
@@ -50,16 +50,17 @@ class World:
         self.generation += 1
         self.partitions = max(partitions, self.partitions)
         at = place(NAMES[foreign % 3], foreign // 3) if foreign >= 0 else None
-        facts = replace(
+        facts = facts_with(
             FACTS,
-            sources={"t": topic("t", *[part(log_start=0, end=len(keys), start=0) for keys in self.source])},
-            targets={name: target(name, *[10**6] * self.partitions) for name in NAMES},
-            units=self.units,
-            eras=self.rules,
-            foreign={} if at is None else {at: 5},
+            source={"topics": {"t": topic("t", *[part(log_start=0, end=len(keys), start=0) for keys in self.source])}},
+            target={"topics": {name: target(name, *[10**6] * self.partitions) for name in NAMES}},
+            lane={"units": self.units, "eras": self.rules},
+            others={"foreign": {} if at is None else {at: 5}},
         )
         rule = Transform(name="t", partitions=self.partitions, digest=f"{digest} {sorted(names)}", targets=tuple(names))
-        found = deal_of(RULES, facts, facts.sources["t"], sorted(names, reverse=True), rule, "run", self.generation)
+        found = deal_of(
+            RULES, facts, facts.source.topics["t"], sorted(names, reverse=True), rule, "run", self.generation
+        )
         assert isinstance(found, Deal)
         if found.is_new:
             assert {era.target_topic for era in found.eras} == names
@@ -184,7 +185,9 @@ BY_NAME = replace(
     ),
     transform_of=lambda name: SPLIT if name == "t" else None,
 )
-FIRST: Facts = replace(FACTS, sources={"t": topic("t", part(), part())}, target_defaults={}, first_run=True)
+FIRST: Facts = facts_with(
+    FACTS, source={"topics": {"t": topic("t", part(), part())}}, target={"defaults": {}}, lane={"first_run": True}
+)
 
 
 def test_all_topics_are_created_and_each_has_its_units() -> None:
@@ -206,10 +209,10 @@ def test_all_topics_are_created_and_each_has_its_units() -> None:
 
 
 def test_one_name_that_cannot_be_written_stops_the_topic_and_says_which(golden: Golden) -> None:
-    (other,) = decide_plan(BY_NAME, replace(FIRST, claims={"x": "other"}), "r", 7).refusals
+    (other,) = decide_plan(BY_NAME, facts_with(FIRST, lane={"claims": {"x": "other"}}), "r", 7).refusals
     golden(other.message)
-    assert not decide_plan(BY_NAME, replace(FIRST, claims={"y": RULES.lane}), "r", 7).refusals
-    both = replace(FIRST, sources={"t": FIRST.sources["t"], "x": topic("x", part())})
+    assert not decide_plan(BY_NAME, facts_with(FIRST, lane={"claims": {"y": RULES.lane}}), "r", 7).refusals
+    both = facts_with(FIRST, source={"topics": {"t": FIRST.source.topics["t"], "x": topic("x", part())}})
     assert isinstance(BY_NAME.policy, RoutedPolicy)
     clash = decide_plan(
         replace(BY_NAME, policy=replace(BY_NAME.policy, route=lambda name, copy: {"t": "y"}.get(name, name))),
@@ -231,8 +234,10 @@ def test_a_lane_with_scratch_topics_has_none_for_it(golden: Golden) -> None:
 def test_a_rule_that_the_ledger_has_for_some_of_its_topics_alone_begins_anew() -> None:
     """The process died between two records of it: nothing was written by it."""
     begun = Era(source_topic="t", target_topic="x", since=5, begins=(0, 0), digest="d", partitions=2)
-    plan = decide_plan(BY_NAME, replace(FIRST, eras={"x": begun}, first_run=False), "r", 7)
+    plan = decide_plan(BY_NAME, facts_with(FIRST, lane={"eras": {"x": begun}, "first_run": False}), "r", 7)
     assert {(era.target_topic, era.since) for era in plan.eras} == {("x", 7), ("y", 7)}
     assert {unit.target.topic for unit in plan.dealt} == {"x", "y"}
-    both = replace(FIRST, eras={name: replace(begun, target_topic=name) for name in ("x", "y")}, first_run=False)
+    both = facts_with(
+        FIRST, lane={"eras": {name: replace(begun, target_topic=name) for name in ("x", "y")}, "first_run": False}
+    )
     assert {era.since for era in decide_plan(BY_NAME, both, "r", 7).eras} == {5}

@@ -18,16 +18,27 @@ from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, RULES, lying, part, place, target, topic
+from tests.pure.decide.values import (
+    FACTS,
+    FLOW,
+    LANE,
+    PLAN,
+    RECEIPT,
+    RULES,
+    facts_with,
+    lying,
+    part,
+    place,
+    target,
+    topic,
+)
 
 FOLLOW = replace(RULES, topic_deletes=True)
-GONE = replace(
+GONE = facts_with(
     FACTS,
-    receipts={RECEIPT.target: RECEIPT},
-    targets={"a.orders": target("a.orders", 41)},  # 40 records and the marker
-    claims={"a.orders": LANE},
-    absent=frozenset({"orders"}),
-    deleted=frozenset({"orders"}),
+    source={"absent": frozenset({"orders"}), "deleted": frozenset({"orders"})},
+    target={"topics": {"a.orders": target("a.orders", 41)}},  # 40 records and the marker
+    lane={"receipts": {RECEIPT.target: RECEIPT}, "claims": {"a.orders": LANE}},
 )
 
 
@@ -40,13 +51,13 @@ def test_a_copy_is_deleted_when_its_source_is() -> None:
 
 
 def test_a_deletion_that_an_earlier_run_did_not_record_is_gone_on_with() -> None:
-    plan = decide_plan(FOLLOW, replace(GONE, targets={}), "run", 1)
+    plan = decide_plan(FOLLOW, facts_with(GONE, target={"topics": {}}), "run", 1)
     assert [change.kind for change in plan.changes] == [ChangeKind.DELETE]
 
 
 @pytest.mark.parametrize(
     ("rules", "facts"),
-    [(RULES, GONE), (FOLLOW, replace(GONE, deleted=frozenset()))],
+    [(RULES, GONE), (FOLLOW, facts_with(GONE, source={"deleted": frozenset()}))],
     ids=["nobody asked for it", "it may be hidden only"],
 )
 def test_otherwise_it_is_reported_as_ever(rules: Rules, facts: Facts, golden: Golden) -> None:
@@ -57,16 +68,16 @@ def test_otherwise_it_is_reported_as_ever(rules: Rules, facts: Facts, golden: Go
     golden(refusal.message)
 
 
-ABORTED = replace(GONE, targets={"a.orders": target("a.orders", 45)})
+ABORTED = facts_with(GONE, target={"topics": {"a.orders": target("a.orders", 45)}})
 """Four offsets more than the data and its marker."""
 
 
 @pytest.mark.parametrize(
     ("facts", "deleted"),
     [
-        (replace(ABORTED, accounted={RECEIPT.target: 45}), True),
-        (replace(ABORTED, accounted={RECEIPT.target: 44}), False),
-        (replace(ABORTED, accounted={RECEIPT.target: 45}, foreign={RECEIPT.target: 42}), False),
+        (facts_with(ABORTED, others={"accounted": {RECEIPT.target: 45}}), True),
+        (facts_with(ABORTED, others={"accounted": {RECEIPT.target: 44}}), False),
+        (facts_with(ABORTED, others={"accounted": {RECEIPT.target: 45}, "foreign": {RECEIPT.target: 42}}), False),
     ],
     ids=["looked through", "not to its end", "and somebody else found"],
 )
@@ -76,7 +87,7 @@ def test_what_aborted_chunks_left_behind_does_not_keep_a_copy(facts: Facts, dele
 
 def test_where_other_writers_are_put_up_with_their_records_keep_a_copy() -> None:
     bearing = replace(FOLLOW, guards=Guards(foreign_writer=GuardPolicy(default=OnGuard.SKIP)))
-    assert decide_plan(bearing, replace(ABORTED, accounted={RECEIPT.target: 45}), "run", 1).changes == ()
+    assert decide_plan(bearing, facts_with(ABORTED, others={"accounted": {RECEIPT.target: 45}}), "run", 1).changes == ()
 
 
 SHARED = replace(RECEIPT, target=place("a.orders", 1), source=place("users"))
@@ -85,15 +96,15 @@ SHARED = replace(RECEIPT, target=place("a.orders", 1), source=place("users"))
 @pytest.mark.parametrize(
     ("rules", "facts"),
     [
-        (FOLLOW, replace(GONE, claims={})),
-        (FOLLOW, replace(GONE, claims={"a.orders": "other"})),
+        (FOLLOW, facts_with(GONE, lane={"claims": {}})),
+        (FOLLOW, facts_with(GONE, lane={"claims": {"a.orders": "other"}})),
         (replace(FOLLOW, merges=lambda name: name == "orders"), GONE),
-        (FOLLOW, replace(GONE, shared=frozenset({"a.orders"}))),
-        (FOLLOW, replace(GONE, receipts={RECEIPT.target: RECEIPT, SHARED.target: SHARED})),
-        (FOLLOW, replace(GONE, targets={"a.orders": target("a.orders", 41, topic_id="other")})),
-        (FOLLOW, replace(GONE, targets={"a.orders": target("a.orders", 42)})),
-        (FOLLOW, replace(GONE, targets={"a.orders": target("a.orders", 41, 1)})),
-        (FOLLOW, replace(GONE, targets={"a.orders": replace(target("a.orders", 41), ends={})})),
+        (FOLLOW, facts_with(GONE, lane={"shared": frozenset({"a.orders"})})),
+        (FOLLOW, facts_with(GONE, lane={"receipts": {RECEIPT.target: RECEIPT, SHARED.target: SHARED}})),
+        (FOLLOW, facts_with(GONE, target={"topics": {"a.orders": target("a.orders", 41, topic_id="other")}})),
+        (FOLLOW, facts_with(GONE, target={"topics": {"a.orders": target("a.orders", 42)}})),
+        (FOLLOW, facts_with(GONE, target={"topics": {"a.orders": target("a.orders", 41, 1)}})),
+        (FOLLOW, facts_with(GONE, target={"topics": {"a.orders": replace(target("a.orders", 41), ends={})}})),
     ],
     ids=[
         "unclaimed",
@@ -138,9 +149,9 @@ def test_the_ledger_forgets_what_was_deleted_and_nothing_else() -> None:
 
 def test_a_topic_that_comes_back_is_a_new_one() -> None:
     (change,) = decide_plan(FOLLOW, GONE, "run", 1).changes
-    after = replace(forgotten(GONE, [change]), targets={}, deleted=frozenset())
+    after = facts_with(forgotten(GONE, [change]), source={"deleted": frozenset()}, target={"topics": {}})
     assert decide_plan(FOLLOW, after, "run", 2).refusals == ()
-    back = replace(after, sources={"orders": topic("orders", part(end=7), topic_id="new")})
+    back = facts_with(after, source={"topics": {"orders": topic("orders", part(end=7), topic_id="new")}})
     plan = decide_plan(FOLLOW, back, "run", 3)
     assert [(change.kind, change.topic) for change in plan.changes] == [(ChangeKind.CREATE, "a.orders")]
     assert [(piece.start, piece.end) for piece in plan.slices] == [(0, 7)]

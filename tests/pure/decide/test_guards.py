@@ -12,7 +12,7 @@ from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import position_note
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, target, topic
 
 OTHER = replace(
     RECEIPT, source=place("users"), target=place("a.users"), source_topic_id="id-users", target_topic_id="id-a.users"
@@ -21,13 +21,15 @@ DISK = Unavailable(kind=RefusalKind.STORAGE, why="broker 2 answers KafkaStorageE
 POSITION = Position(target_next=40, source_next=40, generation=3)
 
 # Two topics, each copied up to offset 40 of 100; the source has gone on, the target stands where it was left.
-SOUND = replace(
+SOUND = facts_with(
     FACTS,
-    sources={name: topic(name, part()) for name in ("orders", "users")},
-    targets={name: target(name, 41) for name in ("a.orders", "a.users")},
-    receipts={last.target: last for last in (RECEIPT, OTHER)},
-    positions={last.target: POSITION for last in (RECEIPT, OTHER)},
-    claims={"a.orders": "live", "a.users": "live"},
+    source={"topics": {name: topic(name, part()) for name in ("orders", "users")}},
+    target={"topics": {name: target(name, 41) for name in ("a.orders", "a.users")}},
+    lane={
+        "receipts": {last.target: last for last in (RECEIPT, OTHER)},
+        "positions": {last.target: POSITION for last in (RECEIPT, OTHER)},
+        "claims": {"a.orders": "live", "a.users": "live"},
+    },
 )
 
 
@@ -36,11 +38,11 @@ def planned(facts: Facts) -> Plan:
 
 
 def source(changed: SourceTopic) -> Facts:
-    return replace(SOUND, sources={**SOUND.sources, "orders": changed})
+    return facts_with(SOUND, source={"topics": {**SOUND.source.topics, "orders": changed}})
 
 
 def at_target(changed: TargetTopic) -> Facts:
-    return replace(SOUND, targets={**SOUND.targets, "a.orders": changed})
+    return facts_with(SOUND, target={"topics": {**SOUND.target.topics, "a.orders": changed}})
 
 
 def test_sound_facts_refuse_nothing_and_go_on_behind_the_last_receipt() -> None:
@@ -77,7 +79,9 @@ def test_what_retention_took_is_skipped_where_the_guard_says_so_and_kept_as_a_ga
     "facts",
     [
         source(topic("orders", part(log_start=51), topic_id="id-new")),
-        replace(source(topic("orders", part(log_start=51))), targets={"a.users": SOUND.targets["a.users"]}),
+        facts_with(
+            source(topic("orders", part(log_start=51))), target={"topics": {"a.users": SOUND.target.topics["a.users"]}}
+        ),
     ],
     ids=["another source topic", "no target topic"],
 )
@@ -98,13 +102,13 @@ def test_nothing_else_is_lifted_with_it(facts: Facts) -> None:
         (source(topic("orders", leaderless=(0,))), RefusalKind.NO_LEADER),
         (source(replace(topic("orders", leaderless=(0,)), unserved={0: DISK})), RefusalKind.STORAGE),
         (at_target(replace(target("a.orders", 41), ends={}, unserved={0: DISK})), RefusalKind.STORAGE),
-        (replace(SOUND, targets={"a.users": SOUND.targets["a.users"]}), RefusalKind.TARGET_CHANGED),
+        (facts_with(SOUND, target={"topics": {"a.users": SOUND.target.topics["a.users"]}}), RefusalKind.TARGET_CHANGED),
         (at_target(target("a.orders", 41, topic_id="id-new")), RefusalKind.TARGET_CHANGED),
         (at_target(target("a.orders", 39)), RefusalKind.TARGET_CHANGED),
         (at_target(target("a.orders", 41, 0)), RefusalKind.PARTITION_COUNT),
         (at_target(replace(target("a.orders"), partitions=1)), RefusalKind.NO_LEADER),
         (at_target(target("a.orders", 41, replicas={0: (1, 3)}, min_in_sync=2)), RefusalKind.TOO_FEW_REPLICAS),
-        (replace(SOUND, claims={**SOUND.claims, "a.orders": "drill"}), RefusalKind.OWNED),
+        (facts_with(SOUND, lane={"claims": {**SOUND.lane.claims, "a.orders": "drill"}}), RefusalKind.OWNED),
     ],
     ids=[
         "created again",
@@ -150,16 +154,16 @@ def test_what_only_looks_like_a_fault_is_none(facts: Facts) -> None:
 
 
 def test_a_topic_that_was_never_copied_is_not_begun_where_replicas_lack() -> None:
-    fresh = replace(SOUND, receipts={OTHER.target: OTHER})
+    fresh = facts_with(SOUND, lane={"receipts": {OTHER.target: OTHER}})
     poor = target("a.orders", 0, replicas={0: (2, 3)}, min_in_sync=3)
-    plan = planned(replace(fresh, targets={**SOUND.targets, "a.orders": poor}))
+    plan = planned(facts_with(fresh, target={"topics": {**SOUND.target.topics, "a.orders": poor}}))
     assert [(refused.topic, refused.kind) for refused in plan.refusals] == [("orders", RefusalKind.TOO_FEW_REPLICAS)]
     assert [piece.source.topic for piece in plan.slices] == ["users"]
 
 
 def test_another_cluster_under_the_source_alias_stops_everything(golden: Golden) -> None:
     with pytest.raises(Refused) as caught:
-        planned(replace(SOUND, source_cluster_id="other"))
+        planned(facts_with(SOUND, source={"cluster_id": "other"}))
     golden(caught.value)
 
 
@@ -180,11 +184,11 @@ def test_the_ledger_decides_over_the_position_group_and_says_so(
     assert (note is not None) is noted
     if noted:
         golden(note)
-    plan = planned(replace(SOUND, positions={**SOUND.positions, place("a.orders"): position}))
+    plan = planned(facts_with(SOUND, lane={"positions": {**SOUND.lane.positions, place("a.orders"): position}}))
     assert plan.slices == planned(SOUND).slices
     assert plan.notes == (() if note is None else (note,))
 
 
 def test_of_a_position_that_was_not_asked_for_nothing_is_said() -> None:
-    plan = planned(replace(SOUND, positions={place("a.users"): POSITION}))
+    plan = planned(facts_with(SOUND, lane={"positions": {place("a.users"): POSITION}}))
     assert (plan.notes, plan.slices) == ((), planned(SOUND).slices)

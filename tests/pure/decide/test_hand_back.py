@@ -10,13 +10,13 @@ from ferry.model import Fate, LedgerRecord
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.rules import Transform
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, topic
 
 ORDERS, COPY = place("orders"), place("a.orders")
-SIDES = replace(
+SIDES = facts_with(
     FACTS,
-    sources={"orders": topic("orders", part(end=100))},
-    receipts={COPY: replace(RECEIPT, end=60)},
+    source={"topics": {"orders": topic("orders", part(end=100))}},
+    lane={"receipts": {COPY: replace(RECEIPT, end=60)}},
 )
 CONNECTOR = "MirrorSourceConnector"
 OWN_KEY = b'["MirrorSourceConnector",{"topic":"orders","partition":0,"cluster":"a"}]'
@@ -51,15 +51,15 @@ def test_the_same_position_is_left_alone_and_one_further_on_is_refused() -> None
 
 
 def test_what_was_never_copied_is_left_to_begin_by_itself_unless_the_lane_began_later() -> None:
-    assert only(replace(SIDES, receipts={})).verdict is Handed.NOTHING
-    row = only(replace(SIDES, receipts={}, starts={ORDERS: 25}))
+    assert only(facts_with(SIDES, lane={"receipts": {}})).verdict is Handed.NOTHING
+    row = only(facts_with(SIDES, lane={"receipts": {}, "starts": {ORDERS: 25}}))
     assert (row.verdict, row.position) == (Handed.WRITE, 25)
 
 
 def test_a_partition_without_leader_is_handed_back_by_its_receipt() -> None:
     hidden = {"orders": topic("orders", leaderless=(0,))}
-    assert only(replace(SIDES, sources=hidden)).position == 60
-    assert only(replace(SIDES, sources=hidden, receipts={})).verdict is Handed.REFUSED
+    assert only(facts_with(SIDES, source={"topics": hidden})).position == 60
+    assert only(facts_with(SIDES, source={"topics": hidden}, lane={"receipts": {}})).verdict is Handed.REFUSED
 
 
 def test_mirror_maker_does_not_get_a_topic_whose_transform_it_does_not_know(golden: Golden) -> None:

@@ -64,7 +64,7 @@ from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.facts import Seen
 from ferry.plan.rules.starts import start_records
 from ferry.plan.rules.tombstones import seen_records
-from tests.pure.decide.values import FACTS, PLAN, RECEIPT, RULES, lying, part, place, topic
+from tests.pure.decide.values import FACTS, PLAN, RECEIPT, RULES, facts_with, lying, part, place, topic
 
 DOCUMENT = (Path(__file__).resolve().parents[3] / "docs" / "ledger.md").read_text()
 
@@ -129,7 +129,9 @@ def _seen(key: list[Any], body: Any) -> list[Record]:
     there = topic(key[2], part(end=end + 1), topic_id=body["topic_id"], configs=compacted)
     last = replace(RECEIPT, source=place(key[2]), target=place(f"a.{key[2]}"), end=end)
     receipts = {last.target: last}
-    facts = replace(FACTS, now_ms=asked_ms, sources={key[2]: there}, seen=long_ago, receipts=receipts)
+    facts = facts_with(
+        FACTS, now_ms=asked_ms, source={"topics": {key[2]: there}}, lane={"seen": long_ago, "receipts": receipts}
+    )
     (record,) = seen_records(replace(RULES, lane=key[1]), facts, PLAN)
     return [replace(record, value=encode(json.loads(record.value or b"") | {"read": body["read"]}))]
 
@@ -139,7 +141,7 @@ def _start(key: list[Any], body: Any) -> list[Record]:
     away = tuple(at.partition for at in pending)
     parts = (part(start=offset) for _, offset in body["offsets"])
     begun_at = topic(key[2], *parts, leaderless=away, topic_id=body["topic_id"])
-    return start_records(key[1], replace(FACTS, sources={key[2]: begun_at}, pending=pending))
+    return start_records(key[1], facts_with(FACTS, source={"topics": {key[2]: begun_at}}, lane={"pending": pending}))
 
 
 def _acl(key: list[Any], body: Any) -> list[Record]:

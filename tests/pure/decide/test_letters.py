@@ -15,7 +15,7 @@ from ferry.model import Flow, RefusalKind
 from ferry.plan.rules.dead_letters import clashing, letters_topic, skipping
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RULES, part, topic
+from tests.pure.decide.values import FACTS, RULES, facts_with, part, topic
 
 FLOW = Flow(source="a", target="b")
 RULE = PoisonRule(transform="masked", poison=Poison.SKIP, letters=DeadLetters(topic="dead"))
@@ -57,7 +57,7 @@ def test_a_refused_record_is_told_with_its_place_and_the_ways_on(golden: Golden)
 
 
 def test_only_topics_whose_poison_becomes_letters_need_their_topic() -> None:
-    facts = replace(FACTS, sources={name: topic(name, part()) for name in ("payments", "clicks")})
+    facts = facts_with(FACTS, source={"topics": {name: topic(name, part()) for name in ("payments", "clicks")}})
     plan = decide_plan(RULES, facts, "r", 1)
     assert {piece.source.topic for piece in plan.slices} == {"payments", "clicks"}
     assert skipping(flow(), plan) == {"payments": "masked"}
@@ -77,7 +77,7 @@ def test_only_topics_whose_poison_becomes_letters_need_their_topic() -> None:
 )
 def test_the_topic_is_made_as_others_are_and_keeps_what_it_has(lines: str, usual: int, factor: int) -> None:
     payments = topic("payments", part(), configs={"max.message.bytes": "5000000", "retention.ms": "5"})
-    facts = replace(FACTS, sources={"payments": payments}, target_brokers=3)
+    facts = facts_with(FACTS, source={"topics": {"payments": payments}}, target={"brokers": 3})
     change = letters_topic(flow(lines), facts, usual, {"payments": "masked"})
     assert (change.topic, change.partitions, change.replication_factor) == (
         "ferry-dead-letters.a.internal",
@@ -94,7 +94,7 @@ def test_the_topic_is_made_as_others_are_and_keeps_what_it_has(lines: str, usual
 
 
 def test_a_topic_that_the_flow_copies_to_takes_no_letters(golden: Golden) -> None:
-    facts = replace(FACTS, sources={"payments": topic("payments", part())})
+    facts = facts_with(FACTS, source={"topics": {"payments": topic("payments", part())}})
     plan = decide_plan(RULES, facts, "r", 1)
     clash = replace(flow(), dead_letters=DeadLetters(topic="a.payments"))
     (refusal,) = clashing(clash, plan, skipping(clash, plan)).values()

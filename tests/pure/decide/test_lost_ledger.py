@@ -11,7 +11,7 @@ from ferry.plan.rules.lost_ledger import accounted_positions, forgotten_places
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden
 from tests.pure.decide.test_guards import SOUND
-from tests.pure.decide.values import RECEIPT, RULES, target
+from tests.pure.decide.values import RECEIPT, RULES, facts_with, target
 
 PLACE = RECEIPT.target
 OWN = Position(target_next=40, source_next=40, generation=3)
@@ -20,11 +20,10 @@ SOFT = Guards(foreign_writer=GuardPolicy(default=OnGuard.SKIP), target_changed=G
 
 
 def facts(position: Position, last: Receipt | None = RECEIPT, *, end: int = 61) -> Facts:
-    return replace(
+    return facts_with(
         SOUND,
-        receipts={} if last is None else {PLACE: last},
-        positions={PLACE: position},
-        targets={**SOUND.targets, "a.orders": target("a.orders", end)},
+        target={"topics": {**SOUND.target.topics, "a.orders": target("a.orders", end)}},
+        lane={"receipts": {} if last is None else {PLACE: last}, "positions": {PLACE: position}},
     )
 
 
@@ -72,6 +71,6 @@ def test_a_ledger_that_knows_the_truth_decides(found: Facts) -> None:
 def test_what_a_run_wrote_since_the_facts_were_read_is_not_forgotten() -> None:
     found = facts(LATER)
     assert forgotten_places(found) == {PLACE}
-    assert accounted_positions(found, [RECEIPT]) == found.positions
+    assert accounted_positions(found, [RECEIPT]) == found.lane.positions
     assert accounted_positions(found, [RECEIPT, replace(RECEIPT, end=60)]) == {}
     assert accounted_positions(facts(OWN), [RECEIPT]) == {PLACE: OWN}, "a sound one stays"

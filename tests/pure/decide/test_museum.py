@@ -59,7 +59,7 @@ from ferry.plan.rules.starts import first_run, recorded_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.program import SCHEMAS, closed
-from tests.pure.decide.values import FACTS, LANE, RULES, part, target, topic
+from tests.pure.decide.values import FACTS, LANE, RULES, facts_with, part, target, topic
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -455,28 +455,26 @@ def facts_of(kept: Exhibit, view: LedgerView) -> Facts:
         targets[one.target.topic] = target(one.target.topic, *ends, topic_id=one.target_topic_id)
     ids = {name: found.topic_id for name, found in sources.items()}
     begun = recorded_starts(view, LANE, ids)
-    return replace(
+    return facts_with(
         FACTS,
         now_ms=kept.head.at_ms,
-        source_cluster_id=lasts[0].source_cluster_id,
-        target_cluster_id=kept.head.cluster_id,
-        target_brokers=1,
-        sources=sources,
-        targets=targets,
-        receipts=last_receipts(view, LANE),
-        starts=begun.offsets,
-        pending=begun.pending,
-        first_run=first_run(view, LANE),
-        claims=claims(view),
-        pauses=pauses(view, kept.head.at_ms),
-        skips=skips(view, LANE),
-        seen=seen_to_end(view, LANE, ids),
-        shared=shared_topics(view),
-        accounted=accounted(view, LANE),
-        units=last_units(view, LANE),
-        eras=eras(view, LANE),
-        dealt=least_dealt(eras(view, LANE).values(), last_units(view, LANE).values()),
-        back_rests=True,
+        source={"cluster_id": lasts[0].source_cluster_id, "topics": sources},
+        target={"cluster_id": kept.head.cluster_id, "brokers": 1, "topics": targets},
+        lane={
+            "receipts": last_receipts(view, LANE),
+            "starts": begun.offsets,
+            "pending": begun.pending,
+            "first_run": first_run(view, LANE),
+            "claims": claims(view),
+            "pauses": pauses(view, kept.head.at_ms),
+            "skips": skips(view, LANE),
+            "seen": seen_to_end(view, LANE, ids),
+            "shared": shared_topics(view),
+            "units": last_units(view, LANE),
+            "eras": eras(view, LANE),
+            "dealt": least_dealt(eras(view, LANE).values(), last_units(view, LANE).values()),
+        },
+        others={"accounted": accounted(view, LANE), "back_paused": True},
     )
 
 

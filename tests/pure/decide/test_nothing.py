@@ -14,11 +14,11 @@ from ferry.plan.rules.empty_filter import idle_reason, is_bare, unfound
 from ferry.plan.rules.facts import Unfound
 from ferry.plan.rules.planning import decide_plan
 from tests.golden import Golden, brief
-from tests.pure.decide.values import FACTS, RULES, part, topic
+from tests.pure.decide.values import FACTS, RULES, facts_with, part, topic
 from tests.said import codes
 
 FOUND = Unfound(patterns=("ordres.*",), empty=False, shown=12, excluded=())
-FACTS_IN_VAIN = replace(FACTS, unfound=FOUND)
+FACTS_IN_VAIN = facts_with(FACTS, source={"unfound": FOUND})
 SKIPPING = replace(RULES, guards=Guards(topics_none=GuardPolicy(default=OnGuard.SKIP)))
 
 
@@ -140,7 +140,7 @@ def test_a_cluster_with_internal_topics_alone_is_bare(listed: list[str], bare: b
     ],
 )
 def test_a_filter_that_matches_nothing_makes_the_run_red(found: Unfound, golden: Golden) -> None:
-    plan = decide_plan(RULES, replace(FACTS, unfound=found), "run", 7)
+    plan = decide_plan(RULES, facts_with(FACTS, source={"unfound": found}), "run", 7)
     (refused,) = plan.refusals
     assert (refused.topic, refused.partition, refused.kind) == ("", None, RefusalKind.TOPICS_NONE)
     golden(refused.message)
@@ -150,16 +150,16 @@ def test_a_filter_that_matches_nothing_makes_the_run_red(found: Unfound, golden:
 
 
 def test_each_name_is_a_refusal_of_its_own_and_the_patterns_together_one(golden: Golden) -> None:
-    facts = replace(FACTS_IN_VAIN, unmatched=("ordres", "users"))
+    facts = facts_with(FACTS_IN_VAIN, source={"unmatched": ("ordres", "users")})
     assert [refused.topic for refused in decide_plan(RULES, facts, "run", 7).refusals] == ["", "ordres", "users"]
-    facts = replace(facts, unfound=replace(FOUND, patterns=()))
+    facts = facts_with(facts, source={"unfound": replace(FOUND, patterns=())})
     named = decide_plan(RULES, facts, "run", 7).refusals
     assert [refused.topic for refused in named] == ["ordres", "users"]
     golden(named[0].message)
 
 
 def test_where_the_guard_says_skip_it_is_noted(golden: Golden) -> None:
-    plan = decide_plan(SKIPPING, replace(FACTS_IN_VAIN, unmatched=("users",)), "run", 7)
+    plan = decide_plan(SKIPPING, facts_with(FACTS_IN_VAIN, source={"unmatched": ("users",)}), "run", 7)
     assert plan.refusals == ()
     assert guard_counts(plan.refusals, plan.gaps, plan.lifted) == {"topics-none": GuardCount(skipped=2)}
     assert len(plan.notes) == 2
@@ -167,7 +167,9 @@ def test_where_the_guard_says_skip_it_is_noted(golden: Golden) -> None:
 
 
 def test_a_flow_that_may_wait_says_why_and_names_stay_notes(golden: Golden) -> None:
-    facts = replace(FACTS, unfound=replace(FOUND, idle="the opposite flow b->a has topics"), unmatched=("users",))
+    facts = facts_with(
+        FACTS, source={"unfound": replace(FOUND, idle="the opposite flow b->a has topics"), "unmatched": ("users",)}
+    )
     plan = decide_plan(RULES, facts, "run", 7)
     assert plan.refusals == ()
     assert codes(plan.notes) == ["topics.none.one", "topics.idle"]
@@ -175,11 +177,11 @@ def test_a_flow_that_may_wait_says_why_and_names_stay_notes(golden: Golden) -> N
 
 def test_who_knows_better_what_is_missing_speaks_alone(golden: Golden) -> None:
     """A topic that is gone, one that may not be seen, a paused flow, a run that is narrowed to what there is not."""
-    gone = decide_plan(RULES, replace(FACTS_IN_VAIN, absent=frozenset({"orders"})), "run", 7)
-    hidden = decide_plan(RULES, replace(FACTS_IN_VAIN, hidden=frozenset({"orders"})), "run", 7)
+    gone = decide_plan(RULES, facts_with(FACTS_IN_VAIN, source={"absent": frozenset({"orders"})}), "run", 7)
+    hidden = decide_plan(RULES, facts_with(FACTS_IN_VAIN, source={"hidden": frozenset({"orders"})}), "run", 7)
     assert [plan.refusals[0].kind for plan in (gone, hidden)] == [RefusalKind.TOPIC_GONE, RefusalKind.NOT_AUTHORIZED]
     assert [len(plan.refusals) for plan in (gone, hidden)] == [1, 1]
-    paused = replace(FACTS_IN_VAIN, pauses={"": Pause(topic="", who="ann", why="it moves", since_ms=0)})
+    paused = facts_with(FACTS_IN_VAIN, lane={"pauses": {"": Pause(topic="", who="ann", why="it moves", since_ms=0)}})
     assert decide_plan(RULES, paused, "run", 7).refusals == ()
     with pytest.raises(BadInput) as caught:
         decide_plan(replace(RULES, only=frozenset({"orders"})), FACTS_IN_VAIN, "run", 7)
@@ -187,6 +189,8 @@ def test_who_knows_better_what_is_missing_speaks_alone(golden: Golden) -> None:
 
 
 def test_heartbeats_are_copied_beside_the_refusal() -> None:
-    plan = decide_plan(RULES, replace(FACTS_IN_VAIN, sources={"heartbeats": topic("heartbeats", part())}), "run", 7)
+    plan = decide_plan(
+        RULES, facts_with(FACTS_IN_VAIN, source={"topics": {"heartbeats": topic("heartbeats", part())}}), "run", 7
+    )
     assert [piece.source.topic for piece in plan.slices] == ["heartbeats"]
     assert [refused.kind for refused in plan.refusals] == [RefusalKind.TOPICS_NONE]

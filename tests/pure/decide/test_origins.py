@@ -14,7 +14,7 @@ from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, target, topic
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ OTHER = "ferry-ledger.c.internal"
 
 
 def facts(*names: str, end: int = 100) -> Facts:
-    return replace(FACTS, sources={name: topic(name, part(end=end)) for name in names})
+    return facts_with(FACTS, source={"topics": {name: topic(name, part(end=end)) for name in names}})
 
 
 def refused(plan: Plan) -> list[tuple[str, RefusalKind]]:
@@ -126,7 +126,11 @@ def test_a_topic_whose_transform_cannot_be_carried_out_is_refused_alone(partitio
 def test_of_two_topics_of_one_name_the_one_that_was_copied_goes_on() -> None:
     rules = replace(RULES, policy=Table({"orders": "all", "payments": "all"}))
     last = replace(RECEIPT, target=place("all"), target_topic_id="id-all")
-    known = replace(facts("orders", "payments"), receipts={place("all"): last}, targets={"all": target("all", 41)})
+    known = facts_with(
+        facts("orders", "payments"),
+        target={"topics": {"all": target("all", 41)}},
+        lane={"receipts": {place("all"): last}},
+    )
     plan = decide_plan(rules, known, "r", 1)
     assert refused(plan) == [("payments", RefusalKind.NAME_CLASH)]
     assert [piece.source.topic for piece in plan.slices] == ["orders"]
@@ -134,10 +138,10 @@ def test_of_two_topics_of_one_name_the_one_that_was_copied_goes_on() -> None:
 
 def test_a_policy_that_now_gives_a_copied_topics_name_to_another_is_refused() -> None:
     rules = replace(RULES, policy=Table({"payments": "a.orders", "orders": "elsewhere"}))
-    known = replace(
+    known = facts_with(
         facts("orders", "payments"),
-        receipts={place("a.orders"): RECEIPT},
-        targets={"a.orders": target("a.orders", 41)},
+        target={"topics": {"a.orders": target("a.orders", 41)}},
+        lane={"receipts": {place("a.orders"): RECEIPT}},
     )
     assert ("payments", RefusalKind.NAME_CLASH) in refused(decide_plan(rules, known, "r", 1))
 
@@ -163,11 +167,11 @@ def test_a_topic_that_would_come_back_is_refused_with_its_way(golden: Golden) ->
     ],
 )
 def test_offsets_that_came_from_the_target_do_not_go_back(came: list[Range], start: int, loops: bool) -> None:
-    given = replace(
+    given = facts_with(
         facts("orders"),
-        sources={"orders": topic("orders", part(start=start))},
-        first_run=True,
-        returned={place("orders"): tuple(came)},
+        source={"topics": {"orders": topic("orders", part(start=start))}},
+        lane={"first_run": True},
+        others={"returned": {place("orders"): tuple(came)}},
     )
     plan = decide_plan(IDENTITY, given, "r", 1)
     assert [kind for _, kind in refused(plan)] == [RefusalKind.LOOP] * loops
@@ -175,15 +179,15 @@ def test_offsets_that_came_from_the_target_do_not_go_back(came: list[Range], sta
 
 
 def test_a_first_copy_behind_originals_asks_for_what_somebody_else_wrote_after_them() -> None:
-    given = replace(
+    given = facts_with(
         facts("orders"),
-        sources={"orders": topic("orders", part(start=40))},
-        targets={"orders": target("orders", 60)},
-        first_run=True,
-        returned={place("orders"): ((0, 40),)},
+        source={"topics": {"orders": topic("orders", part(start=40))}},
+        target={"topics": {"orders": target("orders", 60)}},
+        lane={"first_run": True},
+        others={"returned": {place("orders"): ((0, 40),)}},
     )
     assert refused(decide_plan(IDENTITY, given, "r", 1)) == []
-    strange = replace(given, foreign={place("orders"): 50})
+    strange = facts_with(given, others={"foreign": {place("orders"): 50}})
     assert [kind for _, kind in refused(decide_plan(IDENTITY, strange, "r", 1))] == [RefusalKind.FOREIGN_WRITER]
 
 
@@ -218,13 +222,17 @@ def test_a_topic_is_shared_only_when_all_of_its_flows_say_so(
     if refusal is not None:
         golden(refusal.message)
     rules: Rules = replace(IDENTITY, merges=lambda _: merged)
-    plan = decide_plan(rules, replace(facts("orders"), neighbours=(neighbour,)), "r", 1)
+    plan = decide_plan(rules, facts_with(facts("orders"), others={"flows": (neighbour,)}), "r", 1)
     assert refused(plan) == ([("orders", RefusalKind.OWNED)] if owned else [])
     assert [piece.merged for piece in plan.slices] == ([] if owned else [merged])
 
 
 def test_a_merged_partition_with_a_strangers_record_is_refused_and_the_others_copied(golden: Golden) -> None:
-    two = replace(FACTS, sources={"orders": topic("orders", part(), part())}, strangers={place("orders", 1): 17})
+    two = facts_with(
+        FACTS,
+        source={"topics": {"orders": topic("orders", part(), part())}},
+        others={"unaccounted": {place("orders", 1): 17}},
+    )
     plan = decide_plan(replace(IDENTITY, merges=lambda _: True), two, "r", 1)
     assert [(r.partition, r.kind) for r in plan.refusals] == [(1, RefusalKind.FOREIGN_WRITER)]
     golden(plan.refusals[0].message)

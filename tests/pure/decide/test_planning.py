@@ -16,7 +16,7 @@ from ferry.plan.rules.planning import decide_plan, without_foreign
 from ferry.plan.rules.progress import UNKNOWN_RECORD_BYTES
 from ferry.plan.rules.rules import Rules, Transform
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, place, target, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, target, topic
 
 
 def planned(facts: Facts, rules: Rules = RULES) -> Plan:
@@ -54,12 +54,15 @@ def situations(draw: st.DrawFn) -> Facts:
                     target_topic_id=f"id-a.{name}",
                 )
                 receipts[last.target] = last
-    return replace(
+    return facts_with(
         FACTS,
-        sources=sources,
-        targets={f"a.{name}": target(f"a.{name}", *(6 for _ in there.partitions)) for name, there in sources.items()},
-        receipts=receipts,
-        first_run=not receipts and draw(st.booleans()),
+        source={"topics": sources},
+        target={
+            "topics": {
+                f"a.{name}": target(f"a.{name}", *(6 for _ in there.partitions)) for name, there in sources.items()
+            }
+        },
+        lane={"receipts": receipts, "first_run": not receipts and draw(st.booleans())},
     )
 
 
@@ -74,16 +77,16 @@ rules_ = st.builds(
 
 @given(situations(), rules_)
 def test_the_same_facts_give_the_same_plan(facts: Facts, rules: Rules) -> None:
-    backwards = replace(facts, sources=dict(reversed(list(facts.sources.items()))))
+    backwards = facts_with(facts, source={"topics": dict(reversed(list(facts.source.topics.items())))})
     assert planned(facts, rules) == planned(facts, rules) == planned(backwards, rules)
 
 
 @given(situations(), rules_)
 def test_a_slice_lies_in_the_log_behind_what_was_copied(facts: Facts, rules: Rules) -> None:
     for piece in planned(facts, rules).slices:
-        there = facts.sources[piece.source.topic].partitions[piece.source.partition]
+        there = facts.source.topics[piece.source.topic].partitions[piece.source.partition]
         assert there.log_start <= piece.start < piece.end <= there.end
-        last = facts.receipts.get(piece.target)
+        last = facts.lane.receipts.get(piece.target)
         assert piece.first is (last is None)
         if last is not None:
             assert (piece.start, piece.target_next) == (last.end, last.target_next)
@@ -131,11 +134,11 @@ def test_whoever_waits_is_served_in_turn_however_small_the_budget(needs: list[in
     copied: dict[TopicPartition, Receipt] = {}
     for generation in range(math.ceil(len(needs) / records)):
         ends = [need + max(0, generation) for need in needs]
-        facts = replace(
+        facts = facts_with(
             FACTS,
-            sources={"orders": topic("orders", *(part(end=end) for end in ends))},
-            targets={"a.orders": target("a.orders", *(RECEIPT.target_next for _ in ends))},
-            receipts=dict(copied),
+            source={"topics": {"orders": topic("orders", *(part(end=end) for end in ends))}},
+            target={"topics": {"a.orders": target("a.orders", *(RECEIPT.target_next for _ in ends))}},
+            lane={"receipts": dict(copied)},
         )
         for slice_ in decide_plan(replace(RULES, max_records=records), facts, "run", generation).slices:
             copied[slice_.target] = replace(
@@ -145,8 +148,10 @@ def test_whoever_waits_is_served_in_turn_however_small_the_budget(needs: list[in
 
 
 def test_nothing_to_copy_is_a_plan_without_slices() -> None:
-    facts = replace(
-        FACTS, sources={"orders": topic("orders", part(end=0))}, targets={"a.orders": target("a.orders", 0)}
+    facts = facts_with(
+        FACTS,
+        source={"topics": {"orders": topic("orders", part(end=0))}},
+        target={"topics": {"a.orders": target("a.orders", 0)}},
     )
     plan = planned(facts)
     assert (plan.slices, plan.changes, plan.refusals, plan.caught_up) == ((), (), (), 1)
@@ -154,11 +159,11 @@ def test_nothing_to_copy_is_a_plan_without_slices() -> None:
 
 def test_partitions_that_are_refused_paused_or_beyond_the_budget_are_not_caught_up() -> None:
     names = ("full", "level", "odd", "paused")
-    facts = replace(
+    facts = facts_with(
         FACTS,
-        sources={name: topic(name, part(end=0), part(end=100 if name == "full" else 0)) for name in names},
-        targets={f"a.{name}": target(f"a.{name}", *[0] * (5 if name == "odd" else 2)) for name in names},
-        pauses={"paused": Pause(topic="paused", who="w", why="y", since_ms=1, until_ms=0)},
+        source={"topics": {name: topic(name, part(end=0), part(end=100 if name == "full" else 0)) for name in names}},
+        target={"topics": {f"a.{name}": target(f"a.{name}", *[0] * (5 if name == "odd" else 2)) for name in names}},
+        lane={"pauses": {"paused": Pause(topic="paused", who="w", why="y", since_ms=1, until_ms=0)}},
     )
     plan = planned(facts, replace(RULES, max_records=1))
     assert ([refusal.topic for refusal in plan.refusals], plan.paused) == (["odd"], ("paused",))
@@ -167,14 +172,14 @@ def test_partitions_that_are_refused_paused_or_beyond_the_budget_are_not_caught_
 
 # Where a partition begins
 
-ORDERS = replace(FACTS, sources={"orders": topic("orders", part(log_start=10, end=100, start=60))})
+ORDERS = facts_with(FACTS, source={"topics": {"orders": topic("orders", part(log_start=10, end=100, start=60))}})
 
 
 @pytest.mark.parametrize(
     ("facts", "start"),
     [
-        (replace(ORDERS, first_run=True), 60),  # where the configuration says
-        (replace(ORDERS, starts={place("orders"): 70}), 70),  # where the first run began, copied or not
+        (facts_with(ORDERS, lane={"first_run": True}), 60),  # where the configuration says
+        (facts_with(ORDERS, lane={"starts": {place("orders"): 70}}), 70),  # where the first run began, copied or not
         (ORDERS, 10),  # it came after the first run: its beginning
     ],
 )
@@ -188,7 +193,7 @@ def test_what_retention_took_of_a_partition_that_was_not_begun_since_the_lane_be
     began: int, kept: int, golden: Golden
 ) -> None:
     by_hand = Gap(source=place("orders"), start=began, end=kept, why=RefusalKind.STUCK, run="skip-1", at_ms=1)
-    facts = replace(ORDERS, starts={place("orders"): began}, skips={place("orders"): (by_hand,)})
+    facts = facts_with(ORDERS, lane={"starts": {place("orders"): began}, "skips": {place("orders"): (by_hand,)}})
     plan = planned(facts)
     ((kind, message),) = [(refusal.kind, refusal.message) for refusal in plan.refusals]
     assert (kind, plan.slices) == (RefusalKind.RETENTION_PASSED, ())
@@ -196,23 +201,25 @@ def test_what_retention_took_of_a_partition_that_was_not_begun_since_the_lane_be
     plan = planned(facts, replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP))))
     assert [(piece.start, piece.end) for piece in plan.slices] == [(10, 100)]
     assert [(gap.start, gap.end, gap.since, gap.how) for gap in plan.gaps] == [(kept, 10, -1, Lifted.SKIP)]
-    assert planned(replace(facts, first_run=True)).refusals == ()
+    assert planned(facts_with(facts, lane={"first_run": True})).refusals == ()
 
 
 def test_a_first_run_that_starts_at_the_end_copies_nothing() -> None:
-    facts = replace(FACTS, first_run=True, sources={"orders": topic("orders", part(end=100, start=100))})
+    facts = facts_with(
+        FACTS, source={"topics": {"orders": topic("orders", part(end=100, start=100))}}, lane={"first_run": True}
+    )
     assert planned(facts).slices == ()
 
 
 def test_bytes_are_estimated_by_the_logs_average_or_a_kibibyte_each() -> None:
     known, unknown = part(log_start=10, end=110, size_bytes=5000), part(end=3, size_bytes=-1)
-    plan = planned(replace(FACTS, sources={"orders": topic("orders", known, unknown)}))
+    plan = planned(facts_with(FACTS, source={"topics": {"orders": topic("orders", known, unknown)}}))
     assert [piece.bytes_estimate for piece in plan.slices] == [5000, 3 * UNKNOWN_RECORD_BYTES]
 
 
 # What a run is narrowed to
 
-TWO = replace(FACTS, sources={name: topic(name, part()) for name in ("orders", "users")})
+TWO = facts_with(FACTS, source={"topics": {name: topic(name, part()) for name in ("orders", "users")}})
 PAUSE = Pause(topic="users", who="ann", why="maintenance", since_ms=0)
 
 
@@ -227,7 +234,7 @@ PAUSE = Pause(topic="users", who="ann", why="maintenance", since_ms=0)
 def test_paused_topics_are_named_and_neither_copied_nor_created(
     pauses: dict[str, Pause], copied: list[str], paused: tuple[str, ...]
 ) -> None:
-    plan = planned(replace(TWO, pauses=pauses))
+    plan = planned(facts_with(TWO, lane={"pauses": pauses}))
     assert [piece.source.topic for piece in plan.slices] == copied
     assert [change.source_topic for change in plan.changes] == copied
     assert plan.paused == paused
@@ -248,7 +255,7 @@ def test_a_run_narrowed_to_a_topic_that_the_flow_does_not_copy_is_bad_input(gold
 
 
 def test_a_topic_that_another_lane_claimed_meanwhile_is_refused_and_the_others_stay(golden: Golden) -> None:
-    plan = planned(replace(TWO, sources={**TWO.sources, "users": topic("users", part(), part())}))
+    plan = planned(facts_with(TWO, source={"topics": {**TWO.source.topics, "users": topic("users", part(), part())}}))
     assert without_foreign(plan, {"a.orders": "live", "a.users": "live"}) == plan
     mine = without_foreign(plan, {"a.orders": "live", "a.users": "drill"})
     assert [piece.source.topic for piece in mine.slices] == ["orders"]
@@ -258,7 +265,7 @@ def test_a_topic_that_another_lane_claimed_meanwhile_is_refused_and_the_others_s
 
 
 MASKED = Transform("masked", "d1")
-MIXED = replace(FACTS, sources={name: topic(name, part(), part()) for name in ("clicks", "orders")})
+MIXED = facts_with(FACTS, source={"topics": {name: topic(name, part(), part()) for name in ("clicks", "orders")}})
 
 
 def changed(rules: Rules) -> Rules:

@@ -35,7 +35,7 @@ from ferry.plan.rules.blocking_transactions import HANGING_MS
 from ferry.plan.rules.lag import lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, part, place, target, topic
+from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, facts_with, part, place, target, topic
 
 POLICY = DefaultReplicationPolicy()
 KEPT = {"retention.ms": "1000", "retention.bytes": "-1"}
@@ -54,8 +54,12 @@ SOURCE = topic("orders", part(end=43), configs=KEPT)
 COPY = target("a.orders", 41, configs=KEPT)
 LAST = replace(RECEIPT, end=40)
 WELL = Looked(
-    facts=replace(
-        FACTS, now_ms=5_000, sources={"orders": SOURCE}, targets={"a.orders": COPY}, receipts={LAST.target: LAST}
+    facts=facts_with(
+        FACTS,
+        now_ms=5_000,
+        source={"topics": {"orders": SOURCE}},
+        target={"topics": {"a.orders": COPY}},
+        lane={"receipts": {LAST.target: LAST}},
     ),
     plan=PLAN,
     lags=(),
@@ -107,7 +111,7 @@ def test_a_flow_that_is_well_is_ready() -> None:
 
 
 def test_of_a_flow_that_never_ran_nothing_is_well_that_nobody_has_seen() -> None:
-    never = replace(WELL, last_run=None, facts=replace(WELL.facts, targets={}, receipts={}))
+    never = replace(WELL, last_run=None, facts=facts_with(WELL.facts, target={"topics": {}}, lane={"receipts": {}}))
     found = dict(failed(never, Rpo()))
     assert {"replication", "topics", "target"} <= found.keys()
     assert all("ferry run 'a->b'" in found[name] for name in ("replication", "topics", "target"))
@@ -119,14 +123,15 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
         "orders-1",
         lambda one: replace(
             one,
-            facts=replace(one.facts, sources={"orders": replace(SOURCE, leaderless=(1,))}),
+            facts=facts_with(one.facts, source={"topics": {"orders": replace(SOURCE, leaderless=(1,))}}),
         ),
     ),
     (
         "replication",
         "paused by ann",
         lambda one: replace(
-            one, facts=replace(one.facts, pauses={"": Pause(topic="", who="ann", why="holiday", since_ms=0)})
+            one,
+            facts=facts_with(one.facts, lane={"pauses": {"": Pause(topic="", who="ann", why="holiday", since_ms=0)}}),
         ),
     ),
     ("replication", "is failed", lambda one: replace(one, last_run=replace(RUN, state=PastState.FAILED))),
@@ -156,7 +161,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
         "a.orders-0",
         lambda one: replace(
             one,
-            facts=replace(one.facts, targets={"a.orders": replace(COPY, replicas={0: (0, 1)})}),
+            facts=facts_with(one.facts, target={"topics": {"a.orders": replace(COPY, replicas={0: (0, 1)})}}),
         ),
     ),
     (
@@ -164,8 +169,9 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
         "retention.ms",
         lambda one: replace(
             one,
-            facts=replace(
-                one.facts, targets={"a.orders": target("a.orders", 41, configs=KEPT | {"retention.ms": "999"})}
+            facts=facts_with(
+                one.facts,
+                target={"topics": {"a.orders": target("a.orders", 41, configs=KEPT | {"retention.ms": "999"})}},
             ),
         ),
     ),
@@ -174,8 +180,9 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
         "retention.bytes",
         lambda one: replace(
             one,
-            facts=replace(
-                one.facts, targets={"a.orders": target("a.orders", 41, configs=KEPT | {"retention.bytes": "1"})}
+            facts=facts_with(
+                one.facts,
+                target={"topics": {"a.orders": target("a.orders", 41, configs=KEPT | {"retention.bytes": "1"})}},
             ),
         ),
     ),
@@ -188,12 +195,16 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     (
         "retention",
         "not known",
-        lambda one: replace(one, facts=replace(one.facts, targets={"a.orders": replace(COPY, settings=None)})),
+        lambda one: replace(
+            one, facts=facts_with(one.facts, target={"topics": {"a.orders": replace(COPY, settings=None)}})
+        ),
     ),
     (
         "retention",
         "not known",
-        lambda one: replace(one, facts=replace(one.facts, sources={"orders": replace(SOURCE, settings=None)})),
+        lambda one: replace(
+            one, facts=facts_with(one.facts, source={"topics": {"orders": replace(SOURCE, settings=None)}})
+        ),
     ),
     (
         "replication",
@@ -249,7 +260,11 @@ def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
         pytest.param("clock", {"last_run": None}, "ms apart", id="no run yet"),
         pytest.param(
             "target",
-            {"facts": replace(WELL.facts, sources={"orders": SOURCE, "late": topic("late", part(end=0))})},
+            {
+                "facts": facts_with(
+                    WELL.facts, source={"topics": {"orders": SOURCE, "late": topic("late", part(end=0))}}
+                )
+            },
             "nothing is copied",
             id="a topic without records",
         ),
@@ -337,10 +352,10 @@ def settings(own: dict[str, str], **inherited: str) -> TopicSettings:
 def test_settings_that_were_not_compared_are_not_as_at_the_source(
     here: TopicSettings | None, there: TopicSettings | None, counts: list[str], golden: Golden
 ) -> None:
-    facts = replace(
+    facts = facts_with(
         WELL.facts,
-        sources={"orders": replace(SOURCE, settings=here)},
-        targets={"a.orders": replace(COPY, settings=there)},
+        source={"topics": {"orders": replace(SOURCE, settings=here)}},
+        target={"topics": {"a.orders": replace(COPY, settings=there)}},
     )
     check = check_of(replace(WELL, facts=facts), "topics")
     assert check.ok
@@ -376,8 +391,10 @@ LEDGER = "ferry-ledger.a.internal"
 )
 def test_a_transaction_on_the_ledger_is_judged_where_its_age_is_known(last_ms: int, ok: bool, golden: Golden) -> None:
     begun = OpenTransaction(producer_id=7, start=17, last_ms=last_ms)
-    facts = replace(
-        WELL.facts, now_ms=STARTED_MS + HANGING_MS, on_ledger={TopicPartition(topic=LEDGER, partition=0): begun}
+    facts = facts_with(
+        WELL.facts,
+        now_ms=STARTED_MS + HANGING_MS,
+        lane={"open_on_ledger": {TopicPartition(topic=LEDGER, partition=0): begun}},
     )
     check = check_of(replace(WELL, facts=facts), "ledger")
     assert check.ok is ok

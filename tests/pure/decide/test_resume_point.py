@@ -23,7 +23,7 @@ from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.truncation import held_upto, with_high_watermark
 from tests.golden import Golden
 from tests.pure.decide.test_guards import OTHER, SOUND, at_target, source
-from tests.pure.decide.values import LANE, RECEIPT, RULES, lying, part, place, target, topic
+from tests.pure.decide.values import LANE, RECEIPT, RULES, facts_with, lying, part, place, target, topic
 from tests.said import facts_in, of_code
 
 RESTART = GuardPolicy(default=OnGuard.RESTART)
@@ -33,11 +33,13 @@ RUN, GENERATION = "run-2", 9
 RECREATED = source(topic("orders", part(log_start=2), topic_id="id-new"))
 CUT = source(topic("orders", part(end=39)))
 OVERWRITTEN = source(topic("orders", replace(part(), diverged=30)))
-TARGET_GONE = replace(SOUND, targets={"a.users": SOUND.targets["a.users"]})
+TARGET_GONE = facts_with(SOUND, target={"topics": {"a.users": SOUND.target.topics["a.users"]}})
 TARGET_NEW = at_target(target("a.orders", 7, topic_id="id-new"))
-TARGET_CUT = replace(at_target(target("a.orders", 33)), kept={RECEIPT.target: 33})
-TARGET_FILLED = replace(at_target(target("a.orders", 60)), kept={RECEIPT.target: 33}, cut={RECEIPT.target: 33})
-TARGET_HALF_FILLED = replace(TARGET_FILLED, targets=at_target(target("a.orders", 36)).targets)
+TARGET_CUT = facts_with(at_target(target("a.orders", 33)), target={"kept": {RECEIPT.target: 33}})
+TARGET_FILLED = facts_with(
+    at_target(target("a.orders", 60)), target={"kept": {RECEIPT.target: 33}, "cut": {RECEIPT.target: 33}}
+)
+TARGET_HALF_FILLED = facts_with(TARGET_FILLED, target={"topics": at_target(target("a.orders", 36)).target.topics})
 
 
 def led(**values: int) -> SourcePartition:
@@ -103,7 +105,7 @@ def test_a_topic_of_the_target_that_is_gone_is_created_again() -> None:
 
 
 def test_a_policy_lifts_its_own_refusal_alone() -> None:
-    both = replace(TARGET_NEW, sources=RECREATED.sources)
+    both = facts_with(TARGET_NEW, source={"topics": RECREATED.source.topics})
     for guards in ({"topic_recreated": RESTART}, {"target_changed": RESTART}, {"retention_passed": SKIP}):
         plan = planned(both, **guards)
         assert [refusal.topic for refusal in plan.refusals] == ["orders"]
@@ -126,7 +128,9 @@ def test_going_back_to_where_retention_was_faster_takes_its_policy_as_well() -> 
 
 
 def test_a_policy_may_be_for_some_topics() -> None:
-    facts = replace(SOUND, sources={name: topic(name, part(log_start=51)) for name in ("orders", "users")})
+    facts = facts_with(
+        SOUND, source={"topics": {name: topic(name, part(log_start=51)) for name in ("orders", "users")}}
+    )
     some = GuardPolicy(exceptions=((OnGuard.SKIP, PatternList(items=("use.*",))),))
     plan = planned(facts, retention_passed=some)
     assert [refusal.topic for refusal in plan.refusals] == ["orders"]
@@ -136,7 +140,7 @@ def test_a_policy_may_be_for_some_topics() -> None:
 def test_another_cluster_under_the_source_alias_is_copied_behind_the_old_one_where_the_guard_says_so(
     golden: Golden,
 ) -> None:
-    facts = replace(SOUND, source_cluster_id="cluster-x")
+    facts = facts_with(SOUND, source={"cluster_id": "cluster-x"})
     with pytest.raises(Refused) as caught:
         planned(facts)
     golden(caught.value)
@@ -148,7 +152,9 @@ def test_another_cluster_under_the_source_alias_is_copied_behind_the_old_one_whe
 
 
 def test_another_cluster_under_the_target_alias_is_never_written_to(golden: Golden) -> None:
-    facts = replace(SOUND, receipts={last.target: replace(last, target_cluster_id="b") for last in (RECEIPT, OTHER)})
+    facts = facts_with(
+        SOUND, lane={"receipts": {last.target: replace(last, target_cluster_id="b") for last in (RECEIPT, OTHER)}}
+    )
     with pytest.raises(Refused) as caught:
         planned(facts, cluster_changed=RESTART)
     golden(caught.value)
@@ -156,7 +162,9 @@ def test_another_cluster_under_the_target_alias_is_never_written_to(golden: Gold
 
 def test_the_run_that_went_back_is_carried_on_by_the_runs_after_it() -> None:
     again = replace(RECEIPT, since=9, end=60, target_next=90)
-    facts = replace(at_target(target("a.orders", 91)), receipts={**SOUND.receipts, RECEIPT.target: again})
+    facts = facts_with(
+        at_target(target("a.orders", 91)), lane={"receipts": {**SOUND.lane.receipts, RECEIPT.target: again}}
+    )
     assert [piece.since for piece in planned(facts).slices if piece.source.topic == "orders"] == [9]
 
 
@@ -202,20 +210,25 @@ STUCK = Gap(
     ],
 )
 def test_what_was_passed_by_hand_moves_the_lane_only_where_it_stands(gaps: tuple[Gap, ...], start: int) -> None:
-    plan = planned(replace(SOUND, skips={place("orders"): gaps}))
+    plan = planned(facts_with(SOUND, lane={"skips": {place("orders"): gaps}}))
     assert [piece.start for piece in plan.slices if piece.source.topic == "orders"] == [start]
     assert (plan.refusals, plan.gaps) == ((), ()), "it was written down when it was decided"
 
 
 def test_a_lane_that_was_never_at_work_may_be_moved_on_too() -> None:
-    facts = replace(
-        SOUND, receipts={OTHER.target: OTHER}, positions={}, skips={place("orders"): (replace(STUCK, start=0, end=4),)}
+    facts = facts_with(
+        SOUND,
+        lane={
+            "receipts": {OTHER.target: OTHER},
+            "positions": {},
+            "skips": {place("orders"): (replace(STUCK, start=0, end=4),)},
+        },
     )
     assert [piece.start for piece in planned(facts).slices if piece.source.topic == "orders"] == [4]
 
 
 def test_retention_is_held_against_where_the_lane_stands() -> None:
-    facts = replace(source(topic("orders", part(log_start=44))), skips={place("orders"): (STUCK,)})
+    facts = facts_with(source(topic("orders", part(log_start=44))), lane={"skips": {place("orders"): (STUCK,)}})
     assert planned(facts).refusals == ()
 
 
@@ -300,20 +313,20 @@ def test_an_epoch_that_ended_earlier_tells_of_a_cut() -> None:
         (source(topic("orders", led(log_start=2), topic_id="id-new")), {"topic_recreated": RESTART}, (7, 2)),
         (source(topic("orders", replace(led(), diverged=30))), {"source_truncated": RESTART}, (7, 30)),
         (source(topic("orders", replace(led(), diverged=30))), {"source_truncated": SKIP}, (7, 40)),
-        (replace(source(topic("orders", led())), source_cluster_id="x"), {"cluster_changed": RESTART}, (7, 0)),
+        (facts_with(source(topic("orders", led())), source={"cluster_id": "x"}), {"cluster_changed": RESTART}, (7, 0)),
         (OVERWRITTEN, {"source_truncated": RESTART}, (-1, -1)),  # brokers without leader epochs
     ],
 )
 def test_a_slice_says_what_a_log_must_have_that_is_read_on(
     facts: Facts, guards: dict[str, GuardPolicy], read: tuple[int, int]
 ) -> None:
-    last = replace(facts.receipts[RECEIPT.target], source_epoch=3)
-    plan = planned(replace(facts, receipts={**facts.receipts, RECEIPT.target: last}), **guards)
+    last = replace(facts.lane.receipts[RECEIPT.target], source_epoch=3)
+    plan = planned(facts_with(facts, lane={"receipts": {**facts.lane.receipts, RECEIPT.target: last}}), **guards)
     assert [(piece.read_epoch, piece.read_end) for piece in plan.slices if piece.source == RECEIPT.source] == [read]
 
 
 def test_a_first_slice_has_nothing_before_it() -> None:
-    plan = planned(replace(SOUND, receipts={}, positions={}, first_run=True))
+    plan = planned(facts_with(SOUND, lane={"receipts": {}, "positions": {}, "first_run": True}))
     assert {(piece.read_epoch, piece.read_end, piece.target_epoch) for piece in plan.slices} == {(-1, -1, -1)}
 
 
@@ -330,8 +343,8 @@ def test_a_first_slice_has_nothing_before_it() -> None:
 def test_a_slice_says_in_which_leader_epoch_the_target_had_what_it_goes_on_behind(
     facts: Facts, guards: dict[str, GuardPolicy], epoch: int
 ) -> None:
-    last = replace(facts.receipts[RECEIPT.target], target_epoch=6)
-    plan = planned(replace(facts, receipts={**facts.receipts, RECEIPT.target: last}), **guards)
+    last = replace(facts.lane.receipts[RECEIPT.target], target_epoch=6)
+    plan = planned(facts_with(facts, lane={"receipts": {**facts.lane.receipts, RECEIPT.target: last}}), **guards)
     assert [piece.target_epoch for piece in plan.slices if piece.source == RECEIPT.source] == [epoch]
 
 
@@ -364,7 +377,9 @@ def test_a_log_whose_end_nobody_tells_is_left_out_with_the_reason() -> None:
 
 
 def test_the_counts_say_how_often_each_guard_refused_skipped_and_restarted() -> None:
-    plan = planned(replace(RECREATED, targets={**TARGET_CUT.targets, "a.users": target("a.users", 3)}))
+    plan = planned(
+        facts_with(RECREATED, target={"topics": {**TARGET_CUT.target.topics, "a.users": target("a.users", 3)}})
+    )
     assert {kind: (count.refused, count.skipped) for kind, count in guard_counts(plan.refusals, plan.gaps).items()} == {
         "target-changed": (1, 0),
         "topic-recreated": (1, 0),
@@ -379,7 +394,9 @@ def test_the_counts_say_how_often_each_guard_refused_skipped_and_restarted() -> 
 
 
 def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard_lets_it() -> None:
-    facts = replace(SOUND, receipts={}, positions={}, first_run=True, foreign={RECEIPT.target: 2})
+    facts = facts_with(
+        SOUND, lane={"receipts": {}, "positions": {}, "first_run": True}, others={"foreign": {RECEIPT.target: 2}}
+    )
     refused, let = planned(facts), planned(facts, foreign_writer=SKIP)
     assert [(refusal.topic, refusal.kind) for refusal in refused.refusals] == [("orders", RefusalKind.FOREIGN_WRITER)]
     causes = [
@@ -406,7 +423,7 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
 def test_who_has_a_copy_that_was_created_again_filled_anew_has_not_agreed_to_a_strangers_records_in_it(
     golden: Golden,
 ) -> None:
-    facts = replace(TARGET_NEW, foreign={RECEIPT.target: 2})
+    facts = facts_with(TARGET_NEW, others={"foreign": {RECEIPT.target: 2}})
     (refusal,) = planned(facts, target_changed=RESTART).refusals
     assert (refusal.topic, refusal.kind) == ("orders", RefusalKind.FOREIGN_WRITER)
     golden(refusal.message)
@@ -430,8 +447,8 @@ OPEN = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, tr
 def test_an_open_transaction_of_somebody_else_is_named_and_only_a_policy_copies_behind_it(
     copied: bool, golden: Golden
 ) -> None:
-    facts = replace(SOUND, undecided={RECEIPT.target: OPEN})
-    facts = facts if copied else replace(facts, receipts={}, positions={}, first_run=True)
+    facts = facts_with(SOUND, others={"open_transactions": {RECEIPT.target: OPEN}})
+    facts = facts if copied else facts_with(facts, lane={"receipts": {}, "positions": {}, "first_run": True})
     refused, let = planned(facts), planned(facts, foreign_writer=SKIP)
     (refusal,) = refused.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == ("orders", 0, RefusalKind.FOREIGN_WRITER)
@@ -440,5 +457,5 @@ def test_an_open_transaction_of_somebody_else_is_named_and_only_a_policy_copies_
     assert (let.refusals, [piece.source.topic for piece in let.slices]) == ((), ["orders", "users"])
     golden("\n".join(let.notes), "copied after it")
     untold = replace(OPEN, producer_id=-1, last_ms=-1, transactional_id="")
-    (refusal,) = planned(replace(facts, undecided={RECEIPT.target: untold})).refusals
+    (refusal,) = planned(facts_with(facts, others={"open_transactions": {RECEIPT.target: untold}})).refusals
     golden(refusal.message, "not known since when")

@@ -25,12 +25,14 @@ from ferry.plan.rules.starts import (
     unasked_starts,
 )
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, lying, part, place, topic
+from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, facts_with, lying, part, place, topic
 
-STARTED = replace(
+STARTED = facts_with(
     FACTS,
-    first_run=True,
-    sources={"orders": topic("orders", part(start=60), part(start=0)), "users": topic("users", part(start=0))},
+    source={
+        "topics": {"orders": topic("orders", part(start=60), part(start=0)), "users": topic("users", part(start=0))}
+    },
+    lane={"first_run": True},
 )
 
 
@@ -55,14 +57,18 @@ def test_starts_come_back_also_those_at_the_beginning() -> None:
 
 def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss(golden: Golden) -> None:
     """Whatever kept it from being copied: here the topic is paused. What went before that look was never ours."""
-    first = replace(FACTS, first_run=True, sources={"orders": topic("orders", part(log_start=7))})
-    paused = replace(first, pauses={"orders": Pause(topic="orders", who="ann", why="", since_ms=1, until_ms=0)})
+    first = facts_with(
+        FACTS, source={"topics": {"orders": topic("orders", part(log_start=7))}}, lane={"first_run": True}
+    )
+    paused = facts_with(
+        first, lane={"pauses": {"orders": Pause(topic="orders", who="ann", why="", since_ms=1, until_ms=0)}}
+    )
     assert decide_plan(RULES, paused, "run", 1).slices == ()
     view = fold(lying(*start_records(LANE, paused)), 9)
-    later = replace(first, first_run=False, starts=recorded_starts(view, LANE).offsets)
+    later = facts_with(first, lane={"first_run": False, "starts": recorded_starts(view, LANE).offsets})
     (piece,) = decide_plan(RULES, later, "run", 2).slices
     assert piece.start == 7
-    gone = replace(later, sources={"orders": topic("orders", part(log_start=9))})
+    gone = facts_with(later, source={"topics": {"orders": topic("orders", part(log_start=9))}})
     (refusal,) = decide_plan(RULES, gone, "run", 2).refusals
     assert refusal.kind is RefusalKind.RETENTION_PASSED
     golden(refusal.message)
@@ -73,7 +79,7 @@ def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss
     assert [piece.start for piece in plan.slices] == [9]
     gap = skip_gap(RULES, gone, SkipRequest(source=place("orders"), to=9, who="ann", reason="known"), "skip", 3)
     assert (gap.start, gap.end) == (7, 9), "or somebody passes it by hand"
-    passed = decide_plan(RULES, replace(gone, skips={place("orders"): (gap,)}), "run", 4)
+    passed = decide_plan(RULES, facts_with(gone, lane={"skips": {place("orders"): (gap,)}}), "run", 4)
     assert (passed.refusals, [piece.start for piece in passed.slices]) == ((), [9])
 
 
@@ -81,15 +87,19 @@ def test_partitions_that_come_later_are_recorded_by_the_first_plan_that_sees_the
     view = fold(lying(*start_records(LANE, STARTED)), 9)
     begun = recorded_starts(view, LANE)
     grown = topic("users", part(), part(log_start=3))
-    now = replace(FACTS, starts=begun.offsets, sources={"orders": STARTED.sources["orders"], "users": grown})
+    now = facts_with(
+        FACTS,
+        source={"topics": {"orders": STARTED.source.topics["orders"], "users": grown}},
+        lane={"starts": begun.offsets},
+    )
     records = later_start_records(view, LANE, now)
     assert [json.loads(record.value or b"")["offsets"] for record in records] == [[[0, 0], [1, 3]]]
     assert later_start_records(view, LANE, now, windowed=True) == []
     begun = recorded_starts(fold(lying(*records), 9), LANE)
-    known = replace(now, starts={**now.starts, **begun.offsets})
+    known = facts_with(now, lane={"starts": {**now.lane.starts, **begun.offsets}})
     assert later_start_records(view, LANE, known) == [], "once"
     copied = replace(RECEIPT, source=place("users", 1), target=place("a.users", 1))
-    assert later_start_records(view, LANE, replace(now, receipts={copied.target: copied})) == []
+    assert later_start_records(view, LANE, facts_with(now, lane={"receipts": {copied.target: copied}})) == []
 
 
 @given(st.integers(0, 100), st.integers(0, 100))
@@ -97,13 +107,12 @@ def test_the_second_run_begins_where_the_first_would_have(start: int, configured
     def facts(at: int) -> dict[str, SourceTopic]:
         return {"orders": topic("orders", part(end=101, start=at))}
 
-    first = replace(FACTS, first_run=True, sources=facts(start))
+    first = facts_with(FACTS, source={"topics": facts(start)}, lane={"first_run": True})
     view = fold(lying(*start_records(LANE, first)), 9)
-    second = replace(
+    second = facts_with(
         FACTS,
-        first_run=first_run(view, LANE),
-        starts=recorded_starts(view, LANE).offsets,
-        sources=facts(configured_later),
+        source={"topics": facts(configured_later)},
+        lane={"first_run": first_run(view, LANE), "starts": recorded_starts(view, LANE).offsets},
     )
     (one,), (two,) = (decide_plan(RULES, each, "run", 1).slices for each in (first, second))
     assert one.start == two.start == start
@@ -131,11 +140,12 @@ def test_partitions_that_cannot_be_asked_at_the_first_run_keep_the_configured_st
 def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> None:
     offsets = {place("orders", 0): 60, place("users"): 0}
     pending = {AWAY: 900, ALSO_AWAY: 900}
-    first = replace(
+    first = facts_with(
         FACTS,
-        first_run=True,
-        sources={"orders": topic("orders", part(start=60), leaderless=(1, 2)), "users": topic("users", part())},
-        pending=pending,
+        source={
+            "topics": {"orders": topic("orders", part(start=60), leaderless=(1, 2)), "users": topic("users", part())}
+        },
+        lane={"first_run": True, "pending": pending},
     )
     records = start_records(LANE, first)
     assert json.loads(records[0].value or b"") == {
@@ -148,10 +158,10 @@ def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> N
     begun = recorded_starts(view, LANE)
     assert begun == LaneStarts(offsets=offsets, pending=pending)
 
-    later = replace(FACTS, starts=begun.offsets, pending=begun.pending)
+    later = facts_with(FACTS, lane={"starts": begun.offsets, "pending": begun.pending})
     assert later_start_records(view, LANE, later) == []
     begun = begun.settled({AWAY: 70})
-    later = replace(FACTS, starts=begun.offsets, pending=begun.pending)
+    later = facts_with(FACTS, lane={"starts": begun.offsets, "pending": begun.pending})
     settled = later_start_records(view, LANE, later)
     view = fold(lying(*records, *settled), 9)
     assert recorded_starts(view, LANE) == LaneStarts(offsets={**offsets, AWAY: 70}, pending={ALSO_AWAY: 900})
@@ -160,13 +170,17 @@ def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> N
 
 def test_a_given_offset_of_a_partition_without_leader_is_recorded_at_once() -> None:
     sources = {"orders": topic("orders", part(), leaderless=(1,))}
-    records = start_records(LANE, replace(FACTS, first_run=True, sources=sources, starts={AWAY: 60}))
+    records = start_records(
+        LANE, facts_with(FACTS, source={"topics": sources}, lane={"first_run": True, "starts": {AWAY: 60}})
+    )
     assert recorded_starts(fold(lying(*records), 9), LANE) == LaneStarts(offsets={place("orders"): 0, AWAY: 60})
 
 
 def test_what_was_recorded_of_a_topic_that_was_created_again_does_not_count() -> None:
     sources = {"orders": topic("orders", part(start=60), leaderless=(1,)), "users": topic("users", part(start=7))}
-    records = start_records(LANE, replace(FACTS, first_run=True, sources=sources, pending={AWAY: 900}))
+    records = start_records(
+        LANE, facts_with(FACTS, source={"topics": sources}, lane={"first_run": True, "pending": {AWAY: 900}})
+    )
     view = fold(lying(*records), 9)
     users = LaneStarts(offsets={place("users"): 7})
     assert recorded_starts(view, LANE, {"orders": "id-new", "users": "id-users"}) == users

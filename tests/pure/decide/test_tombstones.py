@@ -14,7 +14,7 @@ from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.tombstones import read_on, seen_records, seen_to_end
 from tests.golden import Golden
 from tests.pure.decide.test_guards import SOUND, source
-from tests.pure.decide.values import LANE, RULES, lying, part, place, topic
+from tests.pure.decide.values import LANE, RULES, facts_with, lying, part, place, topic
 from tests.said import facts_in, of_code
 
 RETENTION = 1_000
@@ -25,7 +25,7 @@ READ = Seen(whole_ms=5_000, asked_ms=5_500, asked_end=60)  # the lane stands at 
 
 def facts(now_ms: int, seen: Seen | None = READ, end: int = 100) -> Facts:
     there = replace(ORDERS, partitions={0: part(end=end)})
-    return replace(source(there), now_ms=now_ms, seen={} if seen is None else {place("orders"): seen})
+    return facts_with(source(there), now_ms=now_ms, lane={"seen": {} if seen is None else {place("orders"): seen}})
 
 
 def planned(given_facts: Facts, policy: OnGuard = OnGuard.FAIL) -> Plan:
@@ -42,7 +42,10 @@ def planned(given_facts: Facts, policy: OnGuard = OnGuard.FAIL) -> Plan:
         (facts(6_400, replace(READ, asked_end=40)), False),  # it had all that was there at 5,500
         (facts(6_501, replace(READ, asked_end=40)), True),
         (facts(99_999, None), False),  # nothing is known
-        (replace(facts(99_999), sources={**SOUND.sources, "orders": topic("orders", part())}), False),  # not compacted
+        (
+            facts_with(facts(99_999), source={"topics": {**SOUND.source.topics, "orders": topic("orders", part())}}),
+            False,
+        ),  # not compacted
     ],
 )
 def test_a_lane_that_did_not_come_to_the_end_for_too_long_is_refused(found: Facts, refused: bool) -> None:
@@ -110,7 +113,11 @@ def test_a_first_copy_that_may_take_too_long_is_noted_before(
     seconds: int, records: int | None, seen: bool, noted: bool
 ) -> None:
     rules = replace(RULES, max_seconds=seconds, max_records=records, only=frozenset({"orders"}))
-    given_facts = facts(5_000) if seen else replace(facts(5_000, None), receipts={}, positions={}, first_run=True)
+    given_facts = (
+        facts(5_000)
+        if seen
+        else facts_with(facts(5_000, None), lane={"receipts": {}, "positions": {}, "first_run": True})
+    )
     notes = decide_plan(rules, given_facts, "run-1", 3).notes
     said = of_code("held.first-copy", notes)
     assert bool(said) is noted, notes

@@ -11,12 +11,14 @@ from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.topics import TopicChanges, topic_refusal
 from ferry.policy import MAX_TOPIC_NAME, IdentityReplicationPolicy, LanePolicy
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, RULES, part, target, topic
+from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, target, topic
 from tests.said import facts_in
 
 
 def gone_through(rules: Rules, facts: Facts, *topics: SourceTopic) -> TopicChanges:
-    changes = TopicChanges(rules=rules, facts=replace(facts, sources={each.name: each for each in topics}))
+    changes = TopicChanges(
+        rules=rules, facts=facts_with(facts, source={"topics": {each.name: each for each in topics}})
+    )
     for each in topics:
         changes.add(each, f"a.{each.name}")
     return changes
@@ -46,18 +48,18 @@ def test_partitions_without_a_leader_count_too() -> None:
 
 
 def test_a_topic_with_fewer_partitions_is_grown() -> None:
-    facts = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
+    facts = facts_with(FACTS, target={"topics": {"a.orders": target("a.orders", 0)}})
     (change,) = topic_changes(RULES, facts, topic("orders", part(), part()))
     assert (change.kind, change.topic, change.partitions) == ("grow", "a.orders", 2)
 
 
 def test_a_topic_with_as_many_partitions_is_left_alone() -> None:
-    facts = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
+    facts = facts_with(FACTS, target={"topics": {"a.orders": target("a.orders", 0)}})
     assert topic_changes(RULES, facts, topic("orders", part())) == []
 
 
 def test_a_topic_that_was_copied_and_is_gone_is_not_created_again() -> None:
-    facts = replace(FACTS, receipts={RECEIPT.target: RECEIPT})
+    facts = facts_with(FACTS, lane={"receipts": {RECEIPT.target: RECEIPT}})
     assert topic_changes(RULES, facts, topic("orders", part())) == []
 
 
@@ -80,7 +82,7 @@ def test_the_replication_factor_fits_the_target(
     rules = replace(RULES, replication_factor=configured, replication_from_source=from_source)
     changes = gone_through(
         rules,
-        replace(FACTS, target_brokers=brokers),
+        facts_with(FACTS, target={"brokers": brokers}),
         topic("orders", part(), replication_factor=at_source),
     )
     assert [change.replication_factor for change in changes.due] == [factor]
@@ -101,7 +103,7 @@ def test_settings_go_over_to_a_new_copy_also_when_syncing_is_off() -> None:
     assert change.configs == (("retention.ms", "5"),)
 
 
-THERE = replace(FACTS, targets={"a.orders": target("a.orders", 0, configs={"retention.ms": "6"})})
+THERE = facts_with(FACTS, target={"topics": {"a.orders": target("a.orders", 0, configs={"retention.ms": "6"})}})
 ORDERS = topic("orders", part(), configs={"retention.ms": "5"})
 
 
@@ -136,11 +138,11 @@ def test_a_copy_that_is_not_the_source_topics_any_more_is_not_touched(
 ) -> None:
     """The settings of a topic that was created again could delete what was copied of the one before."""
     orders = replace(topic("orders", part(), part(), configs={"retention.ms": "5"}), topic_id=source_id)
-    facts = replace(
+    facts = facts_with(
         FACTS,
-        sources={"orders": orders},
-        targets={"a.orders": target("a.orders", 41, topic_id=target_id)},
-        receipts={RECEIPT.target: RECEIPT},
+        source={"topics": {"orders": orders}},
+        target={"topics": {"a.orders": target("a.orders", 41, topic_id=target_id)}},
+        lane={"receipts": {RECEIPT.target: RECEIPT}},
     )
     plan = decide_plan(RULES, facts, "run", 1)
     assert [change.kind for change in plan.changes] == ([ChangeKind.GROW, ChangeKind.CONFIGURE] if changed else [])
@@ -155,8 +157,8 @@ def test_a_merged_topic_has_settings_of_no_single_source() -> None:
 @pytest.mark.parametrize("at_source", [True, False])
 def test_settings_that_one_side_hides_are_not_compared_and_that_is_said(at_source: bool, golden: Golden) -> None:
     hidden = replace(ORDERS, settings=None) if at_source else ORDERS
-    there = THERE.targets["a.orders"]
-    facts = THERE if at_source else replace(THERE, targets={"a.orders": replace(there, settings=None)})
+    there = THERE.target.topics["a.orders"]
+    facts = THERE if at_source else facts_with(THERE, target={"topics": {"a.orders": replace(there, settings=None)}})
     changes = gone_through(RULES, facts, hidden)
     assert changes.due == []
     (note,) = changes.notes()
@@ -170,8 +172,8 @@ def test_settings_that_may_not_be_seen_stand_against_a_copy_that_is_to_be_create
     assert found is not None
     assert (found.topic, found.partition, found.kind) == ("orders", None, RefusalKind.NOT_AUTHORIZED)
     golden(found.message, "asked for")
-    there = replace(FACTS, targets={"a.orders": target("a.orders", 0)})
-    copied = replace(FACTS, receipts={RECEIPT.target: RECEIPT})  # and gone: refused by its receipts
+    there = facts_with(FACTS, target={"topics": {"a.orders": target("a.orders", 0)}})
+    copied = facts_with(FACTS, lane={"receipts": {RECEIPT.target: RECEIPT}})  # and gone: refused by its receipts
     without = replace(RULES, sync_configs=False)
     for rules, facts in ((RULES, there), (RULES, copied), (without, FACTS)):
         assert topic_refusal(rules, facts, orders) is None, "nobody needs them"
@@ -202,8 +204,10 @@ def test_a_scratch_name_that_is_too_long_is_shortened_by_its_lane_whatever_the_p
 def test_a_target_with_more_partitions_is_refused_and_deleting_it_advised_only_while_it_is_empty(
     copied: bool, remedy: str
 ) -> None:
-    facts = replace(
-        FACTS, targets={"a.orders": target("a.orders", 0, 0)}, receipts={RECEIPT.target: RECEIPT} if copied else {}
+    facts = facts_with(
+        FACTS,
+        target={"topics": {"a.orders": target("a.orders", 0, 0)}},
+        lane={"receipts": {RECEIPT.target: RECEIPT} if copied else {}},
     )
     found = topic_refusal(RULES, facts, topic("orders", part()))
     assert found is not None
@@ -214,5 +218,5 @@ def test_a_target_with_more_partitions_is_refused_and_deleting_it_advised_only_w
 
 def test_nothing_is_created_for_a_topic_that_is_refused() -> None:
     long = "x" * MAX_TOPIC_NAME
-    plan = decide_plan(RULES, replace(FACTS, sources={long: topic(long, part())}), "run", 1)
+    plan = decide_plan(RULES, facts_with(FACTS, source={"topics": {long: topic(long, part())}}), "run", 1)
     assert (plan.changes, plan.slices) == ((), ())

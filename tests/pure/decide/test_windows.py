@@ -33,7 +33,7 @@ from ferry.plan.rules.windows import (
     window_parts,
 )
 from tests.golden import Golden
-from tests.pure.decide.values import FACTS, RECEIPT, part, place, topic
+from tests.pure.decide.values import FACTS, RECEIPT, facts_with, part, place, topic
 
 LANE = "backfill-x"
 ORDERS = frozenset({"orders"})
@@ -54,7 +54,12 @@ class Lane:
         found = topic("orders", part(log_start=self.log_start, end=len(self.log)))
         last = replace(RECEIPT, lane=self.name, source=place("orders"), end=self.copied[-1][1] if self.copied else 0)
         receipts = {last.target: last} if self.copied else {}
-        return replace(FACTS, now_ms=1_000_000, sources={"orders": found}, receipts=receipts, first_run=not receipts)
+        return facts_with(
+            FACTS,
+            now_ms=1_000_000,
+            source={"topics": {"orders": found}},
+            lane={"receipts": receipts, "first_run": not receipts},
+        )
 
     def _first(self, at_ms: int) -> int:
         kept = range(self.log_start, len(self.log))
@@ -74,8 +79,8 @@ class Lane:
         """Copy (at most so much) of a window as a plan of it would; the offsets."""
         found = self.part(window)
         facts = narrowed(self.facts, ORDERS, [found])
-        narrow = facts.sources["orders"].partitions[0]
-        start = next_offset(facts, place("orders"), narrow, next(iter(facts.receipts.values()), None))
+        narrow = facts.source.topics["orders"].partitions[0]
+        start = next_offset(facts, place("orders"), narrow, next(iter(facts.lane.receipts.values()), None))
         end = min(max(start, narrow.end), start + most)
         for record in new_records(self.name, self.facts, window, [found], self.recorded, "r"):
             self.recorded = [one for one in self.recorded if one.window != record.window] + [record]
@@ -232,7 +237,7 @@ def test_windows_one_after_the_other_copy_the_whole_range(log: list[int], late: 
 def test_what_nobody_can_tell_of_is_not_taken_for_copied() -> None:
     lane = Lane(log=[1, 2, 11])
     lane.run(hours(0, 1))
-    away = replace(lane.facts, sources={"orders": topic("orders", leaderless=(0,))})
+    away = facts_with(lane.facts, source={"topics": {"orders": topic("orders", leaderless=(0,))}})
     assert unserved(away, hours(0, 1), ORDERS, lane.recorded) == (), "the ledger shows that it is copied"
     assert unserved(away, hours(1, 2), ORDERS, lane.recorded) == ("orders-0",)
     assert unserved(away, OffsetWindow(ranges={place("orders", 1): (0, 1)}), ORDERS, []) == ()

@@ -33,7 +33,7 @@ from ferry.model import (
     Vector,
 )
 from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.rules import Rules
 from ferry.policy import DefaultReplicationPolicy
 
@@ -203,18 +203,29 @@ def target(
 
 FACTS = Facts(
     now_ms=1_000,
-    source_cluster_id="cluster-a",
-    target_cluster_id="cluster-b",
-    target_brokers=3,
-    sources={},
-    targets={},
-    receipts={},
-    positions={},
-    starts={},
-    first_run=False,
-    claims={},
-    pauses={},
+    source=SourceFacts(cluster_id="cluster-a", topics={}),
+    target=TargetFacts(cluster_id="cluster-b", brokers=3, topics={}),
+    lane=LaneFacts(receipts={}, positions={}, starts={}, first_run=False, claims={}, pauses={}),
 )
+
+
+def facts_with(
+    facts: Facts,
+    *,
+    now_ms: int | None = None,
+    source: Mapping[str, Any] | None = None,
+    target: Mapping[str, Any] | None = None,
+    lane: Mapping[str, Any] | None = None,
+    others: Mapping[str, Any] | None = None,
+) -> Facts:
+    """The facts with other values in some fields of their parts: `facts_with(FACTS, lane={"first_run": True})`."""
+    return Facts(
+        now_ms=facts.now_ms if now_ms is None else now_ms,
+        source=replace(facts.source, **(source or {})),
+        target=replace(facts.target, **(target or {})),
+        lane=replace(facts.lane, **(lane or {})),
+        others=replace(facts.others, **(others or {})),
+    )
 
 
 def piece(topic: str = "orders", partition: int = 0, *, start: int = 0, end: int = 100, slot: int = 0) -> Slice:

@@ -97,7 +97,7 @@ def position_trusted() -> ExitStack:
     """The position group decides where a plan begins; no position means from the start."""
 
     def start(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
-        position = facts.positions.get(last.target) if last else None
+        position = facts.lane.positions.get(last.target) if last else None
         return position.source_next if position else part.log_start
 
     return _switched(patch.object(resume_point, "next_offset", start))

@@ -29,7 +29,7 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
@@ -115,7 +115,9 @@ class World:
 
         async def decide(driver: Driver) -> Plan:
             facts = await self._facts(driver.view)
-            at = next_offset(facts, place, facts.sources[TOPIC].partitions[partition], facts.receipts.get(place))
+            at = next_offset(
+                facts, place, facts.source.topics[TOPIC].partitions[partition], facts.lane.receipts.get(place)
+            )
             to = next((batch.next_offset for batch in self.source[place] if batch.next_offset > at), at)
             wish = SkipRequest(source=place, to=to, who="ann", reason="corrupt")
             gap = skip_gap(rules(1), facts, wish, run, driver.opened.generation)
@@ -228,30 +230,36 @@ class World:
         target_ends = {place.partition: self.target.logs[str(place)].end for place in self.source}
         return Facts(
             now_ms=0,
-            source_cluster_id="",
-            target_cluster_id="",
-            target_brokers=1,
-            sources={
-                TOPIC: SourceTopic(
-                    name=TOPIC,
-                    topic_id="",
-                    partitions={
-                        number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
-                        for number, end in ends.items()
-                    },
-                    leaderless=(),
-                    replication_factor=1,
-                    settings=TopicSettings(),
-                )
-            },
-            targets={TOPIC: TargetTopic(name=TOPIC, topic_id="", partitions=len(ends), ends=target_ends)},
-            receipts=receipts,
-            positions={place: positions.get(place) for place in receipts},
-            starts={},
-            first_run=True,
-            claims={},
-            pauses={},
-            skips=skips(view, LANE),
+            source=SourceFacts(
+                cluster_id="",
+                topics={
+                    TOPIC: SourceTopic(
+                        name=TOPIC,
+                        topic_id="",
+                        partitions={
+                            number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
+                            for number, end in ends.items()
+                        },
+                        leaderless=(),
+                        replication_factor=1,
+                        settings=TopicSettings(),
+                    )
+                },
+            ),
+            target=TargetFacts(
+                cluster_id="",
+                brokers=1,
+                topics={TOPIC: TargetTopic(name=TOPIC, topic_id="", partitions=len(ends), ends=target_ends)},
+            ),
+            lane=LaneFacts(
+                receipts=receipts,
+                positions={place: positions.get(place) for place in receipts},
+                starts={},
+                first_run=True,
+                claims={},
+                pauses={},
+                skips=skips(view, LANE),
+            ),
         )
 
     def positions(self) -> Mapping[TopicPartition, Position]:

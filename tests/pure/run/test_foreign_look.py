@@ -12,10 +12,10 @@ from ferry.ledger.run_codec import outcome_record, run_record
 from ferry.model import Fate, Origin, Receipt, Record, RunRecord
 from ferry.model.observed import OpenTransaction
 from ferry.plan.others.foreign_records import without_own
-from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, lying, target
+from tests.pure.decide.values import FACTS, FLOW, LANE, RECEIPT, facts_with, lying, target
 
 # The facts know the lane up to target offset 40; records at 41 and behind were found there afterwards.
-FOUND = replace(FACTS, receipts={RECEIPT.target: RECEIPT}, foreign={RECEIPT.target: 41})
+FOUND = facts_with(FACTS, lane={"receipts": {RECEIPT.target: RECEIPT}}, others={"foreign": {RECEIPT.target: 41}})
 NEXT = replace(RECEIPT, start=40, end=60, target_next=61)
 
 
@@ -32,22 +32,22 @@ NEXT = replace(RECEIPT, start=40, end=60, target_next=61)
 def test_what_the_lane_wrote_meanwhile_is_its_own(receipts: list[Receipt], fate: Fate, foreign: bool) -> None:
     records = [(record, fate) for receipt in receipts for record in receipt_records(receipt)]
     view = fold(lying(*records), 99)
-    assert bool(without_own(FOUND, LANE, view).foreign) is foreign
+    assert bool(without_own(FOUND, LANE, view).others.foreign) is foreign
 
 
 def test_receipts_of_a_copy_that_was_created_again_since_make_nothing_in_it_the_lanes_own() -> None:
     last = replace(RECEIPT, target_topic_id="id-old")
     topic = target(last.target.topic, 7, topic_id="id-new")
-    facts = replace(
+    facts = facts_with(
         FOUND,
-        receipts={last.target: last},
-        targets={**FOUND.targets, topic.name: topic},
-        foreign={last.target: 2},
+        target={"topics": {**FOUND.target.topics, topic.name: topic}},
+        lane={"receipts": {last.target: last}},
+        others={"foreign": {last.target: 2}},
     )
     before = [(record, Fate.COMMITTED) for record in receipt_records(last)]
-    assert without_own(facts, LANE, fold(lying(*before), 99)).foreign
+    assert without_own(facts, LANE, fold(lying(*before), 99)).others.foreign
     after = [(record, Fate.COMMITTED) for record in receipt_records(replace(NEXT, target_topic_id="id-new"))]
-    assert not without_own(facts, LANE, fold(lying(*before, *after), 99)).foreign
+    assert not without_own(facts, LANE, fold(lying(*before, *after), 99)).others.foreign
 
 
 OTHERS = OpenTransaction(producer_id=7, start=41, last_ms=5, transactional_id="billing")
@@ -74,5 +74,5 @@ def test_an_open_transaction_that_nobody_names_is_taken_for_the_lanes_own_only_w
     transaction: OpenTransaction, ledger: list[Record], foreign: bool
 ) -> None:
     view = fold(lying(*((record, Fate.COMMITTED) for record in ledger)), 99)
-    facts = replace(FOUND, foreign={}, undecided={RECEIPT.target: transaction})
-    assert bool(without_own(facts, LANE, view).undecided) is foreign
+    facts = facts_with(FOUND, others={"foreign": {}, "open_transactions": {RECEIPT.target: transaction}})
+    assert bool(without_own(facts, LANE, view).others.open_transactions) is foreign

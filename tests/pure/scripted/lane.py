@@ -18,7 +18,7 @@ from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.facts import Facts, SourcePartition, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import begin_attempt, open_run
@@ -189,37 +189,43 @@ class Lane:
         receipts = last_receipts(view, LANE)
         return Facts(
             now_ms=0,
-            source_cluster_id="",
-            target_cluster_id="",
-            target_brokers=1,
-            sources={
-                TOPIC: SourceTopic(
-                    name=TOPIC,
-                    topic_id=topic_id_text(self.source.ids[TOPIC]),
-                    partitions={
-                        number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
-                        for number, end in ends(self.source).items()
-                    },
-                    leaderless=(),
-                    replication_factor=1,
-                    settings=TopicSettings(),
-                )
-            },
-            targets={
-                TOPIC: TargetTopic(
-                    name=TOPIC,
-                    topic_id=topic_id_text(self.target.ids[TOPIC]),
-                    partitions=len(self.sizes),
-                    ends=ends(self.target),
-                )
-            },
-            receipts=receipts,
-            positions=dict.fromkeys(receipts),
-            starts={},
-            first_run=True,
-            claims={},
-            pauses={},
-            skips={},
+            source=SourceFacts(
+                cluster_id="",
+                topics={
+                    TOPIC: SourceTopic(
+                        name=TOPIC,
+                        topic_id=topic_id_text(self.source.ids[TOPIC]),
+                        partitions={
+                            number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
+                            for number, end in ends(self.source).items()
+                        },
+                        leaderless=(),
+                        replication_factor=1,
+                        settings=TopicSettings(),
+                    )
+                },
+            ),
+            target=TargetFacts(
+                cluster_id="",
+                brokers=1,
+                topics={
+                    TOPIC: TargetTopic(
+                        name=TOPIC,
+                        topic_id=topic_id_text(self.target.ids[TOPIC]),
+                        partitions=len(self.sizes),
+                        ends=ends(self.target),
+                    )
+                },
+            ),
+            lane=LaneFacts(
+                receipts=receipts,
+                positions=dict.fromkeys(receipts),
+                starts={},
+                first_run=True,
+                claims={},
+                pauses={},
+                skips={},
+            ),
         )
 
 

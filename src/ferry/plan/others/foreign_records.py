@@ -41,7 +41,7 @@ async def with_foreign_writers(
     `writers` are the transactional ids of the lane's own slots. Topics that several flows share are searched separately
     (`ferry.plan.others.other_flows`).
     """
-    ids = {name: topic.topic_id for name, topic in facts.targets.items()}
+    ids = {name: topic.topic_id for name, topic in facts.target.topics.items()}
     before = accounted(view, lane, ids)
     sources, begins = _behind_receipts(flow, facts, before)
     uncopied = _uncopied(flow, facts)
@@ -49,12 +49,12 @@ async def with_foreign_writers(
     for place, offset in first.found.items():
         sources[place] = uncopied[place]
         begin = max(offset, before.get(place, 0))
-        if facts.targets[place.topic].ends[place.partition] > begin:
+        if facts.target.topics[place.topic].ends[place.partition] > begin:
             begins[place] = begin
     unseen = uncopied.keys() - first.found.keys()
     # Asked after the ends: where it is below an end, a transaction is open.
     stable = await listed_offsets(target, dict.fromkeys(sources, LATEST), isolation=READ_COMMITTED)
-    ends = {place: facts.targets[place.topic].ends[place.partition] for place in stable.found}
+    ends = {place: facts.target.topics[place.topic].ends[place.partition] for place in stable.found}
     undecided = await others_transactions(target, stable.found, ends, writers)
     parts = {place: [(begin, stable.found[place])] for place, begin in begins.items() if place in stable.found}
     looked = await first_strangers(
@@ -71,8 +71,16 @@ async def with_foreign_writers(
     }
     topics = {place.topic for place in seen}
     kept = {place: offset for place, offset in before.items() if place.topic in topics}
-    facts = without_unseen(facts, unseen, first.failed | stable.failed | looked.failed)
-    return replace(facts, foreign=looked.found, undecided=undecided, accounted={**facts.accounted, **kept, **seen})
+    return replace(
+        facts,
+        target=without_unseen(facts.target, unseen, first.failed | stable.failed | looked.failed),
+        others=replace(
+            facts.others,
+            foreign=looked.found,
+            open_transactions=undecided,
+            accounted={**facts.others.accounted, **kept, **seen},
+        ),
+    )
 
 
 def _behind_receipts(
@@ -85,14 +93,14 @@ def _behind_receipts(
     sources: dict[TopicPartition, str] = {}
     begins: dict[TopicPartition, int] = {}
     for place, (name, last) in _lasts(facts).items():
-        topic = facts.targets.get(place.topic)
+        topic = facts.target.topics.get(place.topic)
         if topic is None or place.partition not in topic.ends or flow.merge.matches(name):
             continue
         if not _has_records(last) or _is_another(facts, last):
             continue
         sources[place] = name
-        if place in facts.cut:  # records that were accounted for after the cut were in another log
-            begins[place] = facts.cut[place]
+        if place in facts.target.cut:  # records that were accounted for after the cut were in another log
+            begins[place] = facts.target.cut[place]
             continue
         begin = max(last.target_next, before.get(place, 0))
         # The end of an adopted predecessor was asked for: its markers are before it, and the lane has none after it
@@ -105,13 +113,13 @@ def _behind_receipts(
 
 def _lasts(facts: Facts) -> dict[TopicPartition, tuple[str, Receipt]]:
     """Return the lane's last receipts of both kinds by target partition, with their source topics."""
-    slices = {place: (last.source.topic, last) for place, last in facts.receipts.items()}
-    return slices | {place: (last.source.topic, last) for place, last in facts.units.items()}
+    slices = {place: (last.source.topic, last) for place, last in facts.lane.receipts.items()}
+    return slices | {place: (last.source.topic, last) for place, last in facts.lane.units.items()}
 
 
 def _is_another(facts: Facts, last: Receipt) -> bool:
     """Return whether the copy was created again since the receipt: it then holds no records of the lane."""
-    topic = facts.targets.get(last.target.topic)
+    topic = facts.target.topics.get(last.target.topic)
     return topic is not None and bool(last.target_topic_id) and topic.topic_id not in ("", last.target_topic_id)
 
 
@@ -124,8 +132,8 @@ def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
     """Return target partitions with records but without a receipt of the lane for any, with their source topics."""
     found: dict[TopicPartition, str] = {}
     known = _lasts(facts)
-    for name, copy in ((source, one) for source in facts.sources for one in flow.copies_of(source)):
-        topic = facts.targets.get(copy)
+    for name, copy in ((source, one) for source in facts.source.topics for one in flow.copies_of(source)):
+        topic = facts.target.topics.get(copy)
         if topic is None or flow.merge.matches(name):
             continue
         places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)
@@ -149,7 +157,7 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
         if _is_another(facts, receipt):
             continue
         reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
-    found = {place: offset for place, offset in facts.foreign.items() if reached.get(place, -1) <= offset}
+    found = {place: offset for place, offset in facts.others.foreign.items() if reached.get(place, -1) <= offset}
     newest = newest_run(view, lane)
     at_work = newest is not None and outcome(view, lane, newest.record.run) is None
 
@@ -161,6 +169,10 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
         ended = one.producer_id < 0 and reached.get(place, -1) > one.start
         return not one.transactional_id and (at_work or ended)
 
-    undecided = {place: one for place, one in facts.undecided.items() if not is_own(place, one)}
+    undecided = {place: one for place, one in facts.others.open_transactions.items() if not is_own(place, one)}
     positions = accounted_positions(facts, receipts)
-    return replace(facts, foreign=found, undecided=undecided, positions=positions)
+    return replace(
+        facts,
+        lane=replace(facts.lane, positions=positions),
+        others=replace(facts.others, foreign=found, open_transactions=undecided),
+    )

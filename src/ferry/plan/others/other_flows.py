@@ -23,7 +23,7 @@ from ferry.ledger.receipts import open_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
 from ferry.model.observed import Unavailable
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, TargetFacts
 from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
 
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
@@ -48,7 +48,7 @@ async def with_neighbours(
     """Return `facts` with what the ledgers of other flows add. `facts` and `view` must have been read before."""
     if names_tell_flows_apart(flow):
         return facts
-    copies = {name: flow.copies_of(name) for name in facts.sources}
+    copies = {name: flow.copies_of(name) for name in facts.source.topics}
     targets = {copy for some in copies.values() for copy in some}
     merged = {copy for name, some in copies.items() if flow.merge.matches(name) for copy in some}
     places = _places(facts, merged)
@@ -56,13 +56,14 @@ async def with_neighbours(
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
     ends, begins = listed.found, begun.found
-    facts = without_unseen(facts, places - begins.keys(), listed.failed | begun.failed)
+    unread = without_unseen(facts.target, places - begins.keys(), listed.failed | begun.failed)
+    facts = replace(facts, target=unread)
     neighbours: tuple[Neighbour, ...] = ()
-    asked = merged | (targets - facts.claims.keys())
-    before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.targets.items()})
+    asked = merged | (targets - facts.lane.claims.keys())
+    before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.target.topics.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
     # Records that were accounted for after a cut, or written there by this flow, were in another log.
-    unaccounted |= {place: min(unaccounted[place], at) for place, at in facts.cut.items() if place in unaccounted}
+    unaccounted |= {place: min(unaccounted[place], at) for place, at in facts.target.cut.items() if place in unaccounted}
     if asked:
         neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
     strangers: dict[TopicPartition, int] = {}
@@ -71,7 +72,7 @@ async def with_neighbours(
         known = ledgers.of(target, flow.flow.source)
         own_view = await known.view() if view.by_key else UNREAD
         rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
-        own = uncut(ranges(rows, open_receipts(own_view)), facts.cut)
+        own = uncut(ranges(rows, open_receipts(own_view)), facts.target.cut)
         open_parts = {
             place: gaps(
                 [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],
@@ -83,17 +84,20 @@ async def with_neighbours(
         looked = await first_strangers(target, open_parts)
         strangers = looked.found
         upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
-        facts = without_unseen(facts, looked.failed.keys(), looked.failed)
+        facts = replace(facts, target=without_unseen(facts.target, looked.failed.keys(), looked.failed))
     returned, originals = await _returned(facts, source, ledgers)
     facts = await _behind_originals(facts, target, originals)
     return replace(
         facts,
-        neighbours=neighbours,
-        returned=returned,
-        back_rests=await _back_rests(flow, facts, source, ledgers),
-        strangers=strangers,
-        accounted={**facts.accounted, **upto},
-        shared=shared_topics(view),
+        lane=replace(facts.lane, shared=shared_topics(view)),
+        others=replace(
+            facts.others,
+            flows=neighbours,
+            returned=returned,
+            accounted={**facts.others.accounted, **upto},
+            unaccounted=strangers,
+            back_paused=await _back_paused(flow, facts.now_ms, source, ledgers),
+        ),
     )
 
 
@@ -101,24 +105,24 @@ def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
     return {
         TopicPartition(topic=name, partition=number)
         for name in merged
-        if name in facts.targets
-        for number in facts.targets[name].ends
+        if name in facts.target.topics
+        for number in facts.target.topics[name].ends
     }
 
 
 def without_unseen(
-    facts: Facts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unavailable]
-) -> Facts:
+    facts: TargetFacts, places: Collection[TopicPartition], failed: Mapping[TopicPartition, Unavailable]
+) -> TargetFacts:
     """Return the facts without the ends of target partitions that could not be read: nothing is copied to those."""
-    targets = dict(facts.targets)
+    topics = dict(facts.topics)
     for place in places:
-        topic = targets[place.topic]
-        targets[place.topic] = replace(
+        topic = topics[place.topic]
+        topics[place.topic] = replace(
             topic,
             ends={number: end for number, end in topic.ends.items() if number != place.partition},
             unserved={**topic.unserved, **({place.partition: failed[place]} if place in failed else {})},
         )
-    return replace(facts, targets=targets)
+    return replace(facts, topics=topics)
 
 
 async def read_neighbours(
@@ -148,11 +152,11 @@ async def _ledgers(cluster: Cluster) -> list[str]:
     return sorted(match.group(1) for match in matches if match is not None)
 
 
-async def _back_rests(flow: FlowConfig, facts: Facts, source: Cluster, ledgers: LedgerCaches) -> bool:
+async def _back_paused(flow: FlowConfig, now_ms: int, source: Cluster, ledgers: LedgerCaches) -> bool:
     """Return whether the opposite flow is paused without an end time. Its ledger is on the source."""
     if flow.flow.target not in await _ledgers(source):
         return False
-    held = pauses(await ledgers.of(source, flow.flow.target).view(), facts.now_ms).get("")
+    held = pauses(await ledgers.of(source, flow.flow.target).view(), now_ms).get("")
     return held is not None and held.until_ms == 0
 
 
@@ -164,8 +168,8 @@ async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[To
     """
     again = {
         place: originals[place]
-        for place, offset in facts.foreign.items()
-        if place not in facts.receipts and offset < originals.get(place, 0)
+        for place, offset in facts.others.foreign.items()
+        if place not in facts.lane.receipts and offset < originals.get(place, 0)
     }
     if not again:
         return facts
@@ -173,9 +177,12 @@ async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[To
     parts = {place: [(again[place], end)] for place, end in stable.found.items() if end > again[place]}
     looked = await first_strangers(target, parts)
     unseen = (again.keys() - stable.found.keys()) | looked.failed.keys()
-    kept = {place: offset for place, offset in facts.foreign.items() if place not in again}
-    facts = without_unseen(facts, unseen, stable.failed | looked.failed)
-    return replace(facts, foreign={**kept, **looked.found})
+    kept = {place: offset for place, offset in facts.others.foreign.items() if place not in again}
+    return replace(
+        facts,
+        target=without_unseen(facts.target, unseen, stable.failed | looked.failed),
+        others=replace(facts.others, foreign={**kept, **looked.found}),
+    )
 
 
 async def _returned(
@@ -189,12 +196,12 @@ async def _returned(
     originals: dict[TopicPartition, int] = {}
     begins = {
         TopicPartition(topic=name, partition=number): part.log_start
-        for name, topic in facts.sources.items()
+        for name, topic in facts.source.topics.items()
         for number, part in topic.partitions.items()
     }
 
     def comes_back(of: Chain | Receipt) -> bool:
-        return of.source_cluster_id == facts.target_cluster_id and of.target.topic in facts.sources
+        return of.source_cluster_id == facts.target.cluster_id and of.target.topic in facts.source.topics
 
     for alias in await _ledgers(source):
         known = ledgers.of(source, alias)
@@ -207,7 +214,7 @@ async def _returned(
         for place, parts in came.items():
             found[place] = (*found.get(place, ()), *parts)
         for place, last in last_units(view, None).items():  # no receipt shows where each of these records is
-            if last.source_cluster_id == facts.target_cluster_id and place.topic in facts.sources:
+            if last.source_cluster_id == facts.target.cluster_id and place.topic in facts.source.topics:
                 found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
                 for number, end in enumerate(last.ends):
                     at = TopicPartition(topic=last.source.topic, partition=number)

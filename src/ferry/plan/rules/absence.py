@@ -24,8 +24,8 @@ def unmatched_names(include: PatternList, listed: Collection[str]) -> tuple[str,
 
 def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
     """Return the refusal of a topic that was copied before and that the source no longer lists."""
-    copied = sum(last.source.topic == topic for last in facts.receipts.values())
-    copied += sum(last.source.topic == topic for last in facts.units.values())
+    copied = sum(last.source.topic == topic for last in facts.lane.receipts.values())
+    copied += sum(last.source.topic == topic for last in facts.lane.units.values())
     return refused("source.gone", topic, partitions=copied, cluster=flow.source)
 
 
@@ -38,7 +38,7 @@ def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> l
     """Return the refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
     return [
         refused("source.hidden", topic, cluster=flow.source)
-        for topic in sorted(facts.hidden - facts.absent)
+        for topic in sorted(facts.source.hidden - facts.source.absent)
         if only is None or topic in only
     ]
 

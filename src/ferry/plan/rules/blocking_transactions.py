@@ -21,7 +21,7 @@ def held_notes(rules: Rules, facts: Facts) -> list[Sentence]:
     is a note and no refusal.
     """
     notes = []
-    for place, transaction in sorted(facts.held.items()):
+    for place, transaction in sorted(facts.source.open_transactions.items()):
         if not _hangs(transaction, facts.now_ms) or (rules.only is not None and place.topic not in rules.only):
             continue
         notes.append(sentence("held.by-transaction", **_facts(place, transaction)))
@@ -32,7 +32,7 @@ def ledger_notes(facts: Facts) -> list[Sentence]:
     """Return notes on transactions on the flow's ledger that are open for longer than one should last."""
     return [
         sentence("held.ledger", writer=_writer(transaction), **_facts(place, transaction))
-        for place, transaction in sorted(facts.on_ledger.items())
+        for place, transaction in sorted(facts.lane.open_on_ledger.items())
         if _hangs(transaction, facts.now_ms)
     ]
 

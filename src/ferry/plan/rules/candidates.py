@@ -78,15 +78,15 @@ def _candidate(
     number = place.partition
     part = topic.partitions[number]
     source = TopicPartition(topic=topic.name, partition=number)
-    target = facts.targets.get(place.topic)
-    last = facts.receipts.get(place)
+    target = facts.target.topics.get(place.topic)
+    last = facts.lane.receipts.get(place)
     unserved = unserved_refusal(topic, number, target)
     if unserved is not None:
         return unserved
     found = onward(rules, facts, topic, number, target, last, run, generation)
     start = next_offset(facts, source, part, last) if isinstance(found, Refusal) else found.start
     # A loop is checked first: the other findings result from it.
-    loop = returning_refusal(rules, source, start, part.end, facts.returned.get(source, ()))
+    loop = returning_refusal(rules, source, start, part.end, facts.others.returned.get(source, ()))
     if loop is not None:
         return loop
     lost = lost_ledger_refusal(facts, topic, target, number)
@@ -98,8 +98,8 @@ def _candidate(
     if stranger is not None:
         return stranger
     note = None
-    if last is not None and not last.adopted and place in facts.positions:  # an adoption commits no position
-        note = position_note(last, facts.positions[place])
+    if last is not None and not last.adopted and place in facts.lane.positions:  # an adoption commits no position
+        note = position_note(last, facts.lane.positions[place])
     own = last if last is not None and last.source == source else None
     read_epoch, read_end = read_before(own, part, found.start, found.gaps)
     return Candidate(

@@ -49,17 +49,17 @@ def without_room(
     tightest log directory would have less free space than the flow's share. Partitions that are to be created find room
     if at least one broker has some.
     """
-    if rules.free_percent is None or not facts.space:
+    if rules.free_percent is None or not facts.target.space:
         return {}
     planned = list(loads)
     new = _new_replicas(facts, changes)
     demand = _demand(facts, new, planned)
     full = {
         broker: space
-        for broker, space in facts.space.items()
+        for broker, space in facts.target.space.items()
         if space.usable - demand.of(broker) < space.total * rules.free_percent // 100
     }
-    everywhere = len(full) >= facts.target_brokers
+    everywhere = len(full) >= facts.target.brokers
     found = {}
     for piece in planned:
         nodes = _nodes(facts, piece.target)
@@ -96,25 +96,25 @@ def space_notes(
     `ahead` is all that is not yet copied, not only this run's part of it. `refused`: the plan refuses for lack of space
     already, so full brokers need no note.
     """
-    if rules.free_percent is None or facts.space is None:
+    if rules.free_percent is None or facts.target.space is None:
         return []
     loads = list(ahead)
     if not any(load.bytes for load in loads):
         return []
-    silent = facts.target_brokers - len(facts.space)
+    silent = facts.target.brokers - len(facts.target.space)
     notes = []
     if silent > 0:
         notes.append(
-            sentence("space.not-known", silent=silent, brokers=facts.target_brokers, cluster=rules.flow.target)
+            sentence("space.not-known", silent=silent, brokers=facts.target.brokers, cluster=rules.flow.target)
         )
     demand = _demand(facts, _new_replicas(facts, changes), loads)
     short = [
         broker
-        for broker, space in sorted(facts.space.items())
+        for broker, space in sorted(facts.target.space.items())
         if space.usable - demand.of(broker) < space.total * rules.free_percent // 100
     ]
     if short and not refused:
-        broker, space = short[0], facts.space[short[0]]
+        broker, space = short[0], facts.target.space[short[0]]
         more = f" (and {len(short) - 1} more)" if len(short) > 1 else ""
         notes.append(
             sentence(
@@ -140,11 +140,11 @@ def _demand(facts: Facts, new: Mapping[str, int], loads: Iterable[Load]) -> _Dem
             by_broker[node] = by_broker.get(node, 0) + load.bytes
         if not nodes:
             unplaced += load.bytes * new.get(load.target.topic, 1)
-    return _Demand(by_broker=by_broker, unplaced=unplaced, brokers=facts.target_brokers)
+    return _Demand(by_broker=by_broker, unplaced=unplaced, brokers=facts.target.brokers)
 
 
 def _nodes(facts: Facts, place: TopicPartition) -> tuple[int, ...]:
-    target = facts.targets.get(place.topic)
+    target = facts.target.topics.get(place.topic)
     return () if target is None else target.brokers.get(place.partition, ())
 
 
@@ -155,12 +155,12 @@ def _new_replicas(facts: Facts, changes: Iterable[TopicChange]) -> dict[str, int
     """
     found = {}
     for change in changes:
-        target = facts.targets.get(change.topic)
+        target = facts.target.topics.get(change.topic)
         if target is not None:
             found[change.topic] = max((len(nodes) for nodes in target.brokers.values()), default=1)
         elif change.replication_factor > 0:
             found[change.topic] = change.replication_factor
         else:
-            factor = facts.sources[change.source_topic].replication_factor
-            found[change.topic] = max(1, min(factor, facts.target_brokers))
+            factor = facts.source.topics[change.source_topic].replication_factor
+            found[change.topic] = max(1, min(factor, facts.target.brokers))
     return found

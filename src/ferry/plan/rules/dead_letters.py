@@ -38,7 +38,7 @@ def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topic
         topic=flow.dead_letters.topic,
         source_topic=flow.dead_letters.topic,
         partitions=PARTITIONS,
-        replication_factor=factor if factor < 0 else max(1, min(factor, facts.target_brokers)),
+        replication_factor=factor if factor < 0 else max(1, min(factor, facts.target.brokers)),
         configs=(
             ("cleanup.policy", "delete"),
             ("max.message.bytes", str(max(map(_bytes, _settings(facts, topics)), default=_USUAL_BYTES) + _ROOM)),
@@ -49,7 +49,7 @@ def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topic
 
 
 def _settings(facts: Facts, topics: Mapping[str, str]) -> list[str | None]:
-    found = (facts.sources[topic].settings for topic in topics if topic in facts.sources)
+    found = (facts.source.topics[topic].settings for topic in topics if topic in facts.source.topics)
     return [None if one is None else one.in_force("max.message.bytes") for one in found]
 
 

@@ -29,14 +29,14 @@ _MARKER = 1
 
 def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | None:
     """Return the deletion of an absent topic's copy, or its refusal; None when the deletion is not to be followed."""
-    if not rules.topic_deletes or topic not in facts.deleted:
+    if not rules.topic_deletes or topic not in facts.source.deleted:
         return None
-    lasts = [last for last in facts.receipts.values() if last.source.topic == topic]
+    lasts = [last for last in facts.lane.receipts.values() if last.source.topic == topic]
     name = lasts[0].target.topic
     why = _against(rules, facts, topic, name, lasts)
     if why is not None:
         return refused("source.deleted.copy-left", topic, target=name, why=why)
-    target = facts.targets.get(name)
+    target = facts.target.topics.get(name)
     return TopicChange(
         kind=ChangeKind.DELETE,
         topic=name,
@@ -47,13 +47,13 @@ def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | 
 
 
 def _against(rules: Rules, facts: Facts, topic: str, name: str, lasts: list[Receipt]) -> str | None:
-    if rules.merges(topic) or name in facts.shared or any(last.target.topic != name for last in lasts):
+    if rules.merges(topic) or name in facts.lane.shared or any(last.target.topic != name for last in lasts):
         return "several sources write it"
-    if any(last.source.topic != topic for last in facts.receipts.values() if last.target.topic == name):
+    if any(last.source.topic != topic for last in facts.lane.receipts.values() if last.target.topic == name):
         return "records of another source topic are in it"
-    if facts.claims.get(name) != rules.lane:
+    if facts.lane.claims.get(name) != rules.lane:
         return f"lane {rules.lane} has no claim on it"
-    target = facts.targets.get(name)
+    target = facts.target.topics.get(name)
     # If it is missing, an earlier run deleted it and ended before it wrote that to the ledger.
     return None if target is None else _foreign(rules, facts, topic, target, lasts)
 
@@ -68,8 +68,8 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
         return "it was deleted and created again"
     written = {last.target.partition: max(0, last.target_next) + _MARKER for last in lasts}
     if rules.guards.of(RefusalKind.FOREIGN_WRITER, topic) is OnGuard.FAIL:
-        for place in (last.target for last in lasts if last.target not in facts.foreign):
-            written[place.partition] = max(written[place.partition], facts.accounted.get(place, 0))
+        for place in (last.target for last in lasts if last.target not in facts.others.foreign):
+            written[place.partition] = max(written[place.partition], facts.others.accounted.get(place, 0))
     for number in range(target.partitions):
         end = target.ends.get(number)
         if end is None:
@@ -106,7 +106,7 @@ def forgetting(
     lane = plan.lane
     records = []
     for name, topic in sorted(gone.items()):
-        lasts = [last for last in facts.receipts.values() if last.target.topic == name]
+        lasts = [last for last in facts.lane.receipts.values() if last.target.topic == name]
         body = {
             "topic": topic,
             "target_topic": name,
@@ -141,10 +141,11 @@ def deleted_record(lane: str, name: str, body: Json) -> Record:
 def forgotten(facts: Facts, changes: Iterable[TopicChange]) -> Facts:
     """Return the facts after the copies were deleted and the ledger has forgotten them."""
     gone = {change.topic: change.source_topic for change in changes}
-    return replace(
-        facts,
-        receipts={place: last for place, last in facts.receipts.items() if place.topic not in gone},
-        positions={place: word for place, word in facts.positions.items() if place.topic not in gone},
-        claims={name: lane for name, lane in facts.claims.items() if name not in gone},
-        absent=facts.absent - frozenset(gone.values()),
+    lane = replace(
+        facts.lane,
+        receipts={place: last for place, last in facts.lane.receipts.items() if place.topic not in gone},
+        positions={place: word for place, word in facts.lane.positions.items() if place.topic not in gone},
+        claims={name: lane for name, lane in facts.lane.claims.items() if name not in gone},
     )
+    source = replace(facts.source, absent=facts.source.absent - frozenset(gone.values()))
+    return replace(facts, source=source, lane=lane)

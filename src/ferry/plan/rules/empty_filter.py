@@ -32,10 +32,10 @@ class InVain:
 
 def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
     """Return notes on missing names in `topics`, and refusals if the filter takes no topic at all."""
-    names = [name for name in facts.unmatched if name not in facts.absent | facts.hidden]
+    names = [name for name in facts.source.unmatched if name not in facts.source.absent | facts.source.hidden]
     notes = [sentence("topics.none.one", topic=name, cluster=flow.source) for name in names]
-    found = facts.unfound
-    if found is None or facts.absent or facts.hidden or "" in facts.pauses:
+    found = facts.source.unfound
+    if found is None or facts.source.absent or facts.source.hidden or "" in facts.lane.pauses:
         return InVain(notes=tuple(notes))
     refusals = [refused("topics.none.name", name, cluster=flow.source) for name in names]
     if found.patterns or not names:

@@ -120,17 +120,52 @@ class Unfound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """Everything that a plan depends on; the same facts give the same plan. Times are ms."""
+class SourceFacts:
+    """What the source shows of the topics that the flow's filters take."""
 
-    now_ms: int
-    source_cluster_id: str
-    target_cluster_id: str
-    target_brokers: int
-    sources: Mapping[str, SourceTopic]
-    targets: Mapping[str, TargetTopic]
+    cluster_id: str
+    topics: Mapping[str, SourceTopic]
+    absent: frozenset[str] = frozenset()
+    """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
+    deleted: frozenset[str] = frozenset()
+    """Those of the absent topics of which all brokers of the source answer that no topic has their id any more."""
+    hidden: frozenset[str] = frozenset()
+    """Names in the flow's `topics` that this login may not see at the source, whether they exist or not."""
+    unmatched: tuple[str, ...] = ()
+    """Names in the flow's `topics` that match no topic of the source."""
+    unfound: Unfound | None = None
+    """Set for a flow whose filter takes no topic that the source lists."""
+    open_transactions: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
+    """Open transactions by source partition, where they bound what is read (read_committed)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFacts:
+    """What the target shows of the copies, and of the room that its brokers have."""
+
+    cluster_id: str
+    brokers: int
+    """How many brokers the target has."""
+    topics: Mapping[str, TargetTopic]
+    """The copies that exist, by their own names."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """The settings of a new topic of the target if nothing is set; empty when they are not known."""
+    space: Mapping[int, BrokerSpace] | None = None
+    """Disk space by broker of the target, for those that report it; None: not asked."""
+    cut: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By target partition cut since the lane wrote to it: the offset from which it has other records or none."""
+    kept: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By target partition that lost records: up to which source offset it still has what was copied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneFacts:
+    """What the flow's ledger and its position group hold of the lane. Times are ms."""
+
     receipts: Mapping[TopicPartition, Receipt]
     """The last receipt for each target partition in this lane."""
+    units: Mapping[TopicPartition, Receipt] = field(default_factory=dict)
+    """The last receipt for each target partition of repartitioned topics, in this lane."""
     positions: Mapping[TopicPartition, Position | None]
     """The position in the position group for each target partition with a receipt or with records; None if it has none.
 
@@ -141,63 +176,58 @@ class Facts:
 
     In the first run itself: the configured offsets of partitions that could not be asked.
     """
-    first_run: bool
-    claims: Mapping[str, str]
-    pauses: Mapping[str, Pause]
-    begins: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Where a window begins, by source partition: the lane continues there, or after it."""
     pending: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Source partitions that existed at the first run but could not be asked yet: the time (ms) at which they begin."""
-    absent: frozenset[str] = frozenset()
-    """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
-    hidden: frozenset[str] = frozenset()
-    """Names in the flow's `topics` that this login may not see at the source, whether they exist or not."""
-    unmatched: tuple[str, ...] = ()
-    """Names in the flow's `topics` that match no topic of the source."""
-    unfound: Unfound | None = None
-    """Set for a flow whose filter takes no topic that the source lists."""
+    first_run: bool
+    begins: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Where a window begins, by source partition: the lane continues there, or after it."""
     skips: Mapping[TopicPartition, tuple[Gap, ...]] = field(default_factory=dict)
     """The gaps that an operator passed by hand, by source partition, ascending."""
     seen: Mapping[TopicPartition, Seen] = field(default_factory=dict)
     """What the ledger holds about compacted source partitions."""
-    kept: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition that lost records: up to which source offset it still has what was copied."""
-    cut: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition cut since the lane wrote to it: the offset from which it has other records or none."""
-    neighbours: tuple[Neighbour, ...] = ()
-    """Other flows into the target, as far as their topics concern this one."""
-    returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
-    """The offsets that came from the target cluster, by source partition."""
+    claims: Mapping[str, str]
     shared: frozenset[str] = frozenset()
     """Target topics that this flow has agreed to share, by its ledger."""
-    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """The offset up to which target partitions were searched for records of others."""
-    target_defaults: Mapping[str, str] = field(default_factory=dict)
-    """The settings of a new topic of the target if nothing is set; empty when they are not known."""
-    space: Mapping[int, BrokerSpace] | None = None
-    """Disk space by broker of the target, for those that report it; None: not asked."""
-    deleted: frozenset[str] = frozenset()
-    """Those of the absent topics of which all brokers of the source answer that no topic has their id any more."""
-    foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition the first foreign record after the lane's last record."""
-    undecided: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    """By target partition a foreign transaction that is open there."""
-    back_rests: bool = False
-    """Whether the opposite flow is paused in its own ledger, until an operator resumes it."""
-    strangers: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By merged target partition the first offset that none of the flows' ledgers accounts for."""
-    units: Mapping[TopicPartition, Receipt] = field(default_factory=dict)
-    """The last receipt for each target partition of repartitioned topics, in this lane."""
+    pauses: Mapping[str, Pause]
     eras: Mapping[str, Era] = field(default_factory=dict)
     """By target topic the rule by which the lane repartitions its records."""
     lost_rules: Mapping[str, str] = field(default_factory=dict)
     """Why some of these rules cannot be carried out any more, by target topic, as half a sentence with the remedy."""
     dealt: Mapping[TopicPartition, int] = field(default_factory=dict)
     """By source partition of repartitioned topics: the offset that all of their target partitions have reached."""
-    held: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    """Open transactions by source partition, where they bound what is read (read_committed)."""
-    on_ledger: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
+    open_on_ledger: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """The oldest transaction that is open on the flow's ledger, by its partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherFacts:
+    """What others wrote to the copies, and what the ledgers of other flows show."""
+
+    flows: tuple[Neighbour, ...] = ()
+    """Other flows into the target, as far as their topics concern this one."""
+    returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
+    """The offsets that came from the target cluster, by source partition."""
+    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The offset up to which target partitions were searched for records of others."""
+    foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By target partition the first foreign record after the lane's last record."""
+    open_transactions: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
+    """By target partition a foreign transaction that is open there."""
+    unaccounted: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """By merged target partition the first offset that none of the flows' ledgers accounts for."""
+    back_paused: bool = False
+    """Whether the opposite flow is paused in its own ledger, until an operator resumes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that a plan depends on; the same facts give the same plan. Times are ms."""
+
+    now_ms: int
+    source: SourceFacts
+    target: TargetFacts
+    lane: LaneFacts
+    others: OtherFacts = field(default_factory=OtherFacts)
 
 
 def by_topic(values: Mapping[TopicPartition, T]) -> dict[str, dict[int, T]]:

@@ -21,7 +21,7 @@ def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: I
     ends = {piece.source: piece.end for piece in slices}
     short: dict[str, int] = {}
     for one in found:
-        keeps_ms = facts.sources[one.source.topic].delete_retention_ms
+        keeps_ms = facts.source.topics[one.source.topic].delete_retention_ms
         if not one.first or one.offsets == 0 or keeps_ms is None:
             continue
         if ends.get(one.source, -1) < one.end or keeps_ms < rules.max_seconds * 1000:

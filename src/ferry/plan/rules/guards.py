@@ -96,9 +96,9 @@ def target_trouble(
         refusal = refused("target.gone", topic.name, number, target=last.target.topic, end=last.end)
     elif last.target_topic_id and target.topic_id and last.target_topic_id != target.topic_id:
         refusal = refused("target.recreated", topic.name, number, target=target.name)
-    elif (end := target.ends.get(number, 0)) < last.target_next or last.target in facts.cut:
-        target_next = min(end, facts.cut.get(last.target, end))
-        kept = facts.kept.get(last.target, 0)
+    elif (end := target.ends.get(number, 0)) < last.target_next or last.target in facts.target.cut:
+        target_next = min(end, facts.target.cut.get(last.target, end))
+        kept = facts.target.kept.get(last.target, 0)
         refusal = _shorter(topic, number, last, end, target_next)
     else:
         return None
@@ -123,7 +123,7 @@ def foreign_trouble(
     The lane would continue at the source offset `start`, after the target offset `behind` (below 1: it has no records
     before that offset).
     """
-    offset, transaction = facts.foreign.get(last.target), facts.undecided.get(last.target)
+    offset, transaction = facts.others.foreign.get(last.target), facts.others.open_transactions.get(last.target)
     place = str(last.target)
     if offset is not None and behind > 0:
         refusal = refused("foreign.record.behind", topic.name, number, place=place, offset=offset, ours=behind - 1)
@@ -143,7 +143,7 @@ def _open(topic: SourceTopic, number: int, place: TopicPartition, transaction: O
 def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: TargetTopic) -> Refusal | None:
     """Return the refusal of a copy with records or an open transaction that no receipt accounts for; None without."""
     place = TopicPartition(topic=target.name, partition=number)
-    offset, transaction = facts.foreign.get(place), facts.undecided.get(place)
+    offset, transaction = facts.others.foreign.get(place), facts.others.open_transactions.get(place)
     if offset is not None:
         return refused("foreign.occupied", topic.name, number, place=str(place), offset=offset)
     return None if transaction is None else _open(topic, number, place, transaction)
@@ -172,7 +172,7 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
 
 def cluster_facts(facts: Facts, last: Receipt) -> dict[str, Any] | None:
     """Return the facts of a source alias that now leads to another cluster; None if it does not."""
-    then, now = last.source_cluster_id, facts.source_cluster_id
+    then, now = last.source_cluster_id, facts.source.cluster_id
     return {"alias": last.flow.source, "now": now, "then": then} if then and now and then != now else None
 
 
@@ -184,7 +184,7 @@ def cluster_sentence(facts: Facts, last: Receipt) -> str | None:
 
 def target_cluster_sentence(facts: Facts, last: Receipt) -> str | None:
     """Return why nothing in the ledger holds for the target, because it came from another cluster; else None."""
-    then, now = last.target_cluster_id, facts.target_cluster_id
+    then, now = last.target_cluster_id, facts.target.cluster_id
     if not then or not now or then == now:
         return None
     return sentence("target.cluster-changed", alias=last.flow.target, now=now, then=then)

@@ -84,29 +84,29 @@ def lag_of(
     The lag of partitions that were copied and are gone is not known. Raises BadInput for a topic of `only` that the
     source does not have.
     """
-    unknown = sorted(set(only or ()) - facts.sources.keys() - facts.absent)
+    unknown = sorted(set(only or ()) - facts.source.topics.keys() - facts.source.absent)
     if unknown:
         raise BadInput(
             f"cluster {alias} has no topic {unknown[0]}, or does not show it to this login: correct the name, or grant "
             "DESCRIBE on it"
         )
-    receipts = by_topic(facts.receipts)
-    dealt_to = {era.source_topic: era.target_topic for era in facts.eras.values()}
+    receipts = by_topic(facts.lane.receipts)
+    dealt_to = {era.source_topic: era.target_topic for era in facts.lane.eras.values()}
     rows = [
         *(
             lag
-            for name, topic in facts.sources.items()
+            for name, topic in facts.source.topics.items()
             for lag in _of_topic(facts, topic, policy.format_remote_topic(alias, name), receipts)
         ),
         *(
             _not_known(last.source, last.target, last.end)
-            for last in facts.receipts.values()
-            if last.source.topic in facts.absent
+            for last in facts.lane.receipts.values()
+            if last.source.topic in facts.source.absent
         ),
         *(
             _not_known(place, TopicPartition(dealt_to[place.topic], place.partition), position, dealt=True)
-            for place, position in facts.dealt.items()
-            if place.topic in facts.absent
+            for place, position in facts.lane.dealt.items()
+            if place.topic in facts.source.absent
         ),
     ]
     return sorted((row for row in rows if only is None or row.source.topic in only), key=lambda row: row.source)
@@ -120,10 +120,10 @@ def _of_topic(
     for number in {*topic.partitions, *topic.leaderless}:
         source = TopicPartition(topic=topic.name, partition=number)
         place = TopicPartition(topic=target, partition=number)
-        part, last = topic.partitions.get(number), facts.receipts.get(place)
+        part, last = topic.partitions.get(number), facts.lane.receipts.get(place)
         if part is None:
-            position = facts.dealt.get(source) if last is None else last.end
-            yield _not_known(source, place, position, dealt=target in facts.eras)
+            position = facts.lane.dealt.get(source) if last is None else last.end
+            yield _not_known(source, place, position, dealt=target in facts.lane.eras)
             continue
         position = next_offset(facts, source, part, last)
         records = max(0, part.log_end - max(position, part.log_start))
@@ -137,7 +137,7 @@ def _of_topic(
             bytes=size.bytes,
             bytes_from=size.by,
             seconds=None if records else 0.0,
-            dealt=target in facts.eras,
+            dealt=target in facts.lane.eras,
         )
 
 

@@ -23,7 +23,7 @@ def lost_ledger_refusal(facts: Facts, topic: SourceTopic, target: TargetTopic | 
     if target is None:
         return None
     place = TopicPartition(topic=target.name, partition=number)
-    last, position = facts.receipts.get(place), facts.positions.get(place)
+    last, position = facts.lane.receipts.get(place), facts.lane.positions.get(place)
     if position is None or not is_forgotten(position, last, target.ends.get(number, 0)):
         return None
     end = position.source_next
@@ -50,10 +50,10 @@ def forgotten_places(facts: Facts) -> frozenset[TopicPartition]:
     """Return the target partitions whose positions lead beyond the ledger."""
     return frozenset(
         place
-        for place, position in facts.positions.items()
+        for place, position in facts.lane.positions.items()
         if position is not None
-        and place.topic in facts.targets
-        and is_forgotten(position, facts.receipts.get(place), facts.targets[place.topic].ends.get(place.partition, 0))
+        and place.topic in facts.target.topics
+        and is_forgotten(position, facts.lane.receipts.get(place), facts.target.topics[place.topic].ends.get(place.partition, 0))
     )
 
 
@@ -68,6 +68,6 @@ def accounted_positions(facts: Facts, receipts: Iterable[Receipt]) -> dict[Topic
         reached[receipt.target] = max(receipt.end, reached.get(receipt.target, -1))
     return {
         place: position
-        for place, position in facts.positions.items()
+        for place, position in facts.lane.positions.items()
         if position is None or place not in forgotten or position.source_next > reached.get(place, -1)
     }

@@ -14,7 +14,7 @@ from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
 def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
     """Return refusals by source topic of the run: its name, or its way through all flows, forbids a copy."""
-    targets = {name: rules.copies_of(name) for name in facts.sources}
+    targets = {name: rules.copies_of(name) for name in facts.source.topics}
     writers = _writers(facts, targets)
     found = {}
     for name, copies in targets.items():
@@ -91,7 +91,7 @@ def _writers(facts: Facts, targets: Mapping[str, Iterable[str]]) -> dict[str, tu
     for name, copies in targets.items():
         for target in copies:
             found.setdefault(target, set()).add(name)
-    for last in (*facts.receipts.values(), *facts.units.values()):
+    for last in (*facts.lane.receipts.values(), *facts.lane.units.values()):
         if last.target.topic in found:
             found[last.target.topic] = {last.source.topic}
     return {target: tuple(sorted(names)) for target, names in found.items()}
@@ -113,7 +113,7 @@ def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
     """
     way = rules.way_back(topic)
     back = (Flow(source=rules.flow.target, target=rules.flow.source),)
-    if not way or (way == back and facts.back_rests):
+    if not way or (way == back and facts.others.back_paused):
         return None
     flows = ", ".join(str(flow) for flow in (rules.flow, *way))
     code = "way.loop.opposite" if way == back else "way.loop"
@@ -121,12 +121,12 @@ def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
 
 
 def _owned(rules: Rules, facts: Facts, topic: str, target: str) -> Refusal | None:
-    return owned_elsewhere(topic, target, rules.merges(topic), facts.neighbours)
+    return owned_elsewhere(topic, target, rules.merges(topic), facts.others.flows)
 
 
 def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
     """Return why nothing more is written to a merged partition: it holds a record that none of its flows wrote."""
-    offset = facts.strangers.get(target)
+    offset = facts.others.unaccounted.get(target)
     if offset is None:
         return None
     return refused("foreign.merged", source.topic, source.partition, offset=offset, place=str(target))

@@ -36,12 +36,12 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
     _refuse_what_cannot_be_planned(rules, facts)
     draft = _Draft(rules, facts)
     against = topic_refusals(rules, facts)
-    receipts = by_topic(facts.receipts)
-    for name in sorted(facts.sources.keys() | facts.absent):
+    receipts = by_topic(facts.lane.receipts)
+    for name in sorted(facts.source.topics.keys() | facts.source.absent):
         if rules.only is not None and name not in rules.only:
             continue
-        topic = facts.sources.get(name)
-        if "" in facts.pauses or name in facts.pauses:
+        topic = facts.source.topics.get(name)
+        if "" in facts.lane.pauses or name in facts.lane.pauses:
             draft.paused.append(name)
         elif topic is None:
             draft.add_absent(name)
@@ -92,7 +92,7 @@ class _Draft:
             self.refusals += found
             return
         for target in found.targets:
-            lasts = [last for last in self._facts.units.values() if last.target.topic == target]
+            lasts = [last for last in self._facts.lane.units.values() if last.target.topic == target]
             self.changes.add(topic, target, lasts, found.era.partitions)
         self.refusals += found.refusals
         self._notes += found.notes
@@ -157,8 +157,8 @@ class _Draft:
             eras=tuple(era for deal in self._deals for era in deal.eras if era.source_topic not in shut_out),
             lifted=tuple(self._lifted),
             paused=tuple(self.paused),
-            source_cluster_id=facts.source_cluster_id,
-            target_cluster_id=facts.target_cluster_id,
+            source_cluster_id=facts.source.cluster_id,
+            target_cluster_id=facts.target.cluster_id,
             max_seconds=rules.max_seconds,
             cut_short=any(wanted[need.source] < need.offsets for need in needs),
             caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
@@ -167,14 +167,14 @@ class _Draft:
 
 
 def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
-    unknown = sorted((rules.only or frozenset()) - facts.sources.keys() - facts.absent - facts.hidden)
+    unknown = sorted((rules.only or frozenset()) - facts.source.topics.keys() - facts.source.absent - facts.source.hidden)
     if unknown:
         raise BadInput(
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
             "topic, or the filters leave it out"
         )
     _refuse_one_task_for_both_kinds(rules, facts)
-    lasts: list[Receipt] = [*facts.receipts.values(), *facts.units.values()]
+    lasts: list[Receipt] = [*facts.lane.receipts.values(), *facts.lane.units.values()]
     for last in lasts:
         moved = cluster_facts(facts, last)
         if moved is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
@@ -190,7 +190,7 @@ def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
     It counts all topics that exist, not those to be copied now: otherwise a run would be refused only now and then.
     """
     found: dict[bool, tuple[str, str]] = {}
-    for topic in sorted(facts.sources.keys() if rules.only is None else rules.only & facts.sources.keys()):
+    for topic in sorted(facts.source.topics.keys() if rules.only is None else rules.only & facts.source.topics.keys()):
         transform = rules.transform_of(topic)
         found.setdefault(transform is not None, (topic, "" if transform is None else transform.name))
     if len(found) > 1 and rules.max_tasks < 2:

@@ -21,18 +21,18 @@ def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, las
     """
     if last is not None:
         start = last.end
-    elif source in facts.dealt:
-        start = facts.dealt[source]
-    elif source in facts.begins:
-        start = max(part.log_start, facts.begins[source])
-    elif facts.first_run:
+    elif source in facts.lane.dealt:
+        start = facts.lane.dealt[source]
+    elif source in facts.lane.begins:
+        start = max(part.log_start, facts.lane.begins[source])
+    elif facts.lane.first_run:
         start = max(part.log_start, part.start)
     else:
-        start = max(part.log_start, facts.starts.get(source, part.log_start))
-    for gap in facts.skips.get(source, ()):
+        start = max(part.log_start, facts.lane.starts.get(source, part.log_start))
+    for gap in facts.lane.skips.get(source, ()):
         if _leads_on(facts, gap, start, last):
             start = gap.end
-    return max(start, facts.begins.get(source, start))
+    return max(start, facts.lane.begins.get(source, start))
 
 
 def place_of_lane(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
@@ -40,19 +40,19 @@ def place_of_lane(facts: Facts, source: TopicPartition, part: SourcePartition, l
 
     Before the first copy it is where the partition began when a plan first saw it, as far as the ledger shows.
     """
-    if last is not None or facts.first_run or source not in facts.starts:
+    if last is not None or facts.lane.first_run or source not in facts.lane.starts:
         return next_offset(facts, source, part, last)
     return next_offset(facts, source, replace(part, log_start=0), None)
 
 
 def _leads_on(facts: Facts, gap: Gap, start: int, last: Receipt | None) -> bool:
     """Return whether a gap begins where the lane is, in the present log: a gap of an earlier log means nothing."""
-    topic = facts.sources.get(gap.source.topic)
+    topic = facts.source.topics.get(gap.source.topic)
     same = topic is None or not gap.topic_id or not topic.topic_id or gap.topic_id == topic.topic_id
     if not same or gap.end <= start or gap.since != (-1 if last is None else last.since):
         return False
     # A lane that never copied has no position of its own: retention may have moved its start meanwhile.
-    return gap.start == start or (last is None and gap.source not in facts.dealt and gap.start < start)
+    return gap.start == start or (last is None and gap.source not in facts.lane.dealt and gap.start < start)
 
 
 class BytesFrom(StrEnum):

@@ -31,10 +31,10 @@ def deal_of(
     """
     partitions = rule.partitions or 1
     known = _known(facts, topic, targets)
-    before = family(facts.eras.values(), known) if known is not None else ()
+    before = family(facts.lane.eras.values(), known) if known is not None else ()
     old_names = tuple(era.target_topic for era in before)
     all_names = dict.fromkeys([*targets, *old_names])
-    lasts = {place: last for place, last in facts.units.items() if place.topic in all_names}
+    lasts = {place: last for place, last in facts.lane.units.items() if place.topic in all_names}
     for target in targets:
         against = deal_refusal(rules, facts, topic, target, rule, known, lasts)
         if against is not None:
@@ -63,10 +63,10 @@ def deal_of(
     )
     look = DealLook(rules, facts, topic, known, lasts, wish, width, tuple(sorted(targets)), old_names)
     found, refusals, lifted = look.sources()
-    text = next((facts.lost_rules[name] for name in old_names if name in facts.lost_rules), None)
+    text = next((facts.lane.lost_rules[name] for name in old_names if name in facts.lane.lost_rules), None)
     if found.finishing and text is not None:
         return (lost_rule(found.era, rule, text),)
-    copies = [copy for name in targets if (copy := facts.targets.get(name)) is not None]
+    copies = [copy for name in targets if (copy := facts.target.topics.get(name)) is not None]
     large = next((copy for copy in copies if copy.partitions > partitions), None)
     if not found.finishing and large is not None:
         return (too_many(topic, large, rule),)
@@ -90,7 +90,7 @@ def deal_of(
 
 def _known(facts: Facts, topic: SourceTopic, targets: Iterable[str]) -> Era | None:
     """Return the newest rule by which records were written to some of these topics; None for a new copy."""
-    own = (facts.eras.get(name) for name in targets)
+    own = (facts.lane.eras.get(name) for name in targets)
     eras = [era for era in own if era is not None]
     mine = [era for era in eras if era.source_topic == topic.name]
     return max(mine or eras, key=lambda era: era.since, default=None)
@@ -101,7 +101,7 @@ def _begun_eras(facts: Facts, era: Era, names: Iterable[str]) -> tuple[Era, ...]
 
 
 def _id_of(facts: Facts, name: str) -> str:
-    copy = facts.targets.get(name)
+    copy = facts.target.topics.get(name)
     return "" if copy is None else copy.topic_id
 
 

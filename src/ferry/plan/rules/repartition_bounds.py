@@ -68,7 +68,7 @@ class DealLook:
         for number in range(self.width):
             place = TopicPartition(self.topic.name, number)
             low, high = _span(found, number)
-            loop = returning_refusal(self.rules, place, low, high, self.facts.returned.get(place, ()))
+            loop = returning_refusal(self.rules, place, low, high, self.facts.others.returned.get(place, ()))
             if loop is not None:
                 refusals[number] = loop
         if refusals:
@@ -79,7 +79,7 @@ class DealLook:
     def _tombstones(self, number: int) -> Trouble | None:
         """Return a trouble if the lane was idle long enough to have missed deleted keys of a compacted topic."""
         place, part = TopicPartition(self.topic.name, number), self.topic.partitions[number]
-        if place not in self.facts.dealt:
+        if place not in self.facts.lane.dealt:
             return None
         start = next_offset(self.facts, place, part, None)
         return tombstone_trouble(self.facts, self.topic, number, start, dealt=True)
@@ -112,10 +112,10 @@ class DealLook:
     def _by_hand(self, number: int) -> int:
         """Return the offset up to which an operator passed a source partition by hand; 0 if none did."""
         place = TopicPartition(self.topic.name, number)
-        if place not in self.facts.dealt or number not in self.topic.partitions:
+        if place not in self.facts.lane.dealt or number not in self.topic.partitions:
             return 0
         at = next_offset(self.facts, place, self.topic.partitions[number], None)
-        return at if at > self.facts.dealt[place] else 0
+        return at if at > self.facts.lane.dealt[place] else 0
 
     def _truncated(self, number: int, reached: int, end: int) -> Refusal:
         return refused("source.truncated.dealt", self.topic.name, number, end=reached, cut=end)
@@ -125,7 +125,7 @@ class DealLook:
         lots, refusals = [], []
         places = places_of(found.era, self.names(found))
         for number, (place, (starts, ends)) in enumerate(zip(places, found.ranges, strict=True)):
-            last, copy = self.lasts.get(place), self.facts.targets.get(place.topic)
+            last, copy = self.lasts.get(place), self.facts.target.topics.get(place.topic)
             refusal = unserved_refusal(self.topic, place.partition, copy) or self._trouble(place, last, copy)
             if refusal is not None:
                 refusals.append(replace(refusal, partition=number))  # by the number of its unit
@@ -138,16 +138,16 @@ class DealLook:
         """Return the refusal of a target partition that lost records, or that has foreign ones; None without."""
         name, number, behind = self.topic.name, place.partition, -1 if last is None else last.target_next
         end = 0 if copy is None else copy.ends.get(place.partition, 0)
-        if behind >= 0 and (end < behind or place in self.facts.cut):
-            at = min(end, self.facts.cut.get(place, end))
+        if behind >= 0 and (end < behind or place in self.facts.target.cut):
+            at = min(end, self.facts.target.cut.get(place, end))
             return refused("target.lost.dealt", name, number, place=str(place), end=behind, cut=at)
-        if place in self.facts.foreign:
-            offset = self.facts.foreign[place]
+        if place in self.facts.others.foreign:
+            offset = self.facts.others.foreign[place]
             if behind > 0:
                 return refused("foreign.record.dealt", name, number, place=str(place), offset=offset, ours=behind - 1)
             return refused("foreign.occupied.dealt", name, number, place=str(place), offset=offset)
-        if place in self.facts.undecided:
-            found = open_facts(f"target {place}", place, self.facts.undecided[place])
+        if place in self.facts.others.open_transactions:
+            found = open_facts(f"target {place}", place, self.facts.others.open_transactions[place])
             return refused("foreign.open.dealt", name, number, **found)
         return None
 

@@ -26,7 +26,7 @@ def deal_refusal(
         return other
     if rules.merges(topic.name):
         return refused("transform.merged", topic.name, transform=rule.name, target=target)
-    before = next((last for last in facts.receipts.values() if last.target.topic == target), None)
+    before = next((last for last in facts.lane.receipts.values() if last.target.topic == target), None)
     if before is not None:
         partitions = rule.partitions or 0
         return refused("transform.copied-before", topic.name, target=target, transform=rule.name, partitions=partitions)
@@ -53,7 +53,7 @@ def _changed_source(
         return refused("source.recreated.dealt.fewer", topic.name, target=target, partitions=count, read=read)
     if topic.topic_id and ids - {"", topic.topic_id}:
         return refused("source.recreated.dealt", topic.name, target=target, now=topic.topic_id)
-    now = facts.source_cluster_id
+    now = facts.source.cluster_id
     if any(last.source_cluster_id and now and last.source_cluster_id != now for last in lasts):
         return refused("source.cluster-changed.dealt", topic.name, target=target, alias=rules.flow.source)
     return None
@@ -61,10 +61,10 @@ def _changed_source(
 
 def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
     """Return why a topic may not keep its partitions now: its copy was repartitioned before; None if it was not."""
-    last = max((one for one in facts.units.values() if one.target.topic == target), key=_at, default=None)
+    last = max((one for one in facts.lane.units.values() if one.target.topic == target), key=_at, default=None)
     if last is None:
         return None
-    era = facts.eras.get(target)
+    era = facts.lane.eras.get(target)
     if era is None:
         return refused("transform.dealt-before.unknown", topic, target=target, run=last.run)
     return refused("transform.dealt-before", topic, target=target, partitions=era.partitions, run=last.run)
@@ -98,7 +98,7 @@ def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[Receipt])
 def _changed_target(
     facts: Facts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, Receipt]
 ) -> Refusal | None:
-    copy = facts.targets.get(target)
+    copy = facts.target.topics.get(target)
     written = [last for last in lasts.values() if last.target_next >= 0 and last.target.topic == target]
     if not written:
         return None

@@ -154,5 +154,5 @@ def _gap(
         generation=generation,
         since=-1 if last is None else last.since,
         void_from=trouble.void_from,
-        topic_id=facts.sources[source.topic].topic_id,
+        topic_id=facts.source.topics[source.topic].topic_id,
     )

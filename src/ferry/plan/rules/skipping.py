@@ -46,7 +46,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     lane has copied from, and when a skip would not help a repartitioned topic.
     """
     source, to = wish.source, wish.to
-    topic = facts.sources.get(source.topic)
+    topic = facts.source.topics.get(source.topic)
     if topic is None:
         raise BadInput(
             f"flow {rules.flow} does not copy topic {source.topic}: cluster {rules.flow.source} has no such topic, or "
@@ -61,13 +61,13 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     target = TopicPartition(
         topic=rules.policy.format_remote_topic(rules.flow.source, topic.name), partition=source.partition
     )
-    owner = facts.claims.get(target.topic, rules.lane)
+    owner = facts.lane.claims.get(target.topic, rules.lane)
     if owner != rules.lane:
         raise Refused(owned(topic.name, target.topic, owner).message)
     transform = rules.transform_of(topic.name)
     if transform is not None and transform.partitions is not None:
         _check_dealt(rules, facts, wish, transform)
-    last = facts.receipts.get(target)
+    last = facts.lane.receipts.get(target)
     stands = place_of_lane(facts, source, part, last)
     if last is not None:
         why = cluster_sentence(facts, last)
@@ -101,13 +101,13 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
 def _check_dealt(rules: Rules, facts: Facts, wish: SkipRequest, transform: Transform) -> None:
     """Raise Refused if a skip does not help a repartitioned topic, or would have no meaning."""
     targets = rules.copies_of(wish.source.topic)
-    found = deal_of(rules, facts, facts.sources[wish.source.topic], targets, transform, "(skip)", -1)
+    found = deal_of(rules, facts, facts.source.topics[wish.source.topic], targets, transform, "(skip)", -1)
     refusals = found if isinstance(found, tuple) else found.refusals
     helped = (RefusalKind.RETENTION_PASSED, RefusalKind.POISON)
     for one in refusals:
         if one.kind not in helped and (one.partition is None or one.partition == wish.source.partition):
             raise Refused(one.message)
-    if wish.source not in facts.dealt:
+    if wish.source not in facts.lane.dealt:
         raise Refused(
             f"nothing of {wish.source} was copied to {several(targets)} yet, so there is no position to continue from: "
             "run the flow first, or begin it elsewhere with ferry.start"

@@ -73,7 +73,7 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
     Starts at `earliest` are recorded, too, so that a later plan knows what was there and is gone before it was copied.
     Windows have starts of their own: a `windowed` run leaves out topics that begin at `earliest`.
     """
-    given, pending = by_topic(facts.starts), by_topic(facts.pending)
+    given, pending = by_topic(facts.lane.starts), by_topic(facts.lane.pending)
     records = [
         start_record(
             lane,
@@ -83,7 +83,7 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
             pending.get(topic.name, {}),
             topic.topic_id,
         )
-        for topic in facts.sources.values()
+        for topic in facts.source.topics.values()
         if (topic.partitions and not windowed)
         or topic.name in given.keys() | pending.keys()
         or any(part.start > part.log_start for part in topic.partitions.values())
@@ -99,11 +99,11 @@ def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: 
     A recorded start holds from then on. If it were asked again each time, a partition without a young record would
     begin at an end that moves. Records that came meanwhile with an old timestamp would then be passed over.
     """
-    ids = {name: topic.topic_id for name, topic in facts.sources.items()}
+    ids = {name: topic.topic_id for name, topic in facts.source.topics.items()}
     recorded = recorded_starts(view, lane, ids)
-    settled = {place.topic for place in recorded.pending.keys() - facts.pending.keys()}
+    settled = {place.topic for place in recorded.pending.keys() - facts.lane.pending.keys()}
     new = {} if windowed else _new_starts(facts)
-    starts, pending = by_topic({**new, **facts.starts}), by_topic(facts.pending)
+    starts, pending = by_topic({**new, **facts.lane.starts}), by_topic(facts.lane.pending)
     return [
         start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
         for name in sorted(settled | {place.topic for place in new})
@@ -112,16 +112,16 @@ def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: 
 
 def _new_starts(facts: Facts) -> dict[TopicPartition, int]:
     """Return the log start of partitions of which nothing was copied, and no plan has recorded a start yet."""
-    copied = {last.source for last in facts.receipts.values()}
+    copied = {last.source for last in facts.lane.receipts.values()}
     parts = {
         TopicPartition(topic=name, partition=number): part.log_start
-        for name, topic in facts.sources.items()
+        for name, topic in facts.source.topics.items()
         for number, part in topic.partitions.items()
     }
     return {
         place: log_start
         for place, log_start in parts.items()
-        if place not in copied and place not in facts.starts and place not in facts.pending
+        if place not in copied and place not in facts.lane.starts and place not in facts.lane.pending
     }
 
 

@@ -63,7 +63,7 @@ def tombstone_trouble(
     Their tombstones may be gone by now. None if that cannot be, or if nothing is known. The lane would continue at
     `start`. A copy that is `dealt`, that is repartitioned, cannot be copied again in place.
     """
-    part, before = topic.partitions[number], facts.seen.get(TopicPartition(topic=topic.name, partition=number))
+    part, before = topic.partitions[number], facts.lane.seen.get(TopicPartition(topic=topic.name, partition=number))
     if topic.delete_retention_ms is None or before is None:
         return None
     whole_ms = read_on(before, start, part.end, facts.now_ms).whole_ms
@@ -80,15 +80,15 @@ def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
     anew = {gap.source for gap in plan.gaps if gap.how is Lifted.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED}
     paused = frozenset(plan.paused)
     records = []
-    for topic in facts.sources.values():
+    for topic in facts.source.topics.values():
         narrowed = rules.only is not None and topic.name not in rules.only
-        held_back = "" in facts.pauses or topic.name in paused
+        held_back = "" in facts.lane.pauses or topic.name in paused
         if topic.delete_retention_ms is None or narrowed or held_back or (topic.name, None) in refused:
             continue
         before, found = {}, {}
         for number in {*topic.partitions, *topic.leaderless}:
             source = TopicPartition(topic=topic.name, partition=number)
-            seen = facts.seen.get(source)
+            seen = facts.lane.seen.get(source)
             if seen is not None:
                 before[number] = seen
             if number in topic.partitions and (topic.name, number) not in refused:
@@ -99,9 +99,9 @@ def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
 
 
 def _now(rules: Rules, facts: Facts, source: TopicPartition, before: Seen | None) -> Seen:
-    part = facts.sources[source.topic].partitions[source.partition]
+    part = facts.source.topics[source.topic].partitions[source.partition]
     target = rules.policy.format_remote_topic(rules.flow.source, source.topic)
-    last = facts.receipts.get(TopicPartition(topic=target, partition=source.partition))
+    last = facts.lane.receipts.get(TopicPartition(topic=target, partition=source.partition))
     return read_on(before, next_offset(facts, source, part, last), part.end, facts.now_ms)
 
 

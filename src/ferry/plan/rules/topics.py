@@ -35,16 +35,16 @@ def _refusal_to(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> Re
             most=MAX_TOPIC_NAME,
             shorter=_shorter(rules, topic.name),
         )
-    owner = facts.claims.get(name)
+    owner = facts.lane.claims.get(name)
     if rules.beside_live:
         if owner is None or lane_kind(owner) is not None:
             return refused("owned.no-live-lane", topic.name, target=name)
     elif owner is not None and owner != rules.lane:
         return owned(topic.name, name, owner)
-    target, transform = facts.targets.get(name), rules.transform_of(topic.name)
+    target, transform = facts.target.topics.get(name), rules.transform_of(topic.name)
     keeps = transform is None or transform.partitions is None
     if keeps and target is not None and target.partitions > _count(topic):
-        copied = any(last.target.topic == name for last in facts.receipts.values())
+        copied = any(last.target.topic == name for last in facts.lane.receipts.values())
         code = "target.partition-count.copied" if copied else "target.partition-count"
         return refused(code, topic.name, target=name, there=target.partitions, here=_count(topic))
     if topic.settings is None and rules.sync_configs and _to_create(rules, facts, topic, name):
@@ -97,7 +97,7 @@ class TopicChanges:
         belong to the source topic any more is left unchanged. Their partitions are refused, and a shorter retention
         would delete what was copied. A merged topic is not configured, because it has several sources.
         """
-        target = self.facts.targets.get(name)
+        target = self.facts.target.topics.get(name)
         count = partitions or _count(topic)
         if target is None:
             if _to_create(self.rules, self.facts, topic, name):
@@ -124,7 +124,7 @@ class TopicChanges:
         if change is not None:
             (self.due if self.rules.sync_configs else self.drift).append(change)
         made = change if self.rules.sync_configs else None
-        defaults = self.facts.target_defaults
+        defaults = self.facts.target.defaults
         self._narrower[name] = narrower_limits(self.rules, topic.settings, target.settings, made, defaults)
 
     def _create(self, topic: SourceTopic, name: str, count: int) -> None:
@@ -139,7 +139,7 @@ class TopicChanges:
         )
         self.due.append(change)
         if topic.settings is not None:
-            defaults = self.facts.target_defaults
+            defaults = self.facts.target.defaults
             self._narrower[name] = narrower_limits(self.rules, topic.settings, None, change, defaults)
 
     def notes(self) -> list[Sentence]:
@@ -165,7 +165,7 @@ def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -
     for change in changes:
         if change.kind is not ChangeKind.CREATE:
             continue
-        topic = facts.sources[change.source_topic]
+        topic = facts.source.topics[change.source_topic]
         wanted, factor = _replication(rules, facts, topic)
         if factor != wanted:
             fewer.setdefault((wanted, factor), []).append(change.topic)
@@ -188,7 +188,7 @@ def _replication(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[int, i
     -1 means the target's default.
     """
     wanted = max(1, topic.replication_factor) if rules.replication_from_source else rules.replication_factor
-    return wanted, wanted if wanted < 0 else max(1, min(wanted, facts.target_brokers))
+    return wanted, wanted if wanted < 0 else max(1, min(wanted, facts.target.brokers))
 
 
 def without_new(changes: Iterable[TopicChange], refused: Iterable[str]) -> list[TopicChange]:
@@ -212,10 +212,10 @@ def _belongs(rules: Rules, last: Receipt, topic: SourceTopic, target: TargetTopi
 
 
 def _to_create(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> bool:
-    copied = any(last.target.topic == name for last in facts.receipts.values())
-    copied |= any(last.target.topic == name and last.target_next >= 0 for last in facts.units.values())
+    copied = any(last.target.topic == name for last in facts.lane.receipts.values())
+    copied |= any(last.target.topic == name and last.target_next >= 0 for last in facts.lane.units.values())
     again = rules.guards.target_changed.of(topic.name) is not OnGuard.FAIL
-    return name not in facts.targets and (again or not copied)
+    return name not in facts.target.topics and (again or not copied)
 
 
 def _count(topic: SourceTopic) -> int:

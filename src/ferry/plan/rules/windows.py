@@ -94,7 +94,7 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
         _refuse_future(facts, window, "the window")
         return
     for place, (_, end) in sorted(window.ranges.items()):
-        topic = facts.sources.get(place.topic)
+        topic = facts.source.topics.get(place.topic)
         if topic is None or place.topic not in topics:
             continue  # the plan refuses the topic
         if place.partition in topic.leaderless:
@@ -131,10 +131,10 @@ def window_parts(
     Raises Refused if the window would break the order of a partition, or if records of it are deleted; the whole window
     is then refused.
     """
-    lasts = {last.source: last for last in facts.receipts.values()}
+    lasts = {last.source: last for last in facts.lane.receipts.values()}
     parts = []
-    for name in sorted(facts.sources.keys() & topics):
-        topic = facts.sources[name]
+    for name in sorted(facts.source.topics.keys() & topics):
+        topic = facts.source.topics[name]
         known = [one for one in recorded if one.topic == name and one.topic_id in ("", topic.topic_id)]
         for number in sorted(topic.partitions):
             source = TopicPartition(topic=name, partition=number)
@@ -275,11 +275,11 @@ def unserved(
     facts: Facts, window: Window, topics: Collection[str], recorded: Iterable[WindowRecord]
 ) -> tuple[str, ...]:
     """Return what of the window cannot be asked now, by name, without what the ledger shows to be copied."""
-    ends = {last.source: last.end for last in facts.receipts.values()}
+    ends = {last.source: last.end for last in facts.lane.receipts.values()}
     own = {one.topic: one.ranges for one in recorded if one.topic in topics and one.window == window.of(one.topic).id}
-    found = sorted(set(topics) - facts.sources.keys())
-    for name in sorted(facts.sources.keys() & topics):
-        for number in facts.sources[name].leaderless:
+    found = sorted(set(topics) - facts.source.topics.keys())
+    for name in sorted(facts.source.topics.keys() & topics):
+        for number in facts.source.topics[name].leaderless:
             place = TopicPartition(topic=name, partition=number)
             known = own.get(name, {}).get(number)
             wanted = not isinstance(window, OffsetWindow) or place in window.ranges
@@ -295,10 +295,10 @@ def narrowed(facts: Facts, topics: Collection[str], parts: Iterable[WindowPart])
     topics is dropped: it is about copies that follow them, not about history.
     """
     ends = {part.source: part.end for part in parts}
-    sources = dict(facts.sources)
-    for name in facts.sources.keys() & topics:
-        topic = facts.sources[name]
-        sources[name] = replace(
+    found = dict(facts.source.topics)
+    for name in found.keys() & topics:
+        topic = found[name]
+        found[name] = replace(
             topic,
             partitions={
                 number: replace(
@@ -310,7 +310,11 @@ def narrowed(facts: Facts, topics: Collection[str], parts: Iterable[WindowPart])
             },
         )
     begins = {part.source: max(part.start, part.stands) for part in parts}
-    return replace(facts, sources=sources, begins=begins, seen={})
+    return replace(
+        facts,
+        source=replace(facts.source, topics=found),
+        lane=replace(facts.lane, begins=begins, seen={}),
+    )
 
 
 def new_records(
@@ -328,7 +332,7 @@ def new_records(
         found.setdefault(part.source.topic, {})[part.source.partition] = (part.start, part.end)
     records = []
     for topic, ranges in sorted(found.items()):
-        own, topic_id = window.of(topic), facts.sources[topic].topic_id
+        own, topic_id = window.of(topic), facts.source.topics[topic].topic_id
         old = next((one for one in reversed(recorded) if (one.topic, one.window) == (topic, own.id)), None)
         kept = dict(old.ranges) if old is not None and old.topic_id in ("", topic_id) else {}
         if ranges.keys() <= kept.keys():

@@ -173,7 +173,7 @@ def mm1_left(planner: Planner, group: str) -> ReadLeft:
         )
         places = [
             TopicPartition(topic=topic.name, partition=number)
-            for topic in facts.sources.values()
+            for topic in facts.source.topics.values()
             for number in topic.partitions
         ]
         found = await group_offsets(source, group, places)
@@ -227,15 +227,15 @@ async def _adopt(
         done.append(found)
         adopted = adoptions_of(found, facts, driver.opened, options.who)
         records = [part for one in adopted for part in adoption_records(one)]
-        pause = facts.pauses.get("")
+        pause = facts.lane.pauses.get("")
         if pause is not None and pause.why.startswith(HANDED_BACK):
             records.append(resume_record(""))
         driver.keep(records)
         return replace(
             idle_plan(driver.opened),
             notes=(adoption_sentence(found),),
-            source_cluster_id=facts.source_cluster_id,
-            target_cluster_id=facts.target_cluster_id,
+            source_cluster_id=facts.source.cluster_id,
+            target_cluster_id=facts.target.cluster_id,
         )
 
     await open_run(planner.driver_port(), record, decide, known)
@@ -274,7 +274,7 @@ async def _decide(
     refuse_unknown_topics(rules, facts)
     places = {
         TopicPartition(topic=name, partition=number): end
-        for name, topic in facts.targets.items()
+        for name, topic in facts.target.topics.items()
         for number, end in topic.ends.items()
     }
     begins = await listed_offsets(planner.target, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)

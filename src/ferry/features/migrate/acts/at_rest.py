@@ -78,8 +78,8 @@ class Mm2Place:
 
 def copies_of(flow: FlowConfig, facts: Facts) -> set[str]:
     """Return the existing target topics of the flow's source topics."""
-    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.sources}
-    return names & facts.targets.keys()
+    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.source.topics}
+    return names & facts.target.topics.keys()
 
 
 def refuse_undecided(target: Cluster, place: Mm2Place, found: ConnectorOffsets) -> None:

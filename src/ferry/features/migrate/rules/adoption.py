@@ -111,9 +111,9 @@ def takeover(
     """
     rows = tuple(
         row
-        for name in sorted(facts.sources)
+        for name in sorted(facts.source.topics)
         if rules.only is None or name in rules.only
-        for row in _rows(rules, facts, facts.sources[name], left, begins)
+        for row in _rows(rules, facts, facts.source.topics[name], left, begins)
     )
     rows = tuple(_held(row, left, (held or {}).get(row.target)) for row in rows)
     return Takeover(left=left, rows=rows, notes=tuple(_notes(rules, left, rows)))
@@ -139,7 +139,7 @@ def adoptions_of(found: Takeover, facts: Facts, opened: OpenedRun, who: str) -> 
     """Return the adoptions for the ledger: for each adopted partition, where its predecessor stopped."""
     adopted = []
     for row in found.of(Verdict.ADOPT):
-        last = facts.receipts.get(row.target)
+        last = facts.lane.receipts.get(row.target)
         # What the lane itself has written before is in its receipts.
         own = row if last is None else replace(row, target_start=max(row.target_start, last.target_next))
         adopted.append(_adoption(found, facts, opened, who, own, -1 if last is None else last.since))
@@ -164,10 +164,10 @@ def _adoption(found: Takeover, facts: Facts, opened: OpenedRun, who: str, row: R
         at_ms=facts.now_ms,
         pairs=kept_pairs(found.left.pairs.get(row.source, ()), row),
         source_epoch=row.seam.leader_epoch,
-        source_topic_id=facts.sources[row.source.topic].topic_id,
-        target_topic_id=facts.targets[row.target.topic].topic_id,
-        source_cluster_id=facts.source_cluster_id,
-        target_cluster_id=facts.target_cluster_id,
+        source_topic_id=facts.source.topics[row.source.topic].topic_id,
+        target_topic_id=facts.target.topics[row.target.topic].topic_id,
+        source_cluster_id=facts.source.cluster_id,
+        target_cluster_id=facts.target.cluster_id,
         since=since,
     )
 
@@ -217,8 +217,8 @@ def _row(
     begins: Mapping[TopicPartition, int],
 ) -> Row:
     part = topic.partitions.get(source.partition)
-    target = facts.targets.get(place.topic)
-    last = facts.receipts.get(place)
+    target = facts.target.topics.get(place.topic)
+    last = facts.lane.receipts.get(place)
     row = Row(
         source=source,
         target=place,
@@ -272,7 +272,7 @@ def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str |
             "the copy shows what is left to copy: give the new copy another name, or exclude the topic from the "
             "adoption"
         )
-    owner = facts.claims.get(row.target.topic, rules.lane)
+    owner = facts.lane.claims.get(row.target.topic, rules.lane)
     return None if owner == rules.lane else owned(topic.name, row.target.topic, owner).message
 
 
@@ -301,7 +301,7 @@ def _unreadable(row: Row, left: Left, target: TargetTopic | None) -> str | None:
 
 def _moved(facts: Facts, topic: SourceTopic, row: Row) -> str | None:
     """Return why what the lane has copied before does not fit what is there now; None if it does."""
-    last = facts.receipts.get(row.target)
+    last = facts.lane.receipts.get(row.target)
     if last is None:
         return None
     why = cluster_sentence(facts, last)

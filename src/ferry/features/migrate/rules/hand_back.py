@@ -42,9 +42,9 @@ def hand_back_rows(rules: Rules, facts: Facts, theirs: ConnectorOffsets) -> list
     """
     return [
         _row(rules, facts, TopicPartition(topic=name, partition=number), theirs)
-        for name in sorted(facts.sources)
+        for name in sorted(facts.source.topics)
         if rules.only is None or name in rules.only
-        for number in sorted({*facts.sources[name].partitions, *facts.sources[name].leaderless})
+        for number in sorted({*facts.source.topics[name].partitions, *facts.source.topics[name].leaderless})
     ]
 
 
@@ -53,11 +53,11 @@ def _row(rules: Rules, facts: Facts, source: TopicPartition, theirs: ConnectorOf
     why = _transformed(rules, source.topic)
     if why is not None:
         return HandedRow(source=source, verdict=Handed.REFUSED, position=-1, was=was, why=why)
-    part = facts.sources[source.topic].partitions.get(source.partition)
+    part = facts.source.topics[source.topic].partitions.get(source.partition)
     target = TopicPartition(
         topic=rules.policy.format_remote_topic(rules.flow.source, source.topic), partition=source.partition
     )
-    last = facts.receipts.get(target)
+    last = facts.lane.receipts.get(target)
     if part is None and last is None:
         why = f"{source} has no leader, and the lane has not copied it: bring its brokers back"
         return HandedRow(source=source, verdict=Handed.REFUSED, position=-1, was=was, why=why)

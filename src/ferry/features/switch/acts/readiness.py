@@ -117,7 +117,7 @@ async def _checked(
         syncs_groups=flow.syncs_groups,
     )
     ready = readiness_of(looked, flow.policy, flow.flow.source, rpo)
-    check = transforms_check(flow.flow, _transformed(flow, view, facts.sources))
+    check = transforms_check(flow.flow, _transformed(flow, view, facts.source.topics))
     return replace(ready, checks=(*ready.checks, check))
 
 

@@ -130,7 +130,7 @@ def _named(items: Iterable[str]) -> str:
 
 
 def _leaderless(facts: Facts) -> list[TopicPartition]:
-    return [TopicPartition(topic.name, number) for topic in facts.sources.values() for number in topic.leaderless]
+    return [TopicPartition(topic.name, number) for topic in facts.source.topics.values() for number in topic.leaderless]
 
 
 def _reachable(facts: Facts) -> Check:
@@ -142,11 +142,11 @@ def _reachable(facts: Facts) -> Check:
             message=f"{len(silent)} source partitions have no leader that answers ({_named(silent)}): bring their "
             "brokers back, or fail over",
         )
-    return Check(name="source", ok=True, message=f"{count_of(len(facts.sources), 'topic')}, every partition answers")
+    return Check(name="source", ok=True, message=f"{count_of(len(facts.source.topics), 'topic')}, every partition answers")
 
 
 def _running(looked: Looked) -> Check:
-    paused = looked.facts.pauses
+    paused = looked.facts.lane.pauses
     if "" in paused:
         pause = paused[""]
         return Check(
@@ -277,8 +277,8 @@ def _readable(
     The second list has the topics whose settings cannot be read.
     """
     pairs, hidden = [], []
-    for name, source in facts.sources.items():
-        target = facts.targets.get(policy.format_remote_topic(alias, name))
+    for name, source in facts.source.topics.items():
+        target = facts.target.topics.get(policy.format_remote_topic(alias, name))
         if target is None:
             continue
         if source.settings is None or target.settings is None:
@@ -290,8 +290,8 @@ def _readable(
 
 def _writable(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
     facts, poor, count, missing = looked.facts, list[str](), 0, 0
-    for name in facts.sources:
-        topic = facts.targets.get(policy.format_remote_topic(alias, name))
+    for name in facts.source.topics:
+        topic = facts.target.topics.get(policy.format_remote_topic(alias, name))
         if topic is None:
             missing += 1
             continue
@@ -447,7 +447,7 @@ def _clock(looked: Looked) -> Check:
 
 def _ledger(facts: Facts) -> Check:
     notes = ledger_notes(facts)
-    for place, begun in sorted(facts.on_ledger.items()):
+    for place, begun in sorted(facts.lane.open_on_ledger.items()):
         if begun.last_ms < 0 and not notes:
             where = f"--topic {place.topic} --partition {place.partition}"
             message = (

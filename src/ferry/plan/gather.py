@@ -27,7 +27,16 @@ from ferry.model.topic_settings import TopicSettings
 from ferry.plan.found_nothing import found_nothing
 from ferry.plan.gather_targets import gather_targets
 from ferry.plan.rules.absence import absent_topics, unmatched_names
-from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, TargetFacts, SourcePartition, SourceTopic, TargetTopic, by_topic
+from ferry.plan.rules.facts import (
+    Facts,
+    LaneFacts,
+    SourceFacts,
+    SourcePartition,
+    SourceTopic,
+    TargetFacts,
+    TargetTopic,
+    by_topic,
+)
 from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.names import position_group

@@ -49,7 +49,7 @@ async def gather_targets(
 
 
 async def with_resources(flow: FlowConfig, facts: TargetFacts, target: Cluster) -> TargetFacts:
-    """Return `facts` with the settings of new topics, and with disk space if the flow's config sets a share to keep free.
+    """Return `facts` with the settings of new topics, and with disk space if the flow keeps a share of it free.
 
     It takes a few requests in all; what a broker does not show is left out. `target` must have its metadata already.
     """

@@ -29,7 +29,8 @@ async def with_truncations(
     lasts = [
         last
         for last in read
-        if last.source.topic in facts.source.topics and last.source.partition in facts.source.topics[last.source.topic].partitions
+        if last.source.topic in facts.source.topics
+        and last.source.partition in facts.source.topics[last.source.topic].partitions
     ]
     cut = (await source_cuts(source, lasts)).at
     written: list[Receipt] = [*facts.lane.receipts.values(), *facts.lane.units.values()]
@@ -81,7 +82,8 @@ async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: LedgerCache) 
     for of, rows in (await ledger.rows(view, lambda of: of.lane == lane and of.target in short)).items():
         written[of.target] += rows
     return {
-        place: held_upto(written[place], known, last, _target_end(facts.target, place, last)) for place, last in short.items()
+        place: held_upto(written[place], known, last, _target_end(facts.target, place, last))
+        for place, last in short.items()
     }
 
 

@@ -15,9 +15,9 @@ from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartitio
 from ferry.plan.rules.lag import PartitionLag, TotalLag, is_behind, lag_of, total_of, with_ages
 from ferry.plan.rules.progress import BytesFrom
 from ferry.policy import DefaultReplicationPolicy
-from tests.pure.decide.values import facts_with
 from ferry.wire.age import first_timestamp
 from ferry.wire.batch import HEADER
+from tests.pure.decide.values import facts_with
 
 PLACE = TopicPartition(topic="a.orders", partition=0)
 SOURCE = TopicPartition(topic="orders", partition=0)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import FerryError
@@ -445,8 +446,8 @@ def _dealt() -> Mapping[str, Situation]:
     small = replace(RULES, transform_of=lambda name: RULE if name == "t" else None)
     few = replace(RULES, transform_of=lambda name: RULE._replace(digest="few", partitions=3, text="spec"))
 
-    def of(t: SourceTopic, **facts: object) -> Facts:
-        return replace(FACTS_HALF, sources={"t": t}, **facts)  # type: ignore[arg-type]
+    def of(t: SourceTopic, **facts: Any) -> Facts:
+        return facts_with(FACTS_HALF, source={"topics": {"t": t}}, **facts)
 
     level = {**HALF, place("a.t", 1): test_deal.receipt(1, (5, 3), target_next=3)}
     wide = replace(target("a.t", 0, 0, 0, 0), brokers=dict.fromkeys(range(4), (1,)))
@@ -514,8 +515,10 @@ def _dealt() -> Mapping[str, Situation]:
             of(
                 resting,
                 now_ms=10**9,
-                dealt={place("t", 0): 5, place("t", 1): 1},
-                seen={place("t", 1): Seen(whole_ms=0, asked_ms=0, asked_end=2)},
+                lane={
+                    "dealt": {place("t", 0): 5, place("t", 1): 1},
+                    "seen": {place("t", 1): Seen(whole_ms=0, asked_ms=0, asked_end=2)},
+                },
             ),
         ),
         "refused-dealt-in-a-window": (replace(small, lane="backfill-x"), facts_with(FACTS_HALF, lane={"claims": {}})),

@@ -98,16 +98,14 @@ FACTS_HALF = facts_with(
 )
 
 
-def dealt(rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TWO, **facts: Any) -> Deal:
-    found = deal_of(rules, replace(FACTS_HALF, **facts), source, ["a.t"], rule, "run", 7)
+def dealt(rule: Transform = RULE, rules: Rules = RULES, of: SourceTopic = TWO, **facts: Any) -> Deal:
+    found = deal_of(rules, facts_with(FACTS_HALF, **facts), of, ["a.t"], rule, "run", 7)
     assert isinstance(found, Deal), found
     return found
 
 
-def refused(
-    rule: Transform = RULE, rules: Rules = RULES, source: SourceTopic = TWO, **facts: Any
-) -> tuple[Refusal, ...]:
-    found = deal_of(rules, replace(FACTS_HALF, **facts), source, ["a.t"], rule, "run", 7)
+def refused(rule: Transform = RULE, rules: Rules = RULES, of: SourceTopic = TWO, **facts: Any) -> tuple[Refusal, ...]:
+    found = deal_of(rules, facts_with(FACTS_HALF, **facts), of, ["a.t"], rule, "run", 7)
     assert isinstance(found, tuple), found
     return found
 
@@ -140,8 +138,8 @@ def test_what_was_read_furthest_in_each_leader_epoch_is_held_against_the_source(
 
 def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> None:
     read = {place("a.t", 0): redealt(receipt(0, (5, 3), target_next=4), epochs=(2, 1))}
-    first, second = dealt(units=read).lots
-    deal = dealt(units=read)
+    first, second = dealt(lane={"units": read}).lots
+    deal = dealt(lane={"units": read})
     assert deal.slice_of(first, 0).epochs == (2, 1)
     assert deal.slice_of(second, 0).epochs == ()
     assert deal.slice_of(replace(first, starts=(5, 8)), 0).epochs == (2, -1), "what was skipped nobody read"
@@ -155,27 +153,27 @@ def test_a_changed_rule_waits_and_then_says_that_it_counts(golden: Golden) -> No
     assert [(one.starts, one.ends) for one in waiting.lots] == [((5, 3), (5, 3)), ((5, 1), (5, 3))]
     golden(waiting.notes[0])
     level = {**HALF, place("a.t", 1): receipt(1, (5, 3), target_next=3)}
-    begun = dealt(RULE._replace(digest="few", partitions=3, text="text"), units=level)
+    begun = dealt(RULE._replace(digest="few", partitions=3, text="text"), lane={"units": level})
     assert begun.is_new
     assert begun.era == replace(ERA, since=7, begins=(5, 3), digest="few", partitions=3, spec="text")
     assert [one.starts for one in begun.lots] == [(5, 3)] * 3
     assert codes(begun.notes) == ["transform.begun"]
-    (fewer,) = refused(RULE._replace(partitions=1), units=level)
+    (fewer,) = refused(RULE._replace(partitions=1), lane={"units": level})
     assert fewer.kind is RefusalKind.PARTITION_COUNT
     assert "ferry.transform.small.partitions = 2" in fewer.message
 
 
 def test_a_copy_that_is_empty_and_too_wide_may_be_deleted() -> None:
-    (found,) = refused(units={}, eras={}, targets={"a.t": target("a.t", 0, 0, 0)})
+    (found,) = refused(lane={"units": {}, "eras": {}}, target={"topics": {"a.t": target("a.t", 0, 0, 0)}})
     assert "delete the target topic" in found.message
 
 
 def test_a_source_partition_in_trouble_is_left_out_of_all(golden: Golden) -> None:
     short = topic("t", part(end=9), part(log_start=4, end=9))
-    found = dealt(source=short)
+    found = dealt(of=short)
     assert [(one.topic, one.partition, one.kind) for one in found.refusals] == [("t", 1, RefusalKind.RETENTION_PASSED)]
     assert [(one.starts, one.ends) for one in found.lots] == [((5, 3), (9, 3)), ((5, 1), (9, 1))]
-    lifted = dealt(rules=SKIP, source=short)
+    lifted = dealt(rules=SKIP, of=short)
     assert not lifted.refusals
     assert [(gap.source, gap.start, gap.end, gap.generation) for gap in lifted.gaps] == [(place("t", 1), 1, 4, 7)]
     assert facts_in(lifted.notes[0])["key"] == "ferry.guard.retention.passed"
@@ -183,42 +181,44 @@ def test_a_source_partition_in_trouble_is_left_out_of_all(golden: Golden) -> Non
     # And what nobody has any more keeps a changed rule no longer waiting.
     assert dealt(RULE._replace(digest="few"), SKIP, short).era.begins == (5, 4)
 
-    cut = dealt(source=topic("t", part(end=4), part(end=9)))
+    cut = dealt(of=topic("t", part(end=4), part(end=9)))
     assert [(one.partition, one.kind) for one in cut.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
     assert [(one.starts, one.ends) for one in cut.lots] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
     # Others have filled it up again since: leader epochs alone tell.
-    filled = dealt(source=topic("t", replace(part(end=9), diverged=4), part(end=9)))
+    filled = dealt(of=topic("t", replace(part(end=9), diverged=4), part(end=9)))
     assert [(one.partition, one.kind) for one in filled.refusals] == [(0, RefusalKind.SOURCE_TRUNCATED)]
     golden(filled.refusals[0].message)
     assert [one.ends for one in filled.lots] == [(5, 9), (5, 9)]
-    held = dealt(source=topic("t", replace(part(end=4), high_watermark=6), part(end=9)))
+    held = dealt(of=topic("t", replace(part(end=4), high_watermark=6), part(end=9)))
     assert not held.refusals  # an open transaction, no cut
     assert [one.ends for one in held.lots] == [(5, 9), (5, 9)]
 
-    unled = dealt(source=topic("t", part(end=9), leaderless=(0,)))
+    unled = dealt(of=topic("t", part(end=9), leaderless=(0,)))
     assert [(one.partition, one.kind) for one in unled.refusals] == [(0, RefusalKind.NO_LEADER)]
     assert [(one.starts, one.ends) for one in unled.lots] == [((5, 3), (5, 9)), ((5, 1), (5, 9))]
-    looped = dealt(returned={place("t", 0): ((6, 7),)})
+    looped = dealt(others={"returned": {place("t", 0): ((6, 7),)}})
     assert [(one.partition, one.kind) for one in looped.refusals] == [(0, RefusalKind.LOOP)]
     assert [one.ends for one in looped.lots] == [(5, 9), (5, 9)]
 
 
 def test_a_compacted_topic_that_rested_too_long_is_refused_or_skipped() -> None:
     resting: dict[str, Any] = {
-        "dealt": {place("t", 0): 5, place("t", 1): 1},
-        "seen": {place("t", 1): Seen(whole_ms=0, asked_ms=0, asked_end=2)},
+        "lane": {
+            "dealt": {place("t", 0): 5, place("t", 1): 1},
+            "seen": {place("t", 1): Seen(whole_ms=0, asked_ms=0, asked_end=2)},
+        },
         "now_ms": 10**9,
     }
     compacted = replace(
         TWO, settings=TopicSettings(own={"cleanup.policy": "compact", "delete.retention.ms": "1000"}, inherited={})
     )
     assert compacted.delete_retention_ms == 1000
-    found = dealt(source=compacted, **resting)
+    found = dealt(of=compacted, **resting)
     assert [(one.partition, one.kind) for one in found.refusals] == [(1, RefusalKind.TOMBSTONES_PASSED)]
     assert found.refusals[0].message.endswith(f"or {ANEW}")
     assert [one.ends for one in found.lots] == [(9, 3), (9, 1)]
     lenient = replace(RULES, guards=Guards(tombstones_passed=GuardPolicy(default=OnGuard.SKIP)))
-    lifted = dealt(rules=lenient, source=compacted, **resting)
+    lifted = dealt(rules=lenient, of=compacted, **resting)
     assert not lifted.refusals
     assert [(gap.source, gap.start, gap.end, gap.why) for gap in lifted.gaps] == [
         (place("t", 1), 1, 1, RefusalKind.TOMBSTONES_PASSED)
@@ -228,14 +228,17 @@ def test_a_compacted_topic_that_rested_too_long_is_refused_or_skipped() -> None:
 
 def test_a_target_partition_in_trouble_has_no_part() -> None:
     cases: list[tuple[dict[str, Any], RefusalKind]] = [
-        ({"foreign": {place("a.t", 1): 4}}, RefusalKind.FOREIGN_WRITER),
+        ({"others": {"foreign": {place("a.t", 1): 4}}}, RefusalKind.FOREIGN_WRITER),
         (
-            {"undecided": {place("a.t", 1): OpenTransaction(producer_id=1, start=4, last_ms=0)}},
+            {"others": {"open_transactions": {place("a.t", 1): OpenTransaction(producer_id=1, start=4, last_ms=0)}}},
             RefusalKind.FOREIGN_WRITER,
         ),
-        ({"cut": {place("a.t", 1): 2}}, RefusalKind.TARGET_CHANGED),
-        ({"targets": {"a.t": target("a.t", 5, 2)}}, RefusalKind.TARGET_CHANGED),
-        ({"targets": {"a.t": target("a.t", 5, 4, replicas={1: (1, 3)}, min_in_sync=2)}}, RefusalKind.TOO_FEW_REPLICAS),
+        ({"target": {"cut": {place("a.t", 1): 2}}}, RefusalKind.TARGET_CHANGED),
+        ({"target": {"topics": {"a.t": target("a.t", 5, 2)}}}, RefusalKind.TARGET_CHANGED),
+        (
+            {"target": {"topics": {"a.t": target("a.t", 5, 4, replicas={1: (1, 3)}, min_in_sync=2)}}},
+            RefusalKind.TOO_FEW_REPLICAS,
+        ),
     ]
     for facts, kind in cases:
         found = dealt(**facts)
@@ -244,22 +247,22 @@ def test_a_target_partition_in_trouble_has_no_part() -> None:
 
 
 def test_a_first_copy_waits_for_all_partitions_of_the_source() -> None:
-    first: dict[str, Any] = {"units": {}, "eras": {}, "targets": {}, "first_run": True}
-    found = refused(source=topic("t", part(), leaderless=(1,)), **first)
+    first: dict[str, Any] = {"lane": {"units": {}, "eras": {}, "first_run": True}, "target": {"topics": {}}}
+    found = refused(of=topic("t", part(), leaderless=(1,)), **first)
     assert [(one.partition, one.kind) for one in found] == [(1, RefusalKind.NO_LEADER), (None, RefusalKind.NO_LEADER)]
-    begun = dealt(source=topic("t", part(log_start=3, start=3), part(start=60)), **first)
+    begun = dealt(of=topic("t", part(log_start=3, start=3), part(start=60)), **first)
     assert begun.is_new
     assert begun.era.begins == (3, 60)
     assert not begun.notes
     # A partition that came later and has no leader waits, with those behind it; the others do not.
-    later = dealt(source=topic("t", part(end=9), part(end=9), part(end=9), leaderless=(2,)))
+    later = dealt(of=topic("t", part(end=9), part(end=9), part(end=9), leaderless=(2,)))
     assert {len(one.starts) for one in later.lots} == {2}
 
 
 def test_a_new_source_partition_begins_where_a_plan_first_saw_it() -> None:
     grown = topic("t", part(end=9), part(end=9), part(log_start=5, end=9))
-    assert [one.starts[2] for one in dealt(source=grown).lots] == [5, 5]
-    late = dealt(source=grown, starts={place("t", 2): 2})
+    assert [one.starts[2] for one in dealt(of=grown).lots] == [5, 5]
+    late = dealt(of=grown, lane={"starts": {place("t", 2): 2}})
     assert [(one.partition, one.kind) for one in late.refusals] == [(2, RefusalKind.RETENTION_PASSED)]
 
 
@@ -267,16 +270,20 @@ def test_a_new_source_partition_begins_where_a_plan_first_saw_it() -> None:
     ("facts", "kind", "says"),
     [
         (
-            {"receipts": {place("a.t"): replace(RECEIPT, target=place("a.t"))}},
+            {"lane": {"receipts": {place("a.t"): replace(RECEIPT, target=place("a.t"))}}},
             RefusalKind.TRANSFORM,
             "by partition until",
         ),
-        ({"targets": {}}, RefusalKind.TARGET_CHANGED, "is gone"),
-        ({"targets": {"a.t": target("a.t", 5, 4, topic_id="new")}}, RefusalKind.TARGET_CHANGED, "created again"),
-        ({"targets": {"a.t": target("a.t", 5)}}, RefusalKind.TARGET_CHANGED, "fewer than were written"),
-        ({"source_cluster_id": "other"}, RefusalKind.CLUSTER_CHANGED, "from another cluster"),
+        ({"target": {"topics": {}}}, RefusalKind.TARGET_CHANGED, "is gone"),
+        (
+            {"target": {"topics": {"a.t": target("a.t", 5, 4, topic_id="new")}}},
+            RefusalKind.TARGET_CHANGED,
+            "created again",
+        ),
+        ({"target": {"topics": {"a.t": target("a.t", 5)}}}, RefusalKind.TARGET_CHANGED, "fewer than were written"),
+        ({"source": {"cluster_id": "other"}}, RefusalKind.CLUSTER_CHANGED, "from another cluster"),
         # A driver that was overtaken has put an older rule back: each partition would begin at its beginning again.
-        ({"eras": {"a.t": replace(ERA, since=0)}}, RefusalKind.LEDGER_BEHIND, "current rule is older"),
+        ({"lane": {"eras": {"a.t": replace(ERA, since=0)}}}, RefusalKind.LEDGER_BEHIND, "current rule is older"),
     ],
 )
 def test_what_stands_against_the_whole_topic_is_one_sentence(facts: dict[str, Any], kind: str, says: str) -> None:
@@ -286,9 +293,9 @@ def test_what_stands_against_the_whole_topic_is_one_sentence(facts: dict[str, An
 
 
 def test_another_source_topic_of_the_name_is_refused() -> None:
-    (again,) = refused(source=replace(TWO, topic_id="new"))
+    (again,) = refused(of=replace(TWO, topic_id="new"))
     assert again.kind is RefusalKind.TOPIC_RECREATED
-    (fewer,) = refused(source=replace(topic("t", part()), topic_id=""))
+    (fewer,) = refused(of=replace(topic("t", part()), topic_id=""))
     assert fewer.kind is RefusalKind.TOPIC_RECREATED
 
 
@@ -553,22 +560,24 @@ def test_a_place_that_is_passed_by_hand_is_passed_for_all_target_partitions(gold
     facts = facts_with(FACTS_HALF, lane={"dealt": {place("t", 0): 5, place("t", 1): 1}})
     gap = skip_gap(rules, facts, SkipRequest(source=place("t", 1), to=4, who="x", reason="y"), "r", 7)
     assert (gap.start, gap.end, gap.why) == (1, 4, RefusalKind.STUCK)
-    behind = dealt(dealt=facts.lane.dealt, skips={place("t", 1): (gap,)})
+    behind = dealt(lane={"dealt": facts.lane.dealt, "skips": {place("t", 1): (gap,)}})
     assert [one.starts for one in behind.lots] == [(5, 4), (5, 4)]
     assert not behind.gaps
     # Retention has taken less than that, or more.
     short = dealt(
-        dealt=facts.lane.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=3))
+        of=topic("t", part(end=9), part(log_start=3)),
+        lane={"dealt": facts.lane.dealt, "skips": {place("t", 1): (gap,)}},
     )
     assert not short.refusals
     more = dealt(
-        dealt=facts.lane.dealt, skips={place("t", 1): (gap,)}, source=topic("t", part(end=9), part(log_start=6))
+        of=topic("t", part(end=9), part(log_start=6)),
+        lane={"dealt": facts.lane.dealt, "skips": {place("t", 1): (gap,)}},
     )
     assert [(one.partition, one.kind) for one in more.refusals] == [(1, RefusalKind.RETENTION_PASSED)]
     assert "records 4 to 5 were deleted" in more.refusals[0].message
     # A run that was opened meanwhile has copied some of it: the skip does not count.
     later = {**HALF, place("a.t", 1): receipt(1, (5, 2), target_next=3)}
-    void = dealt(units=later, dealt={place("t", 0): 5, place("t", 1): 2}, skips={place("t", 1): (gap,)})
+    void = dealt(lane={"units": later, "dealt": {place("t", 0): 5, place("t", 1): 2}, "skips": {place("t", 1): (gap,)}})
     assert [one.starts for one in void.lots] == [(5, 3), (5, 2)]
 
     cut = facts_with(facts, source={"topics": {"t": topic("t", part(end=4), part(end=9))}})

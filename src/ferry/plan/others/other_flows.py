@@ -63,7 +63,9 @@ async def with_neighbours(
     before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.target.topics.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
     # Records that were accounted for after a cut, or written there by this flow, were in another log.
-    unaccounted |= {place: min(unaccounted[place], at) for place, at in facts.target.cut.items() if place in unaccounted}
+    unaccounted |= {
+        place: min(unaccounted[place], at) for place, at in facts.target.cut.items() if place in unaccounted
+    }
     if asked:
         neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
     strangers: dict[TopicPartition, int] = {}

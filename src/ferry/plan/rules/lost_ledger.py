@@ -48,12 +48,13 @@ def is_forgotten(position: Position, last: Receipt | None, end: int) -> bool:
 
 def forgotten_places(facts: Facts) -> frozenset[TopicPartition]:
     """Return the target partitions whose positions lead beyond the ledger."""
+    receipts, copies = facts.lane.receipts, facts.target.topics
     return frozenset(
         place
         for place, position in facts.lane.positions.items()
         if position is not None
-        and place.topic in facts.target.topics
-        and is_forgotten(position, facts.lane.receipts.get(place), facts.target.topics[place.topic].ends.get(place.partition, 0))
+        and place.topic in copies
+        and is_forgotten(position, receipts.get(place), copies[place.topic].ends.get(place.partition, 0))
     )
 
 

@@ -167,7 +167,9 @@ class _Draft:
 
 
 def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
-    unknown = sorted((rules.only or frozenset()) - facts.source.topics.keys() - facts.source.absent - facts.source.hidden)
+    unknown = sorted(
+        (rules.only or frozenset()) - facts.source.topics.keys() - facts.source.absent - facts.source.hidden
+    )
     if unknown:
         raise BadInput(
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "

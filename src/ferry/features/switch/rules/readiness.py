@@ -142,7 +142,8 @@ def _reachable(facts: Facts) -> Check:
             message=f"{len(silent)} source partitions have no leader that answers ({_named(silent)}): bring their "
             "brokers back, or fail over",
         )
-    return Check(name="source", ok=True, message=f"{count_of(len(facts.source.topics), 'topic')}, every partition answers")
+    topics = count_of(len(facts.source.topics), "topic")
+    return Check(name="source", ok=True, message=f"{topics}, every partition answers")
 
 
 def _running(looked: Looked) -> Check:

@@ -13,7 +13,7 @@ from ferry.ledger.ledger import claims
 from ferry.ledger.other_flows import without_owned_elsewhere
 from ferry.model import LaneKind, Plan, lane_kind
 from ferry.plan.others.other_flows import names_tell_flows_apart, read_neighbours
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, LaneFacts
 from ferry.plan.rules.planning import without_foreign
 from ferry.protocol.driver import Driver
 
@@ -38,7 +38,7 @@ class Claims:
             if self.flow.merge.matches(name)
         }
         # A lane that appends to topics of the live lane makes no claim: they stay claimed by the live lane.
-        names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts)
+        names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts.lane)
         own = {name for name, lane in facts.lane.claims.items() if lane == self.lane} | set(names)
         records = [
             *(claim_record(name, self.flow.flow, self.lane) for name in names),
@@ -73,6 +73,6 @@ class Claims:
         return kept
 
 
-def _unclaimed(plan: Plan, facts: Facts) -> list[str]:
+def _unclaimed(plan: Plan, lane: LaneFacts) -> list[str]:
     """The target topics of a plan that no lane owns yet."""
-    return sorted({target for _, target in plan.copies} - set(facts.lane.claims))
+    return sorted({target for _, target in plan.copies} - set(lane.claims))

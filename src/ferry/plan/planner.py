@@ -47,7 +47,7 @@ from ferry.plan.parts import plan_parts
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.dead_letters import skipping
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, LaneFacts
 from ferry.plan.rules.lost_ledger import forgotten_places
 from ferry.plan.rules.not_copied import not_copied
 from ferry.plan.rules.planning import decide_plan
@@ -119,7 +119,7 @@ class Planner:
         quotas, users = await client_quotas(self.source), await scram_users(self.source)
         plan = replace(plan, not_copied=not_copied(self.flow.flow, quotas, users, self.source.topics))
         plan = await letters_shown(self.flow, self.target, plan)
-        if _is_whole(options, facts):
+        if _is_whole(options, facts.lane):
             for part in plan_parts(self):
                 plan = await part.preview(view, plan)
         record = self.record(plan.run, Origin())
@@ -261,7 +261,7 @@ class Planner:
         plan = _with_changes(plan, changed, notes)
         if clock is not None:
             plan = replace(plan, lifted=(*plan.lifted, RefusalKind.CLOCK_SKEW))
-        if _is_whole(options, facts):
+        if _is_whole(options, facts.lane):
             for part in plan_parts(self):
                 plan = await part.act(driver, plan)
 
@@ -401,6 +401,6 @@ def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
     )
 
 
-def _is_whole(options: RunOptions, facts: Facts) -> bool:
+def _is_whole(options: RunOptions, lane: LaneFacts) -> bool:
     """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
-    return options.topics is None and options.window is None and "" not in facts.lane.pauses
+    return options.topics is None and options.window is None and "" not in lane.pauses

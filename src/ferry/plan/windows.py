@@ -46,7 +46,7 @@ async def windowed(
     topics = frozenset(facts.source.topics.keys() | facts.source.absent | facts.source.hidden if only is None else only)
     check_window(facts, window, topics)
     recorded = recorded_windows(view, lane)
-    listed, failed = await _listed(source, facts, window, topics)
+    listed, failed = await _listed(source, facts.source, window, topics)
     facts = replace(facts, source=_without(facts.source, failed))
     parts = window_parts(lane, facts, window, topics, listed, recorded)
     return Windowed(
@@ -57,7 +57,7 @@ async def windowed(
 
 
 async def _listed(
-    source: Cluster, facts: Facts, window: Window, topics: Collection[str]
+    source: Cluster, facts: SourceFacts, window: Window, topics: Collection[str]
 ) -> tuple[dict[TopicPartition, Listed], dict[TopicPartition, Unavailable | None]]:
     """Return the window's times as offsets (ListOffsets), and the time of the oldest record of a shortened log.
 
@@ -67,8 +67,8 @@ async def _listed(
     """
     starts = {
         TopicPartition(topic=name, partition=number): part.log_start
-        for name in facts.source.topics.keys() & topics
-        for number, part in facts.source.topics[name].partitions.items()
+        for name in facts.topics.keys() & topics
+        for number, part in facts.topics[name].partitions.items()
     }
     if isinstance(window, OffsetWindow):
         before = {place: at for place, at in starts.items() if place in window.ranges and window.ranges[place][0] < at}

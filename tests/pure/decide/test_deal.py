@@ -303,8 +303,8 @@ def test_windows_and_shared_topics_are_refused() -> None:
     for rules in (replace(RULES, lane="backfill-x"), replace(RULES, merges=lambda _: True)):
         (found,) = refused(rules=rules)
         assert found.kind is RefusalKind.TRANSFORM
-    assert dealt_before(FACTS, "t", "a.t") is None
-    before = dealt_before(FACTS_HALF, "t", "a.t")
+    assert dealt_before(FACTS.lane, "t", "a.t") is None
+    before = dealt_before(FACTS_HALF.lane, "t", "a.t")
     assert before is not None
     assert "repartitioned into 2 partitions" in before.message
 

@@ -41,5 +41,5 @@ def test_a_record_with_a_dashed_id_means_the_same_topic() -> None:
     sliced = parse_slice(slice_json(replace(piece(), source_topic_id=str(ID), target_topic_id=str(ID))))
     assert (sliced.source_topic_id, sliced.target_topic_id) == (TEXT, TEXT)
     there = topic("orders", part(), topic_id=TEXT)
-    assert source_trouble(FACTS, there, 0, read, read.end) is None
-    assert target_trouble(FACTS, there, 0, target("a.orders", 41, topic_id=TEXT), read, read.end) is None
+    assert source_trouble(FACTS.source, there, 0, read, read.end) is None
+    assert target_trouble(FACTS.target, there, 0, target("a.orders", 41, topic_id=TEXT), read, read.end) is None

@@ -29,7 +29,7 @@ from ferry.ledger.unit_codec import last_units, open_units
 from ferry.model import Receipt, RefusalKind, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.plan.others.other_flows import without_unseen
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, LaneFacts, TargetFacts
 from ferry.plan.rules.lost_ledger import accounted_positions
 
 
@@ -92,11 +92,11 @@ def _behind_receipts(
     """
     sources: dict[TopicPartition, str] = {}
     begins: dict[TopicPartition, int] = {}
-    for place, (name, last) in _lasts(facts).items():
+    for place, (name, last) in _lasts(facts.lane).items():
         topic = facts.target.topics.get(place.topic)
         if topic is None or place.partition not in topic.ends or flow.merge.matches(name):
             continue
-        if not _has_records(last) or _is_another(facts, last):
+        if not _has_records(last) or _is_another(facts.target, last):
             continue
         sources[place] = name
         if place in facts.target.cut:  # records that were accounted for after the cut were in another log
@@ -111,15 +111,15 @@ def _behind_receipts(
     return sources, begins
 
 
-def _lasts(facts: Facts) -> dict[TopicPartition, tuple[str, Receipt]]:
+def _lasts(lane: LaneFacts) -> dict[TopicPartition, tuple[str, Receipt]]:
     """Return the lane's last receipts of both kinds by target partition, with their source topics."""
-    slices = {place: (last.source.topic, last) for place, last in facts.lane.receipts.items()}
-    return slices | {place: (last.source.topic, last) for place, last in facts.lane.units.items()}
+    slices = {place: (last.source.topic, last) for place, last in lane.receipts.items()}
+    return slices | {place: (last.source.topic, last) for place, last in lane.units.items()}
 
 
-def _is_another(facts: Facts, last: Receipt) -> bool:
+def _is_another(target: TargetFacts, last: Receipt) -> bool:
     """Return whether the copy was created again since the receipt: it then holds no records of the lane."""
-    topic = facts.target.topics.get(last.target.topic)
+    topic = target.topics.get(last.target.topic)
     return topic is not None and bool(last.target_topic_id) and topic.topic_id not in ("", last.target_topic_id)
 
 
@@ -131,7 +131,7 @@ def _has_records(last: Receipt) -> bool:
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
     """Return target partitions with records but without a receipt of the lane for any, with their source topics."""
     found: dict[TopicPartition, str] = {}
-    known = _lasts(facts)
+    known = _lasts(facts.lane)
     for name, copy in ((source, one) for source in facts.source.topics for one in flow.copies_of(source)):
         topic = facts.target.topics.get(copy)
         if topic is None or flow.merge.matches(name):
@@ -140,7 +140,7 @@ def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
         found |= {
             place: name
             for place in places
-            if place not in known or not _has_records(known[place][1]) or _is_another(facts, known[place][1])
+            if place not in known or not _has_records(known[place][1]) or _is_another(facts.target, known[place][1])
         }
     return found
 
@@ -154,7 +154,7 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     written: list[Receipt] = [*receipts, *last_units(view, lane).values(), *open_units(view, lane)]
     reached: dict[TopicPartition, int] = {}
     for receipt in written:
-        if _is_another(facts, receipt):
+        if _is_another(facts.target, receipt):
             continue
         reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
     found = {place: offset for place, offset in facts.others.foreign.items() if reached.get(place, -1) <= offset}

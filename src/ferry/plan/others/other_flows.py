@@ -51,7 +51,7 @@ async def with_neighbours(
     copies = {name: flow.copies_of(name) for name in facts.source.topics}
     targets = {copy for some in copies.values() for copy in some}
     merged = {copy for name, some in copies.items() if flow.merge.matches(name) for copy in some}
-    places = _places(facts, merged)
+    places = _places(facts.target, merged)
     # Asked before any ledger is read: what is committed below these offsets has its receipt in a ledger by then.
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
@@ -103,12 +103,12 @@ async def with_neighbours(
     )
 
 
-def _places(facts: Facts, merged: Collection[str]) -> set[TopicPartition]:
+def _places(target: TargetFacts, merged: Collection[str]) -> set[TopicPartition]:
     return {
         TopicPartition(topic=name, partition=number)
         for name in merged
-        if name in facts.target.topics
-        for number in facts.target.topics[name].ends
+        if name in target.topics
+        for number in target.topics[name].ends
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from ferry.config.text.filters import LEGAL_NAME, PatternList
 from ferry.messages.refusals import passed, refused
 from ferry.model import Flow, Receipt, Refusal, Sentence
-from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.plan.rules.facts import LaneFacts, SourceFacts, SourceTopic
 
 
 def absent_topics(copied: Iterable[Receipt], listed: Collection[str], takes: Callable[[str], bool]) -> frozenset[str]:
@@ -22,10 +22,10 @@ def unmatched_names(include: PatternList, listed: Collection[str]) -> tuple[str,
     return tuple(name for name in names if not any(map(PatternList(items=(name,)).matches, listed)))
 
 
-def gone_refusal(facts: Facts, flow: Flow, topic: str) -> Refusal:
+def gone_refusal(lane: LaneFacts, flow: Flow, topic: str) -> Refusal:
     """Return the refusal of a topic that was copied before and that the source no longer lists."""
-    copied = sum(last.source.topic == topic for last in facts.lane.receipts.values())
-    copied += sum(last.source.topic == topic for last in facts.lane.units.values())
+    copied = sum(last.source.topic == topic for last in lane.receipts.values())
+    copied += sum(last.source.topic == topic for last in lane.units.values())
     return refused("source.gone", topic, partitions=copied, cluster=flow.source)
 
 
@@ -34,11 +34,11 @@ def gone_note(refusal: Refusal) -> Sentence:
     return passed("passed.left-out", refusal)
 
 
-def hidden_refusals(facts: Facts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:
+def hidden_refusals(source: SourceFacts, flow: Flow, only: Collection[str] | None) -> list[Refusal]:
     """Return the refusals of topics (narrowed to `only`) that the flow names and that its login may not see."""
     return [
         refused("source.hidden", topic, cluster=flow.source)
-        for topic in sorted(facts.source.hidden - facts.source.absent)
+        for topic in sorted(source.hidden - source.absent)
         if only is None or topic in only
     ]
 

@@ -89,12 +89,12 @@ def _candidate(
     loop = returning_refusal(rules, source, start, part.end, facts.others.returned.get(source, ()))
     if loop is not None:
         return loop
-    lost = lost_ledger_refusal(facts, topic, target, number)
+    lost = lost_ledger_refusal(facts.lane, topic, target, number)
     if lost is not None:
         return lost
     if isinstance(found, Refusal):
         return found
-    stranger = stranger_refusal(facts, source, place)
+    stranger = stranger_refusal(facts.others, source, place)
     if stranger is not None:
         return stranger
     note = None

@@ -12,7 +12,7 @@ from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import Refusal, Sentence, TopicChange, TopicPartition
 from ferry.model.observed import BrokerSpace
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, TargetFacts
 from ferry.plan.rules.rules import Rules
 
 
@@ -53,7 +53,7 @@ def without_room(
         return {}
     planned = list(loads)
     new = _new_replicas(facts, changes)
-    demand = _demand(facts, new, planned)
+    demand = _demand(facts.target, new, planned)
     full = {
         broker: space
         for broker, space in facts.target.space.items()
@@ -62,7 +62,7 @@ def without_room(
     everywhere = len(full) >= facts.target.brokers
     found = {}
     for piece in planned:
-        nodes = _nodes(facts, piece.target)
+        nodes = _nodes(facts.target, piece.target)
         tight = [broker for broker in nodes if broker in full] or (sorted(full) if everywhere and not nodes else [])
         if tight:
             found[piece.source] = _refusal(rules, piece, tight[0], full[tight[0]], demand.of(tight[0]))
@@ -107,7 +107,7 @@ def space_notes(
         notes.append(
             sentence("space.not-known", silent=silent, brokers=facts.target.brokers, cluster=rules.flow.target)
         )
-    demand = _demand(facts, _new_replicas(facts, changes), loads)
+    demand = _demand(facts.target, _new_replicas(facts, changes), loads)
     short = [
         broker
         for broker, space in sorted(facts.target.space.items())
@@ -131,20 +131,20 @@ def space_notes(
     return notes
 
 
-def _demand(facts: Facts, new: Mapping[str, int], loads: Iterable[Load]) -> _Demand:
+def _demand(target: TargetFacts, new: Mapping[str, int], loads: Iterable[Load]) -> _Demand:
     by_broker: dict[int, int] = {}
     unplaced = 0
     for load in loads:
-        nodes = _nodes(facts, load.target)
+        nodes = _nodes(target, load.target)
         for node in nodes:
             by_broker[node] = by_broker.get(node, 0) + load.bytes
         if not nodes:
             unplaced += load.bytes * new.get(load.target.topic, 1)
-    return _Demand(by_broker=by_broker, unplaced=unplaced, brokers=facts.target.brokers)
+    return _Demand(by_broker=by_broker, unplaced=unplaced, brokers=target.brokers)
 
 
-def _nodes(facts: Facts, place: TopicPartition) -> tuple[int, ...]:
-    target = facts.target.topics.get(place.topic)
+def _nodes(facts: TargetFacts, place: TopicPartition) -> tuple[int, ...]:
+    target = facts.topics.get(place.topic)
     return () if target is None else target.brokers.get(place.partition, ())
 
 

@@ -9,7 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.transforms import Poison
 from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Plan, Refusal, RefusalKind, TopicChange
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, SourceFacts
 
 _USUAL_BYTES = 1_048_588
 """Kafka's default of `max.message.bytes`: the largest batch that a topic takes."""
@@ -41,15 +41,15 @@ def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topic
         replication_factor=factor if factor < 0 else max(1, min(factor, facts.target.brokers)),
         configs=(
             ("cleanup.policy", "delete"),
-            ("max.message.bytes", str(max(map(_bytes, _settings(facts, topics)), default=_USUAL_BYTES) + _ROOM)),
+            ("max.message.bytes", str(max(map(_bytes, _settings(facts.source, topics)), default=_USUAL_BYTES) + _ROOM)),
             ("retention.bytes", "-1"),
             ("retention.ms", "-1"),
         ),
     )
 
 
-def _settings(facts: Facts, topics: Mapping[str, str]) -> list[str | None]:
-    found = (facts.source.topics[topic].settings for topic in topics if topic in facts.source.topics)
+def _settings(source: SourceFacts, topics: Mapping[str, str]) -> list[str | None]:
+    found = (source.topics[topic].settings for topic in topics if topic in source.topics)
     return [None if one is None else one.in_force("max.message.bytes") for one in found]
 
 

@@ -20,7 +20,7 @@ from ferry.ledger.receipt_codec import receipt_key
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, Sentence, TopicChange
-from ferry.plan.rules.facts import Facts, TargetTopic
+from ferry.plan.rules.facts import Facts, OtherFacts, TargetTopic
 from ferry.plan.rules.rules import Rules
 
 _MARKER = 1
@@ -55,10 +55,10 @@ def _against(rules: Rules, facts: Facts, topic: str, name: str, lasts: list[Rece
         return f"lane {rules.lane} has no claim on it"
     target = facts.target.topics.get(name)
     # If it is missing, an earlier run deleted it and ended before it wrote that to the ledger.
-    return None if target is None else _foreign(rules, facts, topic, target, lasts)
+    return None if target is None else _foreign(rules, facts.others, topic, target, lasts)
 
 
-def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts: list[Receipt]) -> str | None:
+def _foreign(rules: Rules, others: OtherFacts, topic: str, target: TargetTopic, lasts: list[Receipt]) -> str | None:
     """Return which records of a target topic the last receipts do not account for, as half a sentence; None if all.
 
     The log after the last record and its marker was searched for foreign records (`Facts.accounted`). That proves
@@ -68,8 +68,8 @@ def _foreign(rules: Rules, facts: Facts, topic: str, target: TargetTopic, lasts:
         return "it was deleted and created again"
     written = {last.target.partition: max(0, last.target_next) + _MARKER for last in lasts}
     if rules.guards.of(RefusalKind.FOREIGN_WRITER, topic) is OnGuard.FAIL:
-        for place in (last.target for last in lasts if last.target not in facts.others.foreign):
-            written[place.partition] = max(written[place.partition], facts.others.accounted.get(place, 0))
+        for place in (last.target for last in lasts if last.target not in others.foreign):
+            written[place.partition] = max(written[place.partition], others.accounted.get(place, 0))
     for number in range(target.partitions):
         end = target.ends.get(number)
         if end is None:

@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from ferry.messages.catalogue import sentence
 from ferry.model import Sentence, Slice
 from ferry.plan.rules.candidates import Candidate
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import SourceFacts
 from ferry.plan.rules.rules import Rules
 from ferry.words import several
 
 
-def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: Iterable[Slice]) -> list[Sentence]:
+def slow_notes(
+    rules: Rules, source: SourceFacts, found: Iterable[Candidate], slices: Iterable[Slice]
+) -> list[Sentence]:
     """Return a note on topics whose first copy may take longer than `delete.retention.ms`.
 
     That is so if it does not end in this run, or if this run may last as long. A plan does not know how many runs it
@@ -21,7 +23,7 @@ def slow_notes(rules: Rules, facts: Facts, found: Iterable[Candidate], slices: I
     ends = {piece.source: piece.end for piece in slices}
     short: dict[str, int] = {}
     for one in found:
-        keeps_ms = facts.source.topics[one.source.topic].delete_retention_ms
+        keeps_ms = source.topics[one.source.topic].delete_retention_ms
         if not one.first or one.offsets == 0 or keeps_ms is None:
             continue
         if ends.get(one.source, -1) < one.end or keeps_ms < rules.max_seconds * 1000:

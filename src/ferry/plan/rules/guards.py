@@ -12,7 +12,7 @@ from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import open_facts, refused
 from ferry.model import Position, Receipt, Refusal, Sentence, TopicPartition
 from ferry.model.observed import OpenTransaction
-from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, OtherFacts, SourceFacts, SourceTopic, TargetFacts, TargetTopic
 
 
 def leaderless_refusal(topic: SourceTopic, number: int) -> Refusal:
@@ -40,7 +40,7 @@ class Trouble:
     target_next: int | None = None
 
 
-def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Trouble | None:
+def source_trouble(source: SourceFacts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Trouble | None:
     """Return what does not fit: another cluster, a topic created again, a truncated log; None if the source still fits.
 
     `stands` is the offset that the lane has reached: the end of that receipt, or of a gap that an operator passed by
@@ -52,7 +52,7 @@ def source_trouble(facts: Facts, topic: SourceTopic, number: int, last: Receipt,
         refusal = refused(code, topic.name, number, **of)
         return Trouble(refusal=refusal, restart=restart, lost=(restart, stands), void_from=void_from)
 
-    moved = cluster_facts(facts, last)
+    moved = cluster_facts(source, last)
     if moved is not None:
         return trouble("source.cluster-changed", part.log_start, 0, **moved)
     if topic.topic_id and last.source_topic_id and topic.topic_id != last.source_topic_id:
@@ -84,7 +84,7 @@ def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | 
 
 
 def target_trouble(
-    facts: Facts, topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt, start: int
+    facts: TargetFacts, topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt, start: int
 ) -> Trouble | None:
     """Return what does not fit: the target topic is gone, created again or truncated; None if it still has the data.
 
@@ -96,9 +96,9 @@ def target_trouble(
         refusal = refused("target.gone", topic.name, number, target=last.target.topic, end=last.end)
     elif last.target_topic_id and target.topic_id and last.target_topic_id != target.topic_id:
         refusal = refused("target.recreated", topic.name, number, target=target.name)
-    elif (end := target.ends.get(number, 0)) < last.target_next or last.target in facts.target.cut:
-        target_next = min(end, facts.target.cut.get(last.target, end))
-        kept = facts.target.kept.get(last.target, 0)
+    elif (end := target.ends.get(number, 0)) < last.target_next or last.target in facts.cut:
+        target_next = min(end, facts.cut.get(last.target, end))
+        kept = facts.kept.get(last.target, 0)
         refusal = _shorter(topic, number, last, end, target_next)
     else:
         return None
@@ -116,14 +116,14 @@ def _shorter(topic: SourceTopic, number: int, last: Receipt, end: int, cut: int)
 
 
 def foreign_trouble(
-    facts: Facts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int
+    others: OtherFacts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int
 ) -> Trouble | None:
     """Return the trouble of foreign records after ours at the target, or of an open foreign transaction; None without.
 
     The lane would continue at the source offset `start`, after the target offset `behind` (below 1: it has no records
     before that offset).
     """
-    offset, transaction = facts.others.foreign.get(last.target), facts.others.open_transactions.get(last.target)
+    offset, transaction = others.foreign.get(last.target), others.open_transactions.get(last.target)
     place = str(last.target)
     if offset is not None and behind > 0:
         refusal = refused("foreign.record.behind", topic.name, number, place=place, offset=offset, ours=behind - 1)
@@ -140,10 +140,10 @@ def _open(topic: SourceTopic, number: int, place: TopicPartition, transaction: O
     return refused("foreign.open", topic.name, number, **open_facts(f"target {place}", place, transaction))
 
 
-def occupied_refusal(facts: Facts, topic: SourceTopic, number: int, target: TargetTopic) -> Refusal | None:
+def occupied_refusal(others: OtherFacts, topic: SourceTopic, number: int, target: TargetTopic) -> Refusal | None:
     """Return the refusal of a copy with records or an open transaction that no receipt accounts for; None without."""
     place = TopicPartition(topic=target.name, partition=number)
-    offset, transaction = facts.others.foreign.get(place), facts.others.open_transactions.get(place)
+    offset, transaction = others.foreign.get(place), others.open_transactions.get(place)
     if offset is not None:
         return refused("foreign.occupied", topic.name, number, place=str(place), offset=offset)
     return None if transaction is None else _open(topic, number, place, transaction)
@@ -170,21 +170,21 @@ def unserved_refusal(topic: SourceTopic, number: int, target: TargetTopic | None
     return refused("target.too-few-replicas", topic.name, number, place=str(place), in_sync=in_sync, needed=needed)
 
 
-def cluster_facts(facts: Facts, last: Receipt) -> dict[str, Any] | None:
+def cluster_facts(source: SourceFacts, last: Receipt) -> dict[str, Any] | None:
     """Return the facts of a source alias that now leads to another cluster; None if it does not."""
-    then, now = last.source_cluster_id, facts.source.cluster_id
+    then, now = last.source_cluster_id, source.cluster_id
     return {"alias": last.flow.source, "now": now, "then": then} if then and now and then != now else None
 
 
 def cluster_sentence(facts: Facts, last: Receipt) -> str | None:
     """Return why an alias leads to another cluster than the receipt's, at the source or the target; else None."""
-    moved = cluster_facts(facts, last)
-    return target_cluster_sentence(facts, last) if moved is None else sentence("source.cluster-changed", **moved)
+    moved = cluster_facts(facts.source, last)
+    return target_cluster_sentence(facts.target, last) if moved is None else sentence("source.cluster-changed", **moved)
 
 
-def target_cluster_sentence(facts: Facts, last: Receipt) -> str | None:
+def target_cluster_sentence(target: TargetFacts, last: Receipt) -> str | None:
     """Return why nothing in the ledger holds for the target, because it came from another cluster; else None."""
-    then, now = last.target_cluster_id, facts.target.cluster_id
+    then, now = last.target_cluster_id, target.cluster_id
     if not then or not now or then == now:
         return None
     return sentence("target.cluster-changed", alias=last.flow.target, now=now, then=then)

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from ferry.messages.refusals import refused
 from ferry.model import Position, Receipt, Refusal, TopicPartition
-from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetTopic
 
 
-def lost_ledger_refusal(facts: Facts, topic: SourceTopic, target: TargetTopic | None, number: int) -> Refusal | None:
+def lost_ledger_refusal(lane: LaneFacts, topic: SourceTopic, target: TargetTopic | None, number: int) -> Refusal | None:
     """Return the refusal of copied records that the ledger has lost; None when it has all that the position shows.
 
     No guard softens it: the next slice would copy what was copied already, whether retention has deleted it since or
@@ -23,7 +23,7 @@ def lost_ledger_refusal(facts: Facts, topic: SourceTopic, target: TargetTopic | 
     if target is None:
         return None
     place = TopicPartition(topic=target.name, partition=number)
-    last, position = facts.lane.receipts.get(place), facts.lane.positions.get(place)
+    last, position = lane.receipts.get(place), lane.positions.get(place)
     if position is None or not is_forgotten(position, last, target.ends.get(number, 0)):
         return None
     end = position.source_next

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ferry.ledger.other_flows import owned_elsewhere
 from ferry.messages.refusals import refused
 from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition, scratch_lane
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, LaneFacts, OtherFacts
 from ferry.plan.rules.rules import Rules
 from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
@@ -15,27 +15,27 @@ from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 def topic_refusals(rules: Rules, facts: Facts) -> dict[str, Refusal]:
     """Return refusals by source topic of the run: its name, or its way through all flows, forbids a copy."""
     targets = {name: rules.copies_of(name) for name in facts.source.topics}
-    writers = _writers(facts, targets)
+    writers = _writers(facts.lane, targets)
     found = {}
     for name, copies in targets.items():
         if rules.only is not None and name not in rules.only:
             continue
-        refusal = _lost(rules, name) or _unknown(rules, name) or _of_copies(rules, facts, name, copies, writers)
+        refusal = _lost(rules, name) or _unknown(rules, name) or _of_copies(rules, facts.others, name, copies, writers)
         if refusal is not None:
             found[name] = refusal
     return found
 
 
 def _of_copies(
-    rules: Rules, facts: Facts, name: str, copies: Iterable[str], writers: Mapping[str, tuple[str, ...]]
+    rules: Rules, others: OtherFacts, name: str, copies: Iterable[str], writers: Mapping[str, tuple[str, ...]]
 ) -> Refusal | None:
     """Return why the names of a topic's copies, or a loop of flows, forbid a copy; None if nothing does."""
     for target in copies:
         refusal = (
             _name(rules, name, target)
             or _clash(rules, name, target, writers[target])
-            or _circle(rules, facts, name)
-            or _owned(rules, facts, name, target)
+            or _circle(rules, others, name)
+            or _owned(rules, others, name, target)
         )
         if refusal is not None:
             return refusal
@@ -85,13 +85,13 @@ def _reserved(rules: Rules, target: str) -> str | None:
     return "is a name of Kafka's or MirrorMaker's own topics" if rules.policy.is_internal_topic(target) else None
 
 
-def _writers(facts: Facts, targets: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+def _writers(lane: LaneFacts, targets: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """Return by target topic the source topics that would be written to it; only the ledger's if it has one."""
     found: dict[str, set[str]] = {}
     for name, copies in targets.items():
         for target in copies:
             found.setdefault(target, set()).add(name)
-    for last in (*facts.lane.receipts.values(), *facts.lane.units.values()):
+    for last in (*lane.receipts.values(), *lane.units.values()):
         if last.target.topic in found:
             found[last.target.topic] = {last.source.topic}
     return {target: tuple(sorted(names)) for target, names in found.items()}
@@ -106,27 +106,27 @@ def _clash(rules: Rules, topic: str, target: str, writers: tuple[str, ...]) -> R
     return refused("name.clash", topic, target=target, other=others[0], by=by)
 
 
-def _circle(rules: Rules, facts: Facts, topic: str) -> Refusal | None:
+def _circle(rules: Rules, others: OtherFacts, topic: str) -> Refusal | None:
     """Return the refusal of a topic that other flows bring back to this source; None without such a loop.
 
     Of two opposite flows one may copy while the other is paused: a switch exchanges them (ADR 30).
     """
     way = rules.way_back(topic)
     back = (Flow(source=rules.flow.target, target=rules.flow.source),)
-    if not way or (way == back and facts.others.back_paused):
+    if not way or (way == back and others.back_paused):
         return None
     flows = ", ".join(str(flow) for flow in (rules.flow, *way))
     code = "way.loop.opposite" if way == back else "way.loop"
     return refused(code, topic, cluster=rules.flow.source, flows=flows, last=str(way[-1]))
 
 
-def _owned(rules: Rules, facts: Facts, topic: str, target: str) -> Refusal | None:
-    return owned_elsewhere(topic, target, rules.merges(topic), facts.others.flows)
+def _owned(rules: Rules, others: OtherFacts, topic: str, target: str) -> Refusal | None:
+    return owned_elsewhere(topic, target, rules.merges(topic), others.flows)
 
 
-def stranger_refusal(facts: Facts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
+def stranger_refusal(others: OtherFacts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
     """Return why nothing more is written to a merged partition: it holds a record that none of its flows wrote."""
-    offset = facts.others.unaccounted.get(target)
+    offset = others.unaccounted.get(target)
     if offset is None:
         return None
     return refused("foreign.merged", source.topic, source.partition, offset=offset, place=str(target))

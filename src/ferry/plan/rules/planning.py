@@ -15,7 +15,7 @@ from ferry.plan.rules.candidates import Candidate, candidates
 from ferry.plan.rules.capacity import Load, space_notes, without_room
 from ferry.plan.rules.deletes import deletion
 from ferry.plan.rules.empty_filter import InVain, in_vain
-from ferry.plan.rules.facts import Facts, SourceTopic, by_topic
+from ferry.plan.rules.facts import Facts, SourceFacts, SourceTopic, by_topic
 from ferry.plan.rules.first_copies import slow_notes
 from ferry.plan.rules.guards import cluster_facts, target_cluster_sentence
 from ferry.plan.rules.origins import topic_refusals
@@ -53,7 +53,7 @@ def decide_plan(rules: Rules, facts: Facts, run: str, generation: int) -> Plan:
             if transform is not None and transform.partitions is not None:
                 targets = rules.copies_of(name)
                 draft.add_deal(topic, deal_of(rules, facts, topic, targets, transform, run, generation))
-            elif (before := dealt_before(facts, name, target)) is not None:
+            elif (before := dealt_before(facts.lane, name, target)) is not None:
                 draft.refusals.append(before)
             else:
                 lasts = receipts.get(target, {})
@@ -75,7 +75,7 @@ class _Draft:
         self._lifted = [RefusalKind.TOPICS_NONE] * vain.lifted
         self.changes = TopicChanges(rules=rules, facts=facts)
         self.paused: list[str] = []
-        self.refusals = [*hidden_refusals(facts, rules.flow, rules.only), *vain.refusals]
+        self.refusals = [*hidden_refusals(facts.source, rules.flow, rules.only), *vain.refusals]
 
     def add(self, found: Iterable[Candidate | Refusal]) -> None:
         """Add the partitions of a topic."""
@@ -104,7 +104,7 @@ class _Draft:
         if isinstance(followed, TopicChange):
             self.changes.due.append(followed)
             return
-        gone = followed or gone_refusal(self._facts, self._rules.flow, name)
+        gone = followed or gone_refusal(self._facts.lane, self._rules.flow, name)
         if self._rules.guards.topic_gone.of(name) is OnGuard.SKIP:
             self._notes.append(gone_note(gone))
             self._lifted.append(gone.kind)
@@ -146,7 +146,7 @@ class _Draft:
                 *self._notes,
                 *held_notes(rules, facts),
                 *ledger_notes(facts),
-                *slow_notes(rules, facts, self._candidates, planned),
+                *slow_notes(rules, facts.source, self._candidates, planned),
                 *self.changes.notes(),
                 *space_notes(rules, facts, loads, due, refused=bool(no_space)),
             ),
@@ -175,24 +175,24 @@ def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "
             "topic, or the filters leave it out"
         )
-    _refuse_one_task_for_both_kinds(rules, facts)
+    _refuse_one_task_for_both_kinds(rules, facts.source)
     lasts: list[Receipt] = [*facts.lane.receipts.values(), *facts.lane.units.values()]
     for last in lasts:
-        moved = cluster_facts(facts, last)
+        moved = cluster_facts(facts.source, last)
         if moved is not None and rules.guards.cluster_changed.default is OnGuard.FAIL:
             raise Refused(sentence("source.cluster-changed", **moved))
-        why = target_cluster_sentence(facts, last)
+        why = target_cluster_sentence(facts.target, last)
         if why is not None:
             raise Refused(why)
 
 
-def _refuse_one_task_for_both_kinds(rules: Rules, facts: Facts) -> None:
+def _refuse_one_task_for_both_kinds(rules: Rules, source: SourceFacts) -> None:
     """Raise Refused if one task would have to copy topics with and without a transform.
 
     It counts all topics that exist, not those to be copied now: otherwise a run would be refused only now and then.
     """
     found: dict[bool, tuple[str, str]] = {}
-    for topic in sorted(facts.source.topics.keys() if rules.only is None else rules.only & facts.source.topics.keys()):
+    for topic in sorted(source.topics.keys() if rules.only is None else rules.only & source.topics.keys()):
         transform = rules.transform_of(topic)
         found.setdefault(transform is not None, (topic, "" if transform is None else transform.name))
     if len(found) > 1 and rules.max_tasks < 2:

@@ -12,7 +12,7 @@ from ferry.ledger.units import Replanned, family
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import passed, what_of
 from ferry.model import Era, Gap, Lifted, Refusal, Sentence, TopicPartition
-from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetFacts
 from ferry.plan.rules.guards import Trouble, leaderless_refusal
 from ferry.plan.rules.progress import estimated_bytes, place_of_lane
 from ferry.plan.rules.repartition_bounds import DealLook
@@ -30,7 +30,7 @@ def deal_of(
     A `rule` without a digest is taken for the one in force: its plan is not written.
     """
     partitions = rule.partitions or 1
-    known = _known(facts, topic, targets)
+    known = _known(facts.lane, topic, targets)
     before = family(facts.lane.eras.values(), known) if known is not None else ()
     old_names = tuple(era.target_topic for era in before)
     all_names = dict.fromkeys([*targets, *old_names])
@@ -58,7 +58,7 @@ def deal_of(
         digest=rule.digest or ("" if known is None else known.digest),
         partitions=partitions,
         source_topic_id=topic.topic_id,
-        target_topic_id=_id_of(facts, targets[0]),
+        target_topic_id=_id_of(facts.target, targets[0]),
         spec=rule.text,
     )
     look = DealLook(rules, facts, topic, known, lasts, wish, width, tuple(sorted(targets)), old_names)
@@ -79,29 +79,29 @@ def deal_of(
         is_new=is_new,
         finishing=found.finishing,
         lots=tuple(lots),
-        eras=_begun_eras(facts, found.era, names) if is_new else before,
-        targets={name: _id_of(facts, name) for name in names},
+        eras=_begun_eras(facts.target, found.era, names) if is_new else before,
+        targets={name: _id_of(facts.target, name) for name in names},
         ahead=_ahead(topic, lots),
         refusals=(*unserved, *refusals, *lost),
-        gaps=tuple(_gap(facts, topic, one, run, generation) for one in lifted),
+        gaps=tuple(_gap(facts.now_ms, topic, one, run, generation) for one in lifted),
         notes=(*([] if note is None else [note]), *map(_lifted_note, lifted)),
     )
 
 
-def _known(facts: Facts, topic: SourceTopic, targets: Iterable[str]) -> Era | None:
+def _known(lane: LaneFacts, topic: SourceTopic, targets: Iterable[str]) -> Era | None:
     """Return the newest rule by which records were written to some of these topics; None for a new copy."""
-    own = (facts.lane.eras.get(name) for name in targets)
+    own = (lane.eras.get(name) for name in targets)
     eras = [era for era in own if era is not None]
     mine = [era for era in eras if era.source_topic == topic.name]
     return max(mine or eras, key=lambda era: era.since, default=None)
 
 
-def _begun_eras(facts: Facts, era: Era, names: Iterable[str]) -> tuple[Era, ...]:
-    return tuple(replace(era, target_topic=name, target_topic_id=_id_of(facts, name)) for name in names)
+def _begun_eras(target: TargetFacts, era: Era, names: Iterable[str]) -> tuple[Era, ...]:
+    return tuple(replace(era, target_topic=name, target_topic_id=_id_of(target, name)) for name in names)
 
 
-def _id_of(facts: Facts, name: str) -> str:
-    copy = facts.target.topics.get(name)
+def _id_of(target: TargetFacts, name: str) -> str:
+    copy = target.topics.get(name)
     return "" if copy is None else copy.topic_id
 
 
@@ -135,7 +135,7 @@ def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[
     return sentence("transform.begun", topic=era.source_topic, transform=rule.name, partitions=partitions)
 
 
-def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
+def _gap(now_ms: int, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
     """Return the gap of source offsets that are passed over because a policy lets the topic continue."""
     why = trouble.refusal.kind
     start, end = trouble.lost
@@ -145,7 +145,7 @@ def _gap(facts: Facts, topic: SourceTopic, trouble: Trouble, run: str, generatio
         end=end,
         why=why,
         run=run,
-        at_ms=facts.now_ms,
+        at_ms=now_ms,
         how=Lifted.SKIP,
         who=f"ferry.guard.{why.replace('-', '.')}",
         reason=what_of(trouble.refusal),

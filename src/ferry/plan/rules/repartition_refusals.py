@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ferry.messages.refusals import refused
 from ferry.model import Era, LaneKind, Receipt, Refusal, TopicPartition, lane_kind
-from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.words import several
 
@@ -31,15 +31,15 @@ def deal_refusal(
         partitions = rule.partitions or 0
         return refused("transform.copied-before", topic.name, target=target, transform=rule.name, partitions=partitions)
     return (
-        _changed_source(rules, facts, topic, target, known, lasts.values())
+        _changed_source(rules, facts.source, topic, target, known, lasts.values())
         or _newer_rule(topic, known, lasts.values())
-        or _changed_target(facts, topic, target, lasts)
+        or _changed_target(facts.target, topic, target, lasts)
     )
 
 
 def _changed_source(
     rules: Rules,
-    facts: Facts,
+    source: SourceFacts,
     topic: SourceTopic,
     target: str,
     known: Era | None,
@@ -53,18 +53,18 @@ def _changed_source(
         return refused("source.recreated.dealt.fewer", topic.name, target=target, partitions=count, read=read)
     if topic.topic_id and ids - {"", topic.topic_id}:
         return refused("source.recreated.dealt", topic.name, target=target, now=topic.topic_id)
-    now = facts.source.cluster_id
+    now = source.cluster_id
     if any(last.source_cluster_id and now and last.source_cluster_id != now for last in lasts):
         return refused("source.cluster-changed.dealt", topic.name, target=target, alias=rules.flow.source)
     return None
 
 
-def dealt_before(facts: Facts, topic: str, target: str) -> Refusal | None:
+def dealt_before(lane: LaneFacts, topic: str, target: str) -> Refusal | None:
     """Return why a topic may not keep its partitions now: its copy was repartitioned before; None if it was not."""
-    last = max((one for one in facts.lane.units.values() if one.target.topic == target), key=_at, default=None)
+    last = max((one for one in lane.units.values() if one.target.topic == target), key=_at, default=None)
     if last is None:
         return None
-    era = facts.lane.eras.get(target)
+    era = lane.eras.get(target)
     if era is None:
         return refused("transform.dealt-before.unknown", topic, target=target, run=last.run)
     return refused("transform.dealt-before", topic, target=target, partitions=era.partitions, run=last.run)
@@ -96,9 +96,9 @@ def _newer_rule(topic: SourceTopic, known: Era | None, lasts: Iterable[Receipt])
 
 
 def _changed_target(
-    facts: Facts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, Receipt]
+    facts: TargetFacts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, Receipt]
 ) -> Refusal | None:
-    copy = facts.target.topics.get(target)
+    copy = facts.topics.get(target)
     written = [last for last in lasts.values() if last.target_next >= 0 and last.target.topic == target]
     if not written:
         return None

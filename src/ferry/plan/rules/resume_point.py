@@ -58,11 +58,11 @@ def onward(
         return _lifted(first, passed, policy, _gap(facts, source, passed, policy, first, last, run, generation))
     found = ResumePoint(start=stands, target_next=last.target_next, since=last.since)
     looks: tuple[Callable[[int], Trouble | None], ...] = (
-        lambda start: source_trouble(facts, topic, number, last, start),
+        lambda start: source_trouble(facts.source, topic, number, last, start),
         lambda start: retention_trouble(topic, number, start),
-        lambda start: target_trouble(facts, topic, number, target, last, start),
+        lambda start: target_trouble(facts.target, topic, number, target, last, start),
         # A policy of its own: a restart into a copy that was created again does not permit foreign records in it.
-        lambda start: foreign_trouble(facts, topic, number, last, start, behind=found.target_next),
+        lambda start: foreign_trouble(facts.others, topic, number, last, start, behind=found.target_next),
         # A lane that went back reads the whole log again.
         lambda start: None if _went_back(found) else tombstone_trouble(facts, topic, number, start),
     )
@@ -95,7 +95,7 @@ def _first(
     """
     found = ResumePoint(start=start)
     source = TopicPartition(topic=topic.name, partition=number)
-    refusal = None if target is None else occupied_refusal(facts, topic, number, target)
+    refusal = None if target is None else occupied_refusal(facts.others, topic, number, target)
     if refusal is None:
         return found
     policy = rules.guards.of(refusal.kind, topic.name)

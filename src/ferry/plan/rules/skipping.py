@@ -71,7 +71,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     stands = place_of_lane(facts, source, part, last)
     if last is not None:
         why = cluster_sentence(facts, last)
-        trouble = source_trouble(facts, topic, source.partition, last, stands)
+        trouble = source_trouble(facts.source, topic, source.partition, last, stands)
         if why is not None or trouble is not None:
             raise Refused(why or (trouble.refusal.message if trouble is not None else ""))
     low = max(stands + 1, part.log_start)

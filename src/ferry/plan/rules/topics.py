@@ -9,7 +9,7 @@ from ferry.config.flow.guards import OnGuard
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Receipt, Refusal, Sentence, TopicChange, lane_kind
-from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.origins import renaming
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
@@ -128,7 +128,7 @@ class TopicChanges:
         self._narrower[name] = narrower_limits(self.rules, topic.settings, target.settings, made, defaults)
 
     def _create(self, topic: SourceTopic, name: str, count: int) -> None:
-        _, factor = _replication(self.rules, self.facts, topic)
+        _, factor = _replication(self.rules, self.facts.target, topic)
         change = TopicChange(
             kind=ChangeKind.CREATE,
             topic=name,
@@ -166,7 +166,7 @@ def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -
         if change.kind is not ChangeKind.CREATE:
             continue
         topic = facts.source.topics[change.source_topic]
-        wanted, factor = _replication(rules, facts, topic)
+        wanted, factor = _replication(rules, facts.target, topic)
         if factor != wanted:
             fewer.setdefault((wanted, factor), []).append(change.topic)
         if topic.settings is None:
@@ -182,13 +182,13 @@ def creation_notes(rules: Rules, facts: Facts, changes: Iterable[TopicChange]) -
     return notes
 
 
-def _replication(rules: Rules, facts: Facts, topic: SourceTopic) -> tuple[int, int]:
+def _replication(rules: Rules, target: TargetFacts, topic: SourceTopic) -> tuple[int, int]:
     """Return the replicas that a new topic should have, and those that the target's brokers can hold.
 
     -1 means the target's default.
     """
     wanted = max(1, topic.replication_factor) if rules.replication_from_source else rules.replication_factor
-    return wanted, wanted if wanted < 0 else max(1, min(wanted, facts.target.brokers))
+    return wanted, wanted if wanted < 0 else max(1, min(wanted, target.brokers))
 
 
 def without_new(changes: Iterable[TopicChange], refused: Iterable[str]) -> list[TopicChange]:

@@ -88,10 +88,10 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
     """Raise BadInput for a window that ends in the future, or that names what the source does not have."""
     if isinstance(window, TopicWindows):
         for name, times in sorted(window.windows.items()):
-            _refuse_future(facts, times, f"the window of {name}")
+            _refuse_future(facts.now_ms, times, f"the window of {name}")
         return
     if isinstance(window, TimeWindow):
-        _refuse_future(facts, window, "the window")
+        _refuse_future(facts.now_ms, window, "the window")
         return
     for place, (_, end) in sorted(window.ranges.items()):
         topic = facts.source.topics.get(place.topic)
@@ -110,11 +110,11 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
             )
 
 
-def _refuse_future(facts: Facts, window: TimeWindow, what: str) -> None:
-    if window.to_ms > facts.now_ms:
+def _refuse_future(now_ms: int, window: TimeWindow, what: str) -> None:
+    if window.to_ms > now_ms:
         raise BadInput(
             f"{what} ends at {time_text(window.to_ms)}, which is in the future (it is "
-            f"{time_text(facts.now_ms)} now): end it now or earlier, what comes later belongs to a later window"
+            f"{time_text(now_ms)} now): end it now or earlier, what comes later belongs to a later window"
         )
 
 

@@ -271,7 +271,7 @@ async def _decide(
     if watch:  # it was seen to be at rest meanwhile, so what both sides show from now on does not change
         facts = await planner.facts(view, Positions.NONE)
     rules = rules_of(planner.flow, planner.lane, RunOptions(only=options.only))
-    refuse_unknown_topics(rules, facts)
+    refuse_unknown_topics(rules, facts.source)
     places = {
         TopicPartition(topic=name, partition=number): end
         for name, topic in facts.target.topics.items()

@@ -121,7 +121,7 @@ async def _decide(
     flow, target = planner.flow, planner.target
     facts = await planner.facts(view, Positions.NONE)
     rules = rules_of(flow, planner.lane, RunOptions(only=options.only))
-    refuse_unknown_topics(rules, facts)
+    refuse_unknown_topics(rules, facts.source)
     records = await read_topic(target, place.offsets_topic)
     notes: list[str] = []
     if records is None and not options.to_file:

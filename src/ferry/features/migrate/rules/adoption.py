@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Seam, SeamState
 from ferry.model import Adoption, OpenedRun, Predecessor, TopicPartition
-from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
+from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
     cluster_sentence,
     leaderless_refusal,
@@ -232,7 +232,7 @@ def _row(
     )
     if part is not None and row.position < 0 and (last is not None or row.target_end <= max(row.target_start, 0)):
         return replace(row, verdict=Verdict.NOTHING if last is None else Verdict.UNCHANGED)
-    why = _left_out(rules, facts, topic, row) or _unreadable(row, left, target) or _moved(facts, topic, row)
+    why = _left_out(rules, facts.lane, topic, row) or _unreadable(row, left, target) or _moved(facts, topic, row)
     if why is not None:
         return replace(row, verdict=Verdict.REFUSED, why=why)
     if last is not None and row.position < last.end:
@@ -256,7 +256,7 @@ def _held(row: Row, left: Left, stable: int | None) -> Row:
     return replace(row, verdict=Verdict.REFUSED, why=why)
 
 
-def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str | None:
+def _left_out(rules: Rules, lane: LaneFacts, topic: SourceTopic, row: Row) -> str | None:
     """Return why the lane may not have the partition, or why nothing is known of it now; None if neither is so."""
     if row.source.partition not in topic.partitions:
         return leaderless_refusal(topic, row.source.partition).message
@@ -272,7 +272,7 @@ def _left_out(rules: Rules, facts: Facts, topic: SourceTopic, row: Row) -> str |
             "the copy shows what is left to copy: give the new copy another name, or exclude the topic from the "
             "adoption"
         )
-    owner = facts.lane.claims.get(row.target.topic, rules.lane)
+    owner = lane.claims.get(row.target.topic, rules.lane)
     return None if owner == rules.lane else owned(topic.name, row.target.topic, owner).message
 
 
@@ -305,7 +305,7 @@ def _moved(facts: Facts, topic: SourceTopic, row: Row) -> str | None:
     if last is None:
         return None
     why = cluster_sentence(facts, last)
-    trouble = source_trouble(facts, topic, row.source.partition, last, last.end)
+    trouble = source_trouble(facts.source, topic, row.source.partition, last, last.end)
     return why or (None if trouble is None else trouble.refusal.message)
 
 

@@ -14,7 +14,7 @@ from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS, ledger_notes
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, SourceFacts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.policy import ReplicationPolicy
@@ -104,9 +104,9 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
     total = total_of(looked.lags)
     return Readiness(
         checks=(
-            _reachable(looked.facts),
+            _reachable(looked.facts.source),
             _running(looked),
-            _lag(looked.lags, rpo, _leaderless(looked.facts)),
+            _lag(looked.lags, rpo, _leaderless(looked.facts.source)),
             _refused(looked.plan.refusals),
             _topics(looked, policy, alias),
             _writable(looked, policy, alias),
@@ -129,12 +129,12 @@ def _named(items: Iterable[str]) -> str:
     return several(sorted(set(items)))
 
 
-def _leaderless(facts: Facts) -> list[TopicPartition]:
-    return [TopicPartition(topic.name, number) for topic in facts.source.topics.values() for number in topic.leaderless]
+def _leaderless(source: SourceFacts) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for topic in source.topics.values() for number in topic.leaderless]
 
 
-def _reachable(facts: Facts) -> Check:
-    silent = [str(place) for place in _leaderless(facts)]
+def _reachable(source: SourceFacts) -> Check:
+    silent = [str(place) for place in _leaderless(source)]
     if silent:
         return Check(
             name="source",
@@ -142,7 +142,7 @@ def _reachable(facts: Facts) -> Check:
             message=f"{len(silent)} source partitions have no leader that answers ({_named(silent)}): bring their "
             "brokers back, or fail over",
         )
-    topics = count_of(len(facts.source.topics), "topic")
+    topics = count_of(len(source.topics), "topic")
     return Check(name="source", ok=True, message=f"{topics}, every partition answers")
 
 

@@ -61,7 +61,7 @@ def _against(rules: Rules, facts: Facts, topic: str, name: str, lasts: list[Rece
 def _foreign(rules: Rules, others: OtherFacts, topic: str, target: TargetTopic, lasts: list[Receipt]) -> str | None:
     """Return which records of a target topic the last receipts do not account for, as half a sentence; None if all.
 
-    The log after the last record and its marker was searched for foreign records (`Facts.accounted`). That proves
+    The log after the last record and its marker was searched for foreign records (`OtherFacts.accounted`). That proves
     nothing if the flow's guard continues in spite of foreign writers.
     """
     if any(last.target_topic_id != target.topic_id for last in lasts) or not target.topic_id:

@@ -109,9 +109,8 @@ class Planner:
         facts = self._with_lost_rules(await self.facts(view, positions=Positions.AT_ONCE), shown.digests)
         if options.window is not None:
             facts = (await self._windowed(view, facts, options, "(dry run)")).facts
-        if (
-            facts.others.foreign or facts.others.open_transactions or forgotten_places(facts)
-        ) and await self.ledger.exists():
+        others = facts.others
+        if (others.foreign or others.open_transactions or forgotten_places(facts)) and await self.ledger.exists():
             facts = without_own(facts, self.lane, await self.ledger_cache.view())
         rules = rules_of(self.flow, self.lane, options, shown.digests, shown.lost)
         with of_this_run(options):

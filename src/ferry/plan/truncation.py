@@ -26,11 +26,11 @@ async def with_truncations(
     """Return `facts` with where source logs diverge from their copies, and what truncated target logs still have."""
     facts = replace(facts, source=await _with_high_watermarks(facts, source))
     read: list[Receipt | Read] = [*facts.lane.receipts.values(), *reads_of_units(facts.lane.units.values())]
+    topics = facts.source.topics
     lasts = [
         last
         for last in read
-        if last.source.topic in facts.source.topics
-        and last.source.partition in facts.source.topics[last.source.topic].partitions
+        if last.source.topic in topics and last.source.partition in topics[last.source.topic].partitions
     ]
     cut = (await source_cuts(source, lasts)).at
     written: list[Receipt] = [*facts.lane.receipts.values(), *facts.lane.units.values()]

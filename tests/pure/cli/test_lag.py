@@ -37,15 +37,8 @@ def facts(
     )
     return Facts(
         now_ms=10_000,
-        source=SourceFacts(
-            cluster_id="s",
-            topics={"orders": topic},
-        ),
-        target=TargetFacts(
-            cluster_id="t",
-            brokers=1,
-            topics={},
-        ),
+        source=SourceFacts(cluster_id="s", topics={"orders": topic}),
+        target=TargetFacts(cluster_id="t", brokers=1, topics={}),
         lane=LaneFacts(
             receipts={} if last_end is None else {PLACE: receipt(last_end)},
             positions={},

@@ -63,9 +63,8 @@ async def with_neighbours(
     before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.target.topics.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
     # Records that were accounted for after a cut, or written there by this flow, were in another log.
-    unaccounted |= {
-        place: min(unaccounted[place], at) for place, at in facts.target.cut.items() if place in unaccounted
-    }
+    cut = facts.target.cut
+    unaccounted |= {place: min(unaccounted[place], at) for place, at in cut.items() if place in unaccounted}
     if asked:
         neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
     strangers: dict[TopicPartition, int] = {}
@@ -74,7 +73,7 @@ async def with_neighbours(
         known = ledgers.of(target, flow.flow.source)
         own_view = await known.view() if view.by_key else UNREAD
         rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
-        own = uncut(ranges(rows, open_receipts(own_view)), facts.target.cut)
+        own = uncut(ranges(rows, open_receipts(own_view)), cut)
         open_parts = {
             place: gaps(
                 [*own.get(place, ()), *(part for other in neighbours for part in other.written.get(place, ()))],

@@ -167,9 +167,8 @@ class _Draft:
 
 
 def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:
-    unknown = sorted(
-        (rules.only or frozenset()) - facts.source.topics.keys() - facts.source.absent - facts.source.hidden
-    )
+    source = facts.source
+    unknown = sorted((rules.only or frozenset()) - source.topics.keys() - source.absent - source.hidden)
     if unknown:
         raise BadInput(
             f"flow {rules.flow} does not copy topic {unknown[0]}: cluster {rules.flow.source} has no such "

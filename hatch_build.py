@@ -10,7 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class ManPages(BuildHookInterface):
+class ManPages(BuildHookInterface[Any]):
     """Writes them into a temporary folder, and names each as shared data of the wheel."""
 
     PLUGIN_NAME = "custom"

@@ -24,7 +24,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     make = KafkaNetSocket.socket
 
-    def remembered(self: KafkaNetSocket, *arguments: object) -> socket.socket:
+    def remembered(self: KafkaNetSocket, *arguments: object) -> Any:
         made.append(make(self, *arguments))
         return made[-1]
 
@@ -58,7 +58,7 @@ def tls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     wrap = ssl.SSLContext.wrap_socket
 
-    def remembered(self: ssl.SSLContext, *arguments: Any, **options: Any) -> ssl.SSLSocket:
+    def remembered(self: ssl.SSLContext, *arguments: Any, **options: Any) -> Any:
         made.append(wrap(self, *arguments, **options))
         return made[-1]
 

@@ -73,7 +73,7 @@ def airflow(place: Installation, *words: str, **environment: str) -> Any:
 
 
 def test_pip_alone_makes_no_package_older_and_keeps_airflow(before: Before, planned: dict[str, Version]) -> None:
-    there = {canonicalize_name(name): Version(version) for name, version in before.packages.items()}
+    there: dict[str, Version] = {canonicalize_name(name): Version(version) for name, version in before.packages.items()}
     changed = {name: (there[name], version) for name, version in planned.items() if name in there}
     assert "ferry-replicator" in planned
     assert not {name: change for name, change in changed.items() if change[1] <= change[0]}

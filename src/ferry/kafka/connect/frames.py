@@ -1,7 +1,7 @@
 """kafka-python's parser without its copies: answers that arrive as whole frames, requests that leave in pieces.
 
 A frame is received into a buffer, and its records are views of that buffer. Records are sent from where they are in
-memory. What this module needs of kafka-python beyond its documented classes is in `ferry.kafka.connect.reliance`.
+memory. `ferry.kafka.connect.reliance` lists what this module needs of kafka-python.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ async def _connected(
     failure = kafka_errors.KafkaConnectionError(f"no address is known for the name {host}")
     for family, kind, protocol, _, address in factory.dns_lookup(host, port):
         try:
-            sock = factory.socket(family, kind, protocol)
+            sock: socket.socket = factory.socket(family, kind, protocol)
         except OSError as error:  # such as a machine without IPv6
             failure = kafka_errors.KafkaConnectionError(f"unable to connect: {error}")
             continue

@@ -1,4 +1,4 @@
-"""What Ferry needs of kafka-python beyond its documented classes, and a check that the installed version has it.
+"""The parts of kafka-python that Ferry needs and that are not documented, and a check that the installed one has them.
 
 kafka-python documents consumers, producers and its admin client. `kafka.net` and `kafka.protocol`, on which those are
 built, may change with any release. So each function that Ferry calls or replaces there is listed here. A test compares
@@ -50,10 +50,14 @@ REPLACED = (
         "Ferry's code decodes the records of a fetch as views",
     ),
 )
-"""What Ferry replaces. `_build_transport` is the only private method among them, and in all that Ferry uses."""
+"""What Ferry replaces. `_build_transport` is the only private method that Ferry defines or calls."""
 
 CALLED = (
-    Part(f"{_MANAGER}._connect", ("node", "conn"), "it calls the method above, and passes the transport"),
+    Part(
+        f"{_MANAGER}._connect",
+        ("node", "conn"),
+        "it calls the method above, and passes the transport to the connection",
+    ),
     Part(f"{_MANAGER}.get_connection", ("node_id",), "connections are made there"),
     Part(f"{_MANAGER}.bootstrap_async", ("timeout_ms",), "the first connection with a cluster"),
     Part(f"{_MANAGER}.least_loaded_node", (), "requests that any broker may answer"),

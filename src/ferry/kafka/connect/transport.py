@@ -179,10 +179,10 @@ class Transport:
         """Send a parser's output: the pieces of some requests, or their bytes. Raises RuntimeError after the end."""
         if self._closing:
             raise RuntimeError("the transport is closed")
-        if isinstance(data, list):
-            self._waiting.extend(data)
-        else:
+        if isinstance(data, (bytes, bytearray, memoryview)):
             self._waiting.append(data)
+        else:
+            self._waiting.extend(data)
         if self._writing is None:
             self._writing = self._net.call_soon(self._write)
 

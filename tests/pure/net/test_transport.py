@@ -7,6 +7,7 @@ import random
 import socket
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +17,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
 from ferry.kafka.connect import frames, transport
+from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.connect.frames import produce_request
 from ferry.kafka.connect.transport import Transport
 from tests.pure.net import hostile_answers
@@ -143,3 +145,73 @@ def test_a_closed_connection_still_hands_over_what_arrived(wire: tuple[Transport
         frames += more
     assert frames == [b"ab"]
     assert "disconnected" in str(error)
+
+
+class Lost:
+    """A connection that remembers how it was lost."""
+
+    def __init__(self) -> None:
+        self.errors: list[BaseException | None] = []
+
+    def connection_lost(self, error: BaseException | None) -> None:
+        self.errors.append(error)
+
+
+@pytest.fixture
+def sending() -> Iterator[tuple[Transport, socket.socket, Lost, Any]]:
+    loop = event_loop()
+    near, far = socket.socketpair()
+    near.setblocking(False)
+    far.settimeout(10)
+    made, lost = Transport(loop, near, host="broker"), Lost()
+    made.set_protocol(lost)
+    yield made, far, lost, loop
+    loop.close()
+    near.close()
+    far.close()
+
+
+def received(sock: socket.socket) -> bytes:
+    """All until the end."""
+    return b"".join(iter(lambda: sock.recv(1 << 16), b""))
+
+
+def test_what_waits_is_sent_before_a_connection_is_closed(sending: tuple[Transport, socket.socket, Lost, Any]) -> None:
+    made, far, lost, loop = sending
+    pieces = [bytes([number]) * (number * 9_000) for number in range(40)]  # an empty one, too; more than a socket takes
+    made.write(pieces)
+    made.write(b"the end")
+    made.close()
+    assert lost.errors == []
+    with pytest.raises(RuntimeError):
+        made.write(b"more")
+    with ThreadPoolExecutor(1) as other:
+        found = other.submit(received, far)
+        while not lost.errors:
+            loop.poll(timeout_ms=100)
+        assert found.result(10) == b"".join(pieces) + b"the end"
+    assert lost.errors == [None]
+    assert made.get_protocol() is None
+    assert str(made) == "<Transport [none] (closed)>"
+
+
+def test_an_aborted_connection_sends_no_more_and_says_why(sending: tuple[Transport, socket.socket, Lost, Any]) -> None:
+    made, far, lost, loop = sending
+    error = ConnectionError("why")
+    made.write(b"never sent")
+    made.abort(error)
+    made.abort(ConnectionError("again"))
+    made.close()
+    loop.poll(timeout_ms=10)
+    assert lost.errors == [error]
+    assert received(far) == b""
+
+
+def test_a_peer_that_is_gone_ends_the_connection(sending: tuple[Transport, socket.socket, Lost, Any]) -> None:
+    made, far, lost, loop = sending
+    far.close()
+    made.write(b"to nobody")
+    while not lost.errors:
+        loop.poll(timeout_ms=100)
+    (error,) = lost.errors
+    assert "Broken pipe" in str(error)

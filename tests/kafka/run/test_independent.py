@@ -294,7 +294,7 @@ def test_nasty_topics_are_equal(
 ) -> None:
     """Compacted logs, old formats, records without time, log append times, ten megabytes in a record, deleted heads."""
     prefix = topic[-20:]
-    found = topics(rng, prefix, 12)
+    found = topics(rng, prefix, 40)
     create(source_cluster, {one.name: (one.partitions, one.configs) for one in found})
     alias = new_alias()
     own = {"config.properties.exclude": "message.timestamp.type, max.message.bytes"}

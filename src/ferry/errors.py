@@ -89,7 +89,7 @@ KINDS: Mapping[type[FerryError], str] = {
     OutcomeUnknown: "outcome-unknown",
     Corrupt: "corrupt",
 }
-"""The words by which programs tell errors apart."""
+"""The words that programs compare."""
 
 
 def kind_of(error: FerryError) -> str:

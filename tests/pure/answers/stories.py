@@ -14,6 +14,7 @@ from unittest import mock
 
 import ferry.dev.app
 from ferry.config.settings import parse_settings
+from ferry.dev import preview
 from ferry.dev.cluster import BrokerStatus, ClusterStatus
 from ferry.errors import BadInput
 from ferry.features.observe.acts import endpoint
@@ -399,7 +400,8 @@ def elsewhere(made: World) -> Iterator[tuple[str, Kept]]:
         yield "dev-status", of("dev", ask("dev", "status", "--home", "home"))
     with mock.patch.object(dev, "down", return_value=("source",)):
         yield "dev-down", of("dev-down", ask("dev", "down", "--home", "home", "--delete"))
-    yield "dev-dry-run", of("dev-dry-run", ask("dev", "up", "--home", "home", "--dry-run"))
+    with mock.patch.object(preview, "jars"), mock.patch.object(preview, "java"):  # which this machine may lack
+        yield "dev-dry-run", of("dev-dry-run", ask("dev", "up", "--home", "home", "--dry-run"))
     server, thread = mock.Mock(server_port=9464), mock.Mock()
     with mock.patch.object(endpoint, "serve", return_value=(server, thread)):
         yield "metrics-serve", of("metrics-serve", ask("metrics", "serve", "metrics"))

@@ -323,6 +323,28 @@ def test_a_remembered_offset_leads_where_the_ledger_says_by_now(way: Way, offset
     assert (placed.offset, placed.source_offset) == (offset, 7)
 
 
+@pytest.mark.parametrize(
+    ("there", "end", "again"),
+    [
+        (None, 5, 0),  # a planned switch: producers come after the group's start
+        (None, 25, 20),  # a failover begins before what it may have read as copies
+        (None, None, None),
+        (5, 25, 20),
+        (3, 25, 22),  # the group keeps its own offset there, also below the start
+        (9, 25, 16),
+        (9, None, None),
+    ],
+)
+def test_a_group_may_read_again_all_that_follows_its_start_in_a_topic_that_producers_continue_in(
+    there: int | None, end: int | None, again: int | None
+) -> None:
+    placed = {LIVE: Placed(place=LIVE, offset=5, word="start", by="start")}
+    offsets = {} if there is None else {LIVE: CommittedOffset(offset=there)}
+    ends = {} if end is None else {LIVE: end}
+    new = NewSide(alias="backup", listed={}, offsets={"g": offsets}, ends=ends)
+    assert decide_moving("g", placed, (), new, None).again == again
+
+
 def test_what_a_group_loses_or_skips_by_its_move_is_noted(golden: Golden) -> None:
     placed = {
         COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70),

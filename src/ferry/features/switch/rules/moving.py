@@ -260,21 +260,22 @@ def decide_moving(
 def _again(moving: Moving, new: NewSide) -> int | None:
     """Count the records that a group reads again at most, as offsets; None: not known.
 
-    After a checkpoint the group may have read all that is there. In a topic that producers continue in, it reads
-    records before the start again that it has read as copies.
+    After a checkpoint the group may have read all that is there. In a topic that producers continue in, it may have
+    read all that is there as copies on the old cluster.
     """
     total = 0
-    for one in (*moving.writes, *moving.unchanged):
+    begins = [(one, one.offset) for one in (*moving.writes, *moving.unchanged)]
+    for one, at in (*begins, *((one, there) for one, there in moving.kept if one.by == "start")):
         known = one.again
-        if one.word == CHECKPOINT:
+        if one.word == CHECKPOINT or one.by == "start":
             end = new.ends.get(one.place)
-            known = None if end is None else max(0, end - one.offset)
+            known = None if end is None else max(0, end - at)
         elif one.word == Approximate.word:
             known = None
         if known is None:
             return None
         total += known
-    return total + sum(max(0, one.offset - there) for one, there in moving.kept if one.by == "start")
+    return total
 
 
 def _unusable(group: str, one: Placed, now: int, new: NewSide) -> str:

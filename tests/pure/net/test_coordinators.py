@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.protocol.metadata import FindCoordinatorRequest
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from ferry.errors import FerryError, Refused, Retryable, Unreachable
+from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld, TopicInfo, event_loop
 from ferry.kafka.groups.coordinators import NotPermittedGroup, coordinators
@@ -52,6 +52,8 @@ class Scripted(Cluster):
         return SimpleNamespace(error_code=codes.NONE, node_id=self._node(answer.key))
 
     async def ask(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Any:
+        if isinstance(request, MetadataRequest):
+            return SimpleNamespace(error_code=codes.NONE)
         if isinstance(request, FindCoordinatorRequest):
             if self.old:
                 raise TooOld("too old")
@@ -181,3 +183,35 @@ def test_nothing_is_asked_about_no_group(cluster: Scripted) -> None:
     assert cluster.commit() == CommittedOffsets(failed={}, refused={})
     assert cluster.loop.run(partial(fetch_offsets, cluster, {}, stable=True)).found == {}
     assert not cluster.asked
+
+
+def test_the_last_look_comes_after_the_connection_and_right_before_each_commit(cluster: Scripted) -> None:
+    """A process that sleeps in between must not write what another one has written since."""
+    events: list[str] = []
+    ask = cluster.ask
+
+    async def noted(request: Any, node: int | None = None, **more: Any) -> Any:
+        events.append(type(request).__name__)
+        if isinstance(request, MetadataRequest):
+            return SimpleNamespace(error_code=codes.NONE)
+        return await ask(request, node, **more)
+
+    cluster.ask = noted  # type: ignore[method-assign]
+    offsets = {group: {PLACES[0]: CommittedOffset(offset=7)} for group in ("good", "better")}
+    looked = partial(commit_offsets, cluster, offsets, last_look=lambda: events.append("look"))
+    assert cluster.loop.run(looked).failed == {}
+    commits = [at for at, event in enumerate(events) if event == "OffsetCommitRequest"]
+    assert len(commits) == 2
+    assert [events[at - 1] for at in commits] == ["look", "look"]
+    assert events.index("MetadataRequest") < events.index("look")
+
+
+def test_after_a_look_that_finds_another_process_nothing_is_written(cluster: Scripted) -> None:
+    def lost() -> None:
+        raise Superseded("another process does it")
+
+    cluster.codes["good"] = iter(())
+    offsets = {"good": {PLACES[0]: CommittedOffset(offset=7)}}
+    with pytest.raises(Superseded):
+        cluster.loop.run(partial(commit_offsets, cluster, offsets, last_look=lost))
+    assert not cluster.sent

@@ -5,11 +5,12 @@ TxnOffsetCommit is never used: while the group has a member, the broker refuses 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from ferry.clock import wall_ms
 from ferry.errors import FerryError, Refused
@@ -181,19 +182,34 @@ class CommittedOffsets:
 
 
 async def commit_offsets(
-    cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
+    cluster: Cluster,
+    offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
+    *,
+    last_look: Callable[[], None] | None = None,
 ) -> CommittedOffsets:
     """Write offsets of groups that have no members; a group that has one fails with GroupActive.
 
     Repeated within the cluster's patience where a coordinator moves or does not answer: the same offset twice does no
     harm. A group with many offsets is written in several requests.
+
+    `last_look` raises to stop a process that may have slept meanwhile. It is called when the connection is there, right
+    before each request: brokers fence no writer of this request.
     """
     refused: dict[str, dict[TopicPartition, str]] = {}
     answered_ms: dict[str, int] = {}
     pieces = [piece for group, places in offsets.items() for piece in _in_pieces(group, places)]
 
     async def ask(node: int, part: list[Piece[_Offsets]]) -> list[tuple[Piece[_Offsets], Any]]:
-        return [(piece, await cluster.ask(_commit_request(piece), node)) for piece in part]
+        answers = []
+        if last_look is not None:
+            await cluster.ask(
+                MetadataRequest(topics=[], allow_auto_topic_creation=False), node
+            )  # any request makes the connection
+        for piece in part:
+            if last_look is not None:
+                last_look()
+            answers.append((piece, await cluster.ask(_commit_request(piece), node)))
+        return answers
 
     def judge(piece: Piece[_Offsets], answer: Any) -> None:
         answered_ms[piece.group] = wall_ms()

@@ -185,7 +185,7 @@ def test_nothing_is_asked_about_no_group(cluster: Scripted) -> None:
     assert not cluster.asked
 
 
-def test_the_last_look_comes_after_the_connection_and_right_before_each_commit(cluster: Scripted) -> None:
+def test_the_last_check_comes_after_the_connection_and_right_before_each_commit(cluster: Scripted) -> None:
     """A process that sleeps in between must not write what another one has written since."""
     events: list[str] = []
     ask = cluster.ask
@@ -198,7 +198,7 @@ def test_the_last_look_comes_after_the_connection_and_right_before_each_commit(c
 
     cluster.ask = noted  # type: ignore[method-assign]
     offsets = {group: {PLACES[0]: CommittedOffset(offset=7)} for group in ("good", "better")}
-    looked = partial(commit_offsets, cluster, offsets, last_look=lambda: events.append("look"))
+    looked = partial(commit_offsets, cluster, offsets, last_check=lambda: events.append("look"))
     assert cluster.loop.run(looked).failed == {}
     commits = [at for at, event in enumerate(events) if event == "OffsetCommitRequest"]
     assert len(commits) == 2
@@ -213,5 +213,5 @@ def test_after_a_look_that_finds_another_process_nothing_is_written(cluster: Scr
     cluster.codes["good"] = iter(())
     offsets = {"good": {PLACES[0]: CommittedOffset(offset=7)}}
     with pytest.raises(Superseded):
-        cluster.loop.run(partial(commit_offsets, cluster, offsets, last_look=lost))
+        cluster.loop.run(partial(commit_offsets, cluster, offsets, last_check=lost))
     assert not cluster.sent

@@ -15,7 +15,7 @@ from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Superseded
 from ferry.features.switch.acts import engine
 from ferry.features.switch.acts.earlier import refuse_unfinished
-from ferry.features.switch.acts.engine import MOST_LOOKS, Act, LastLook, StillMine, advance, do_step
+from ferry.features.switch.acts.engine import MOST_CHECKS, Act, LastCheck, StillMine, advance, do_step
 from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.stop import pause_reason
@@ -342,7 +342,7 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
 
 
 def test_requests_that_follow_at_once_share_a_look_and_a_sleep_ends_it(ticks: Ticks) -> None:
-    last = LastLook(ticks.look)
+    last = LastCheck(ticks.look)
     for _ in range(20):
         last()
     assert ticks.looked == 1
@@ -358,7 +358,7 @@ def test_a_sleep_within_a_look_is_followed_by_another_look(ticks: Ticks) -> None
         ticks.look()
         ticks.now += next(slept)
 
-    LastLook(look)()
+    LastCheck(look)()
     assert ticks.looked == 2
 
 
@@ -367,5 +367,5 @@ def test_a_ledger_that_always_answers_slowly_stops_no_switch(ticks: Ticks) -> No
         ticks.look()
         ticks.now += 1
 
-    LastLook(slow)()
-    assert ticks.looked == MOST_LOOKS
+    LastCheck(slow)()
+    assert ticks.looked == MOST_CHECKS

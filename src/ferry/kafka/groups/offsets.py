@@ -185,14 +185,14 @@ async def commit_offsets(
     cluster: Cluster,
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
     *,
-    last_look: Callable[[], None] | None = None,
+    last_check: Callable[[], None] | None = None,
 ) -> CommittedOffsets:
     """Write offsets of groups that have no members; a group that has one fails with GroupActive.
 
     Repeated within the cluster's patience where a coordinator moves or does not answer: the same offset twice does no
     harm. A group with many offsets is written in several requests.
 
-    `last_look` raises to stop a process that may have slept meanwhile. It is called when the connection is there, right
+    `last_check` raises to stop a process that may have slept meanwhile. It is called when the connection is there, right
     before each request: brokers fence no writer of this request.
     """
     refused: dict[str, dict[TopicPartition, str]] = {}
@@ -201,13 +201,13 @@ async def commit_offsets(
 
     async def ask(node: int, part: list[Piece[_Offsets]]) -> list[tuple[Piece[_Offsets], Any]]:
         answers = []
-        if last_look is not None:
+        if last_check is not None:
             await cluster.ask(
                 MetadataRequest(topics=[], allow_auto_topic_creation=False), node
             )  # any request makes the connection
         for piece in part:
-            if last_look is not None:
-                last_look()
+            if last_check is not None:
+                last_check()
             answers.append((piece, await cluster.ask(_commit_request(piece), node)))
         return answers
 

@@ -22,14 +22,14 @@ clients see, it checks that the step is still its own.
 """
 
 
-LOOK_HOLDS_SECONDS = 0.25
-"""How long a look counts: another process needs longer to begin the step, to do it, and to let clients read on."""
-MOST_LOOKS = 3
-"""Looks before one request, at most: the ledger may always answer more slowly."""
+CHECK_HOLDS_SECONDS = 0.25
+"""How long a check counts: another process needs longer to begin the step, to do it, and to let clients read on."""
+MOST_CHECKS = 3
+"""Checks before one request, at most: the ledger may always answer more slowly."""
 
 
-class LastLook:
-    """Calls `still_mine` unless it was called just now: many requests share a look, and none follows a sleep."""
+class LastCheck:
+    """Calls `still_mine` unless it was called just now: many requests share a check, and none follows a sleep."""
 
     def __init__(self, still_mine: StillMine) -> None:
         self._still_mine = still_mine
@@ -37,8 +37,8 @@ class LastLook:
 
     def __call__(self) -> None:
         """Raise Superseded if the step is another process's."""
-        for _ in range(MOST_LOOKS):
-            if time.monotonic() - self._began < LOOK_HOLDS_SECONDS:
+        for _ in range(MOST_CHECKS):
+            if time.monotonic() - self._began < CHECK_HOLDS_SECONDS:
                 return
             self._began = time.monotonic()
             self._still_mine()

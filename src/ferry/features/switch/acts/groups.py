@@ -28,7 +28,7 @@ from ferry.features.groups.rules.repartition_map import DealtMap, read_of
 from ferry.features.groups.rules.selection import chosen, is_own, merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
-from ferry.features.switch.acts.engine import LastLook, StillMine
+from ferry.features.switch.acts.engine import LastCheck, StillMine
 from ferry.features.switch.acts.quiet import groups_at_work
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import (
@@ -513,7 +513,7 @@ async def _commit(
         if one.writes
     }
     # Another process may have finished the switch, and the groups may have read further since.
-    done = await commit_offsets(connection.target, wanted, last_look=LastLook(still_mine))
+    done = await commit_offsets(connection.target, wanted, last_check=LastCheck(still_mine))
     for error in done.failed.values():
         raise error
     for group, refused in done.refused.items():

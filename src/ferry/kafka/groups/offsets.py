@@ -192,8 +192,8 @@ async def commit_offsets(
     Repeated within the cluster's patience where a coordinator moves or does not answer: the same offset twice does no
     harm. A group with many offsets is written in several requests.
 
-    `last_check` raises to stop a process that may have slept meanwhile. It is called when the connection is there, right
-    before each request: brokers fence no writer of this request.
+    `last_check` raises to stop a process that may have slept meanwhile. It is called when the connection is there,
+    right before each request: brokers fence no writer of this request.
     """
     refused: dict[str, dict[TopicPartition, str]] = {}
     answered_ms: dict[str, int] = {}

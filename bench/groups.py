@@ -37,7 +37,9 @@ def synced(folder: Path, alias: str, source: str, target: str, *, topic: str) ->
     path.write_text(f"{text}groups = {alias}-.*\n")
     names = [f"{alias}-{number:04}" for number in range(GROUPS)]
     flow = load(path).flow(f"{alias}->target")
-    copies = [TopicPartition(flow.policy.format_remote_topic(alias, topic), number) for number in range(PARTITIONS)]
+    copies = [
+        TopicPartition(flow.topics.policy.format_remote_topic(alias, topic), number) for number in range(PARTITIONS)
+    ]
     with MicroRuns(flow) as runs:
         plan = runs.open_run("copy", local_origin())
         copy_all(runs, plan, runs.begin(plan, local_origin()))

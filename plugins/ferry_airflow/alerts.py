@@ -31,7 +31,7 @@ def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
     It passes when a run has not succeeded after the configured number of intervals. The ledger then shows whether
     another run has succeeded since (`late`).
     """
-    settings, interval = flow.of(AlertSettings), shortest_interval(flow.schedule)
+    settings, interval = flow.of(AlertSettings), shortest_interval(flow.airflow.schedule)
     if settings.callback is None or interval is None or not settings.late_intervals:
         return None
     return DeadlineAlert(

@@ -71,12 +71,13 @@ def _read(topic: TopicRanges) -> dict[str, Any]:
 
 def schedule_of(flow: FlowConfig, path: Path) -> Any:
     """Return what starts the flow's runs in Airflow: the clock, its lag, both, or nothing."""
-    if not flow.lag_start:
-        return flow.schedule
+    schedule = flow.airflow.schedule
+    if not flow.airflow.lag_start:
+        return schedule
     lag = lag_asset(flow, path)
-    if flow.schedule is None:
+    if schedule is None:
         return [lag]
-    clock = OnceTimetable() if flow.schedule == "@once" else CronTriggerTimetable(flow.schedule, timezone="UTC")
+    clock = OnceTimetable() if schedule == "@once" else CronTriggerTimetable(schedule, timezone="UTC")
     return AssetOrTimeSchedule(timetable=clock, assets=[lag])
 
 
@@ -84,7 +85,7 @@ def lag_asset(flow: FlowConfig, path: Path) -> Asset:
     """Return the asset that is updated when a flow's lag calls for a run: a trigger of the triggerer watches it."""
     from ferry_airflow.lag_trigger import LagTrigger  # noqa: PLC0415 - only flows that have it pay for it
 
-    start = flow.lag_start
+    start = flow.airflow.lag_start
     trigger = LagTrigger(
         config=str(path),
         flow=str(flow.flow),

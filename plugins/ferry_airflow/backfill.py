@@ -101,7 +101,7 @@ class FerryWindowReportOperator(FerryOperator):
 
 def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
     """Return the DAG of the flow's windows; `windows` is a cron expression or preset: each tick begins one."""
-    common: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": flow.retries}
+    common: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": flow.airflow.retries}
     with DAG(
         backfill_dag_id(flow.flow),
         description=f"Copies windows of history of {flow.flow.source} to {flow.flow.target}, each exactly once",
@@ -115,8 +115,10 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
         tags=["ferry", flow.flow.source, flow.flow.target, "backfill"],
         default_args={"owner": "ferry"},
     ) as dag:
-        plan = FerryWindowPlanOperator(task_id="plan", pool=flow.pool, **common)
-        copy = FerryWindowCopyOperator(task_id="copy", conn_id=flow.spark_conn_id, pool=flow.pool, **common)
+        plan = FerryWindowPlanOperator(task_id="plan", pool=flow.airflow.pool, **common)
+        copy = FerryWindowCopyOperator(
+            task_id="copy", conn_id=flow.airflow.spark_conn_id, pool=flow.airflow.pool, **common
+        )
         report = FerryWindowReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE, **common)
         plan >> copy >> report
     return dag

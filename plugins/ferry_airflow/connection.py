@@ -99,9 +99,9 @@ def settings_for(path: Path, name: str) -> Settings:
     deployment = airflow_deployment()
     settings = load(path, deployment=deployment)
     flow = settings.flow(name)
-    if not flow.connections:
+    if not flow.clients.connections:
         return settings
-    names = frozenset(flow.connections.values())
+    names = frozenset(flow.clients.connections.values())
 
     def lookup(conn_id: str) -> Mapping[str, str] | None:
         return settings_of(conn_id) if conn_id in names else None

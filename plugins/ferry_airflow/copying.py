@@ -41,7 +41,7 @@ def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Co
     """Copy what a run has left, by the Spark connection of its own flow (`ferry.features.switch.acts.drain.Copy`)."""
     from ferry.errors import Superseded  # noqa: PLC0415 - as above
 
-    task._conn_id = runs.flow.spark_conn_id  # noqa: SLF001 - the provider has no other name for it
+    task._conn_id = runs.flow.airflow.spark_conn_id  # noqa: SLF001 - the provider has no other name for it
     try:
         copy_on_spark(task, runs.flow, plan.run, context)
     except (AirflowException, Superseded) as error:

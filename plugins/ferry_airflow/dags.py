@@ -83,6 +83,7 @@ def _builders(flow: FlowConfig, path: Path, back: FlowConfig | None) -> dict[str
 
 
 def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
+    airflow = flow.airflow
     with DAG(
         dag_id(flow.flow),
         description=f"Copies topics of {flow.flow.source} to {flow.flow.target} in exactly-once micro-runs",
@@ -97,32 +98,32 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
         default_args={"owner": "ferry", "retry_delay": RETRY_DELAY},
     ) as dag:
         plan = FerryPlanOperator(
-            task_id="plan", config=str(path), flow=str(flow.flow), retries=flow.retries, pool=flow.pool
+            task_id="plan", config=str(path), flow=str(flow.flow), retries=airflow.retries, pool=airflow.pool
         )
         copy = FerryCopyOperator(
             task_id="copy",
             config=str(path),
             flow=str(flow.flow),
-            conn_id=flow.spark_conn_id,
-            retries=flow.retries,
-            pool=flow.pool,
+            conn_id=airflow.spark_conn_id,
+            retries=airflow.retries,
+            pool=airflow.pool,
         )
         # It works on what is copied, even if `copy` failed: groups need not wait for the rest.
         checkpoint = FerryCheckpointOperator(
             task_id="checkpoint",
             config=str(path),
             flow=str(flow.flow),
-            retries=flow.retries,
-            pool=flow.pool,
+            retries=airflow.retries,
+            pool=airflow.pool,
             trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
-            outlets=[flow_alias(flow.flow)] if flow.updates_assets else None,
+            outlets=[flow_alias(flow.flow)] if airflow.updates_assets else None,
         )
         # Its own complaints fail at once; a retry is for a ledger that does not answer.
         report = FerryReportOperator(
             task_id="report",
             config=str(path),
             flow=str(flow.flow),
-            retries=flow.retries,
+            retries=airflow.retries,
             trigger_rule=TriggerRule.ALL_DONE,
         )
         plan >> copy >> checkpoint >> report
@@ -134,8 +135,8 @@ def _flow_dag(flow: FlowConfig, path: Path) -> DAG:
                 task_id="verify",
                 config=str(path),
                 flow=str(flow.flow),
-                conn_id=flow.spark_conn_id,
-                retries=flow.retries,
+                conn_id=airflow.spark_conn_id,
+                retries=airflow.retries,
                 trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
             )
             copy >> verify >> report

@@ -70,9 +70,9 @@ def drill_dag(flow: FlowConfig, path: Path) -> DAG:
             **names,
         )
         rehearse = RehearsalOperator(task_id=REHEARSE, **names)
-        drill = DrillOperator(task_id=DRILL, conn_id=flow.spark_conn_id, pool=flow.pool, **names)
+        drill = DrillOperator(task_id=DRILL, conn_id=flow.airflow.spark_conn_id, pool=flow.airflow.pool, **names)
         preview >> approve >> [rehearse, drill]
-        if flow.updates_assets:
+        if flow.airflow.updates_assets:
             # As a teardown it runs however the drill ends, and the run's state is the drill's.
             drill >> DrillAssetsOperator(task_id=ASSETS, outlets=[flow_alias(flow.flow)], **names).as_teardown()
     # Set last, as in the DAG of a switch: each task would have its own copy of the form.

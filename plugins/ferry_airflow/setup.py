@@ -59,7 +59,7 @@ def missing_parts(flows: Sequence[FlowConfig]) -> list[str]:
     Raises Refused when Airflow's database cannot be used.
     """
     with _database():
-        pools = [sentence for pool in sorted({flow.pool for flow in flows}) if (sentence := _wrong_pool(pool))]
+        pools = [sentence for pool in sorted({flow.airflow.pool for flow in flows}) if (sentence := _wrong_pool(pool))]
         return [*pools, *_set_up(flows, create_spark=False, dry_run=True).missing]
 
 
@@ -78,8 +78,8 @@ def _database() -> Iterator[None]:
 
 
 def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool, dry_run: bool) -> SetupResult:
-    pools = sorted({flow.pool for flow in flows})
-    conn_ids = sorted({flow.spark_conn_id for flow in flows} or {DEFAULT_SPARK})
+    pools = sorted({flow.airflow.pool for flow in flows})
+    conn_ids = sorted({flow.airflow.spark_conn_id for flow in flows} or {DEFAULT_SPARK})
     for pool in () if dry_run else pools:
         _ensure_pool(pool)
     missing = [
@@ -87,7 +87,7 @@ def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool, dry_run: bool) -
         for conn_id in conn_ids
         if (sentence := _ensure_connection(conn_id, create=create_spark and not dry_run and conn_id == DEFAULT_SPARK))
     ]
-    kafka_ids = sorted({conn_id for flow in flows for conn_id in flow.connections.values()})
+    kafka_ids = sorted({conn_id for flow in flows for conn_id in flow.clients.connections.values()})
     missing += [sentence for conn_id in kafka_ids if (sentence := _kafka_connection(conn_id))]
     return SetupResult(pools=tuple(pools), connections=(*conn_ids, *kafka_ids), missing=tuple(missing))
 

@@ -101,8 +101,8 @@ class FerrySparkOperator(SparkSubmitOperator):
         from ferry.spark.submit import submit_conf  # noqa: PLC0415 - as above
 
         master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")
-        if deploy_mode == CLUSTER_MODE and flow.connections:
-            named = ", ".join(sorted(flow.connections.values()))
+        if deploy_mode == CLUSTER_MODE and flow.clients.connections:
+            named = ", ".join(sorted(flow.clients.connections.values()))
             raise final_failure(
                 f"flow {flow.flow} uses Airflow connection {named}, which a driver in the Spark cluster cannot be"
                 f" handed: make the deploy mode of {self._conn_id!r} client"

@@ -64,7 +64,7 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
         # plan and its copy.
         default_args={"owner": "ferry", "retry_delay": RETRY_DELAY, "priority_weight": 1, "weight_rule": "absolute"},
     ) as dag:
-        preview = SwitchPreviewOperator(task_id=PREVIEW, retries=flow.retries, **names)
+        preview = SwitchPreviewOperator(task_id=PREVIEW, retries=flow.airflow.retries, **names)
         approve = SwitchApprovalOperator(
             task_id=APPROVE,
             subject=f"{verb.value} of {flow.flow}",
@@ -73,20 +73,22 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
             ignore_downstream_trigger_rules=True,
             **names,
         )
-        opened = SwitchOpenOperator(task_id=OPEN, retries=flow.retries, pool=via.pool, **names)
+        opened = SwitchOpenOperator(task_id=OPEN, retries=flow.airflow.retries, pool=via.airflow.pool, **names)
         preview >> approve >> opened
         last: Any = opened
         for step in STEPS[verb]:
-            common = {"task_id": step.value, "retries": flow.retries, **names}
-            common |= {} if step in _OUTSIDE_THE_POOL else {"pool": via.pool}
+            common = {"task_id": step.value, "retries": flow.airflow.retries, **names}
+            common |= {} if step in _OUTSIDE_THE_POOL else {"pool": via.airflow.pool}
             task: BaseOperator
             if step is Step.DRAIN:
-                task = SwitchDrainOperator(conn_id=via.spark_conn_id, **common)
+                task = SwitchDrainOperator(conn_id=via.airflow.spark_conn_id, **common)
             else:
                 task = SwitchStepOperator(step=step.value, **common)
             last >> task
             last = task
-        report = SwitchReportOperator(task_id=REPORT, retries=flow.retries, trigger_rule=TriggerRule.ALL_DONE, **names)
+        report = SwitchReportOperator(
+            task_id=REPORT, retries=flow.airflow.retries, trigger_rule=TriggerRule.ALL_DONE, **names
+        )
         last >> report
     # Set last: each task would have its own copy of the form, which is most of the cost of reading the file.
     dag.params = ParamsDict(_params(verb))

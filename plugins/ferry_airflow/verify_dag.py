@@ -41,8 +41,8 @@ def verify_dag(flow: FlowConfig, path: Path) -> DAG:
             task_id="verify",
             config=str(path),
             flow=str(flow.flow),
-            conn_id=flow.spark_conn_id,
-            retries=flow.retries,
+            conn_id=flow.airflow.spark_conn_id,
+            retries=flow.airflow.retries,
         )
     return dag
 

@@ -151,7 +151,7 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
 def changed_alone(file: str, records: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """What Python makes of them, without Spark, by the only transform of the only flow, which has no SQL."""
     (flow,) = parse_settings(file, "f").flows
-    steps = steps_of(flow.transforms[0], {row[0]: flow.first_name(row[0]) for row in records})
+    steps = steps_of(flow.records.transforms[0], {row[0]: flow.first_name(row[0]) for row in records})
     # A slice, for offsets into the columns' buffers count then.
     whole = pa.Table.from_batches([_batch(records)] * 2).combine_chunks()
     found = steps(whole.to_batches()[0].slice(len(records)))
@@ -197,7 +197,7 @@ def _transformed(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
         (flow,) = parse_settings(question["file"], "f").flows
         records = [tuple(_value(value) for value in row) for row in question["records"]]
         targets = {row[0]: flow.first_name(row[0]) for row in records}
-        frame = transformed(of_frame(spark.createDataFrame(records, SCHEMA)), flow.transforms[0], targets)
+        frame = transformed(of_frame(spark.createDataFrame(records, SCHEMA)), flow.records.transforms[0], targets)
         rows = frame.collect()
     except Exception as error:
         return {"error": str(error)}

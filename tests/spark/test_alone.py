@@ -54,7 +54,7 @@ def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: s
 
 def test_all_that_is_kept_is_there_once_whatever_is_killed(lab: Lab, tmp_path: Path) -> None:
     (topic,) = lab.topics
-    assert is_plain(lab.flow.transforms[0])
+    assert is_plain(lab.flow.records.transforms[0])
     plan(lab, "r-1")
     job = submit(lab, "r-1", tmp_path)
     copying(lab, job, receipts=3)
@@ -106,7 +106,7 @@ def changed(
 
 
 def test_pieces_are_read_one_after_the_other(lab: Lab) -> None:
-    (spec,) = latest_specs(lab.flow, lab.flow.transforms[0].topics, lambda _: True, TASK_RECORDS)[lab.topics[0]]
+    (spec,) = latest_specs(lab.flow, lab.flow.records.transforms[0].topics, lambda _: True, TASK_RECORDS)[lab.topics[0]]
     pieces = [ReadRange(TopicPartition(*piece.place), piece.start, piece.end) for piece in reversed(spec.pieces)]
     found = [piece for piece, _ in read_batches(replace(spec, pieces=tuple(pieces), in_order=True))]
     assert list(dict.fromkeys(found)) == pieces

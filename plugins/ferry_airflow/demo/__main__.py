@@ -193,7 +193,7 @@ class Demo:
         dag = dag_id(flow.flow)
         rest.wait_dag(dag)
         before = lag(flow)
-        self.say(f"unpausing DAG {dag} (schedule {flow.schedule}); waiting for {RUNS} runs to finish")
+        self.say(f"unpausing DAG {dag} (schedule {flow.airflow.schedule}); waiting for {RUNS} runs to finish")
         rest.pause(dag, paused=False)
         told: set[str] = set()
         self.wait_runs(rest, dag, told, RUNS)
@@ -292,7 +292,7 @@ def show_runs(flow: FlowConfig, runs: Sequence[str]) -> None:
 
 def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningCluster, *, at_least: int) -> bool:
     """Compare all that both sides hold; return whether it is equal and the source has `at_least` as many records."""
-    copies = {topic.name: flow.policy.format_remote_topic(flow.flow.source, topic.name) for topic in TOPICS}
+    copies = {topic.name: flow.copy_of(topic.name) for topic in TOPICS}
     found = compare(source.bootstrap, target.bootstrap, copies)
     rows = [[each.topic, str(each.partitions), str(each.records), str(len(each.differences))] for each in found]
     print("\n".join(table(["topic", "partitions", "records", "differences"], rows)))
@@ -310,7 +310,7 @@ def show_comparison(flow: FlowConfig, source: RunningCluster, target: RunningClu
 def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster) -> None:
     """Print the offsets of the demo's consumer group on both sides."""
     topic = TOPICS[0].name
-    copy = flow.policy.format_remote_topic(flow.flow.source, topic)
+    copy = flow.copy_of(topic)
     sides = group_offsets(source.bootstrap, topic), group_offsets(target.bootstrap, copy)
     rows = [[f"{topic}-{number}", str(one), str(other)] for number, (one, other) in enumerate(zip(*sides, strict=True))]
     print(f"Group {GROUP}, which had read half of the records, continues at the same records of backup:")

@@ -138,7 +138,7 @@ def one_partition(
         return RedirectResponse(f"?page={cut.pages}")
     flow = in_lane(open_flow.config, lane) if lane else open_flow.config
     first = cut.rows[0].receipt.target if cut.rows else None
-    copy = first or TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, topic), partition=partition)
+    copy = first or TopicPartition(topic=flow.copy_of(topic), partition=partition)
     lag: PartitionLag | None = None if lane else open_flow.ask(OfLag(place=place)).got
     what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag}
     if cut.rows or not _is_dealt(flow, topic, lag):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ferry.config.flow.flow import FlowConfig, RecoveryPoint
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.parts import RecoveryPoint
 from ferry.features.observe.rules.due import due_ms, shortest_interval
 from ferry.features.observe.settings import AlertSettings
 from ferry.plan.rules.lag_start import PATIENCE_MS as DEAD_MS
@@ -49,7 +50,7 @@ class Expected:
     @classmethod
     def of(cls, flow: FlowConfig) -> Expected:
         """Return the requirements of a flow."""
-        return cls(limit=flow.rpo, schedule=flow.schedule, late_intervals=flow.of(AlertSettings).late_intervals)
+        return cls(limit=flow.rpo, schedule=flow.airflow.schedule, late_intervals=flow.of(AlertSettings).late_intervals)
 
 
 def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing:

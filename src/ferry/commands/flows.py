@@ -27,12 +27,12 @@ def flows_command(
 FLOW_CONFIG = Form(
     FlowConfig,
     F("flow", kind=FLOW),
-    F("topics", "topics.include.items", many()),
-    F("topics_exclude", "topics.exclude.items", many()),
-    F("policy", "policy_name"),
+    F("topics", "topics.filter.include.items", many()),
+    F("topics_exclude", "topics.filter.exclude.items", many()),
+    F("policy", "topics.policy_name"),
     F("lane"),
-    F("tasks_max", least=1),
-    F("schedule", says="null: only by hand"),
+    F("tasks_max", "copy.tasks_max", least=1),
+    F("schedule", "airflow.schedule", says="null: only by hand"),
 )
 
 flow_json = FLOW_CONFIG.dump

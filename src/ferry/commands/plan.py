@@ -79,7 +79,7 @@ def plan_command(
 
 
 def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, form: Form) -> int:
-    if not chosen.transforms:
+    if not chosen.records.transforms:
         raise BadInput(f"flow {chosen.flow} has no transforms, so all records are copied unchanged: omit --sample")
     need_spark("--sample runs the transforms in Spark")
     from ferry.commands.sampled import show_sample  # noqa: PLC0415 - only this needs Spark

@@ -65,7 +65,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         records=None if newest is None or newest.report is None else newest.report.records,
         paused=tuple(sorted(seen.paused)),
         lag=total_of(lags),
-        next_ms=None if "" in seen.paused else due_ms(flow.schedule, wall_ms(), 1),
+        next_ms=None if "" in seen.paused else due_ms(flow.airflow.schedule, wall_ms(), 1),
     )
 
 

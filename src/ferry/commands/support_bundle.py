@@ -146,7 +146,9 @@ def _of_flow(flow: FlowConfig, patience_s: float, take: Callable[[str, Callable[
 def _secrets(text: str, flows: Iterable[FlowConfig]) -> Iterator[str]:
     """Yield every value of the file that is a secret, as written and as resolved, and the parts of logins."""
     written = ((entry.key, entry.value) for entry in parse_all(text)[0])
-    resolved = (item for flow in flows for side, role in flow.clients for item in _resolved(flow, side, role))
+    resolved = (
+        item for flow in flows for side, role in flow.clients.properties for item in _resolved(flow, side, role)
+    )
     for key, value in (*written, *resolved):
         if is_secret(key):
             yield value

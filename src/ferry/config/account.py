@@ -78,11 +78,11 @@ class _Accounts:
         by_key = self.examined.entries.by_key
         for flow in self.flows:
             yield from (one.line for one in (*flow.settings, *flow.clients) if one.line is not None)
-            for name in self.configs[flow.flow].policy_properties:
+            for name in self.configs[flow.flow].topics.policy_properties:
                 entry = self.examined.entries.of_flow(flow.flow, name)
                 if entry is not None:
                     yield entry.line
-            if self.configs[flow.flow].heartbeats_at_source.enabled:
+            if self.configs[flow.flow].mirror.heartbeats_at_source.enabled:
                 # Keys of the flow back, which need not be enabled for it.
                 back = self.examined.entries.under(f"{flow.flow.target}->{flow.flow.source}.emit.heartbeats.")
                 yield from (entry.line for entry in back.values())

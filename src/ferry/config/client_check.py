@@ -52,16 +52,16 @@ def all_problems(examined: Examined) -> tuple[Problem, ...]:
 def _tried(examined: Examined, config: FlowConfig, side: Side, role: Role) -> Iterator[Problem]:
     alias = config.flow.source if side == "source" else config.flow.target
     connection = examined.entries.by_key.get(f"{alias}.{CONNECTION.name}")
-    if connection is not None and alias in config.unknown:
+    if connection is not None and alias in config.clients.unknown:
         yield Problem(
             file=examined.entries.file,
             line=connection.line,
             key=connection.key,
             severity=Severity.WARNING,
-            message=unknown_here(config.connections[alias]),
+            message=unknown_here(config.clients.connections[alias]),
         )
         return
-    left: Mapping[str, str] = dict(config.clients[side, role])
+    left: Mapping[str, str] = dict(config.clients.properties[side, role])
     if _SERVERS not in left:
         return  # reported where the cluster is checked
     for weakness in weaknesses(left):
@@ -82,7 +82,7 @@ def _first_error(
     config: FlowConfig, side: Side, role: Role, properties: Mapping[str, str]
 ) -> tuple[str | None, Severity]:
     try:
-        resolved = config.providers.resolve_all(properties)
+        resolved = config.clients.providers.resolve_all(properties)
     except BadInput as error:
         return str(error), Severity.WARNING
     readers: list[Callable[[Mapping[str, str]], object]] = [kafka_python_options]
@@ -119,7 +119,7 @@ def _problem(
     """Return the finding at the line of the property that the message begins with."""
     alias = config.flow.source if side == "source" else config.flow.target
     name = named_in(message)
-    origin = None if name is None else origin_of(name, config.origins[side, role], alias)
+    origin = None if name is None else origin_of(name, config.clients.origins[side, role], alias)
     if name is None or origin is None:
         key, _, rest = message.partition(": ")
         key = f"{alias}.{key}"

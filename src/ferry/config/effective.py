@@ -103,7 +103,7 @@ def _departures(settings: tuple[Setting, ...]) -> Iterator[str]:
 def _surprises(config: FlowConfig, settings: tuple[Setting, ...], clients: tuple[Setting, ...]) -> Iterator[str]:
     """Yield the lines that skip history, and those that keep batches from being copied as they are."""
     for setting in settings:
-        if setting.name == "ferry.start" and setting.line is not None and isinstance(config.start, StartLatest):
+        if setting.name == "ferry.start" and setting.line is not None and isinstance(config.copy.start, StartLatest):
             yield (
                 f"line {setting.line}: {setting.key} = {setting.value}: the first run begins at the end of each topic, "
                 "and records from before are never copied (ferry backfill copies them later)"

@@ -32,7 +32,7 @@ def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
         return Why(taken=False, reason=never)
     by_name = {setting.name: setting for setting in settings}
     policy = by_name.get("replication.policy.class")
-    selection = flow.selection
+    selection = flow.topics.selection
     if selection.is_internal(topic):
         return Why(taken=False, reason="is an internal topic of Kafka or MirrorMaker", setting=policy)
     if would_loop(selection.policy, topic, flow.flow.target):
@@ -40,18 +40,20 @@ def why_topic(flow: FlowConfig, settings: Iterable[Setting], topic: str) -> Why:
     goes_round = _goes_round(flow, topic)
     if goes_round is not None:
         return Why(taken=False, reason=goes_round, setting=policy)
-    if not flow.topics.takes(topic) and selection.heartbeats and is_heartbeats_topic(selection.policy, topic):
+    listed = flow.topics.filter
+    if not listed.takes(topic) and selection.heartbeats and is_heartbeats_topic(selection.policy, topic):
         reason = "is a heartbeat topic, which is copied whatever the lists say"
         return Why(taken=True, reason=reason, setting=by_name.get("heartbeats.replication.enabled"))
-    return _listed("topics", flow.topics.include, flow.topics.exclude, by_name, topic)
+    return _listed("topics", listed.include, listed.exclude, by_name, topic)
 
 
 def _goes_round(flow: FlowConfig, topic: str) -> str | None:
     """Return why a topic that the lists take is not copied because it also belongs to another flow."""
-    made = flow.selection.transformed_there(topic) if flow.topics.takes(topic) else None
+    selection = flow.topics.selection
+    made = selection.transformed_there(topic) if flow.topics.filter.takes(topic) else None
     if made is not None:
         return f"is left alone: {made}"
-    way = flow.selection.way_back(topic) if flow.selection.takes(topic) else ()
+    way = selection.way_back(topic) if selection.takes(topic) else ()
     return f"would come back by {', '.join(map(str, way))} and be copied again, so it is refused" if way else None
 
 
@@ -69,7 +71,7 @@ def _never(topic: str) -> str | None:
 def why_group(flow: FlowConfig, settings: Iterable[Setting], group: str) -> Why:
     """Return what the flow does with the consumer group `group`."""
     by_name = {setting.name: setting for setting in settings}
-    why = _listed("groups", flow.groups.include, flow.groups.exclude, by_name, group)
+    why = _listed("groups", flow.groups.filter.include, flow.groups.filter.exclude, by_name, group)
     return replace(why, reason=f"{why.reason}, and no run acts on groups yet") if not is_acted_on("groups") else why
 
 

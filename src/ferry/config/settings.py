@@ -172,9 +172,8 @@ def _settings(examined: Examined, path: Path, deployment: str | None) -> Setting
     flows = tuple(
         replace(
             config,
-            selection=one,
-            back=by_flow.get(config.flow.back),
             deployment=deployment_id(config.deployment, os.environ, default),
+            topics=replace(config.topics, selection=one, back=by_flow.get(config.flow.back)),
         )
         for config, one in zip(examined.flows, selections, strict=True)
     )

@@ -11,7 +11,7 @@ from ferry.model import Origin, RunRecord
 
 def driver_port(flow: FlowConfig, lane: str, ledger: LedgerTopic) -> KafkaDriver:
     """Return the port through which a run of the lane is opened: its ledger, and the slots to fence."""
-    return KafkaDriver(ledger, flow.flow, lane, flow.transaction_timeout_ms)
+    return KafkaDriver(ledger, flow.flow, lane, flow.copy.transaction_timeout_ms)
 
 
 def lane_record(flow: FlowConfig, lane: str, run: str, origin: Origin, *, slots: int | None = None) -> RunRecord:
@@ -20,7 +20,7 @@ def lane_record(flow: FlowConfig, lane: str, run: str, origin: Origin, *, slots:
         flow=flow.flow,
         lane=lane,
         run=run,
-        slots=flow.tasks_max if slots is None else slots,
+        slots=flow.copy.tasks_max if slots is None else slots,
         config_digest=flow.digest(),
         started_ms=wall_ms(),
         origin=origin,

@@ -14,7 +14,7 @@ from typing import Literal
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, PAIR, SECONDS, enum, filled, many, typed
 from ferry.codec.schema import of_type
-from ferry.config.flow.flow import Verification
+from ferry.config.flow.parts import Verification
 from ferry.ledger.codec import LEDGER_VERSION, SOURCE, TARGET, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, whole

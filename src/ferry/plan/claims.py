@@ -32,11 +32,7 @@ class Claims:
 
         The driver reads the ledger up to its own claims, so it has every claim that another lane wrote before them.
         """
-        merged = {
-            self.flow.policy.format_remote_topic(self.flow.flow.source, name)
-            for name in facts.source.topics
-            if self.flow.merge.matches(name)
-        }
+        merged = {self.flow.copy_of(name) for name in facts.source.topics if self.flow.topics.merge.matches(name)}
         # A lane that appends to topics of the live lane makes no claim: they stay claimed by the live lane.
         names = [] if lane_kind(self.lane) is LaneKind.APPEND else _unclaimed(plan, facts.lane)
         own = {name for name, lane in facts.lane.claims.items() if lane == self.lane} | set(names)

@@ -23,7 +23,7 @@ async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:
     if not topics:
         return plan
     refused = clashing(flow, plan, topics)
-    name = flow.dead_letters.topic
+    name = flow.records.dead_letters.topic
     if not refused and name not in await target.refresh([name]):
         return replace(plan, notes=(*plan.notes, sentence("letters.topic-wanted", topic=name)))
     return plan.without(refused) if refused else plan
@@ -38,7 +38,7 @@ async def with_letters(flow: FlowConfig, rules: Rules, facts: Facts, target: Clu
     if not topics:
         return plan
     refused = clashing(flow, plan, topics)
-    name = flow.dead_letters.topic
+    name = flow.records.dead_letters.topic
     if not refused and name not in await target.refresh([name]):
         change = letters_topic(flow, facts, rules.replication_factor, topics)
         failed = (await change_topics(target, [change])).failed.get(name)

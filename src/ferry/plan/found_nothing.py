@@ -18,11 +18,11 @@ async def found_nothing(flow: FlowConfig, source: Cluster, target: Cluster) -> U
     Both clusters have their metadata already. Only a source that lists no topics of its own is asked for more: without
     an authorizer it hides none, so it is empty.
     """
-    found = unfound(flow.selection, source.topics)
+    found = unfound(flow.topics.selection, source.topics)
     if found is None:
         return None
-    idle = idle_reason(flow.selection, flow.back, source.topics, target.topics)
-    if not idle and is_bare(flow.selection, source.topics) and not await _may_hide(source):
+    idle = idle_reason(flow.topics.selection, flow.topics.back, source.topics, target.topics)
+    if not idle and is_bare(flow.topics.selection, source.topics) and not await _may_hide(source):
         idle = f"cluster {source.alias} has no topics yet"
     return replace(found, idle=idle)
 

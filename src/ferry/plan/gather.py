@@ -44,7 +44,7 @@ from ferry.protocol.names import position_group
 
 def isolation_of(flow: FlowConfig) -> int:
     """Return the flow's isolation level as Kafka's number."""
-    return READ_COMMITTED if flow.isolation_level == "read_committed" else READ_UNCOMMITTED
+    return READ_COMMITTED if flow.copy.isolation_level == "read_committed" else READ_UNCOMMITTED
 
 
 class Positions(Enum):
@@ -70,7 +70,7 @@ async def gather_facts(
     """Gather the facts of both clusters, and of the ledger as far as `view` has read it."""
     asked_ms = wall_ms()
     listed = await source.refresh(None)
-    chosen = {name: info for name, info in listed.items() if flow.selection.takes(name)}
+    chosen = {name: info for name, info in listed.items() if flow.topics.selection.takes(name)}
     receipts, units = last_receipts(view, lane), last_units(view, lane)
     places = {
         TopicPartition(topic=name, partition=part.partition)
@@ -87,11 +87,11 @@ async def gather_facts(
     ids = {name: info.id_text for name, info in chosen.items()}
     begun = recorded_starts(view, lane, ids)
     if is_first:
-        starts = await _first_starts(flow.start, source, begins.found, ends.found)
+        starts = await _first_starts(flow.copy.start, source, begins.found, ends.found)
         there = {
             TopicPartition(topic=name, partition=number) for name, info in chosen.items() for number in info.partitions
         }
-        begun = unasked_starts(flow.start, there - starts.found.keys(), asked_ms)
+        begun = unasked_starts(flow.copy.start, there - starts.found.keys(), asked_ms)
     else:
         due = due_starts(begun.pending, ends.found, {last.source for last in receipts.values()})
         starts = await _later_starts(due, source, begins.found, ends.found)
@@ -100,10 +100,10 @@ async def gather_facts(
     unserved = by_topic(begins.failed | ends.failed | starts.failed)
     sizes = await log_sizes(source)
     settings = await topic_settings(source, sorted(chosen))
-    absent = absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes)
+    absent = absent_topics([*receipts.values(), *units.values()], listed, flow.topics.selection.takes)
     copies = await gather_targets(flow, target, chosen.keys() | absent, rules.values())
     # A broker omits topics that this login may not see from a full list, but reports them when asked by name.
-    unmatched = unmatched_names(flow.topics.include, listed)
+    unmatched = unmatched_names(flow.topics.filter.include, listed)
     hidden = await source.hidden(unmatched)
     now_ms = wall_ms()
     topics = {
@@ -193,9 +193,9 @@ async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: C
                     settings=TopicSettings(),
                 )
                 for name, info in listed.items()
-                if flow.selection.takes(name)
+                if flow.topics.selection.takes(name)
             },
-            absent=absent_topics([*receipts.values(), *units.values()], listed, flow.selection.takes),
+            absent=absent_topics([*receipts.values(), *units.values()], listed, flow.topics.selection.takes),
         ),
         target=TargetFacts(cluster_id=target.cluster_id, brokers=len(target.brokers), topics={}),
         lane=LaneFacts(
@@ -218,7 +218,7 @@ async def with_deleted(flow: FlowConfig, facts: Facts, source: Cluster) -> Sourc
         for last in facts.lane.receipts.values()
         if last.source.topic in facts.source.absent and last.source_topic_id
     }
-    deleted = await source.deleted(ids) if flow.sync_topic_deletes and ids else frozenset()
+    deleted = await source.deleted(ids) if flow.topics.sync_topic_deletes and ids else frozenset()
     return replace(facts.source, deleted=deleted)
 
 
@@ -274,7 +274,7 @@ async def _later_starts(
 
 def _filled(flow: FlowConfig, names: Collection[str], targets: Mapping[str, TargetTopic]) -> frozenset[TopicPartition]:
     """Return the partitions of copies that hold records: the lane may have positions there without any receipt."""
-    copies = (targets.get(flow.policy.format_remote_topic(flow.flow.source, name)) for name in names)
+    copies = (targets.get(flow.copy_of(name)) for name in names)
     return frozenset(
         TopicPartition(topic=copy.name, partition=number)
         for copy in copies

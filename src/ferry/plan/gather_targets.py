@@ -56,5 +56,5 @@ async def with_resources(flow: FlowConfig, facts: TargetFacts, target: Cluster) 
     own = ledger_topic(flow.flow.source)  # this login may read its settings in any case
     known = own if own in target.topics else min(target.topics, default=None)
     defaults = {} if known is None else await default_settings(target, known)
-    space = await broker_space(target) if flow.target_free_percent is not None else None
+    space = await broker_space(target) if flow.topics.target_free_percent is not None else None
     return replace(facts, defaults=defaults, space=space)

@@ -77,14 +77,14 @@ async def lag_over(
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
-    gone = frozenset(name for name in facts.source.absent if flow.guards.topic_gone.of(name) is not OnGuard.SKIP)
+    gone = frozenset(name for name in facts.source.absent if flow.topics.guards.topic_gone.of(name) is not OnGuard.SKIP)
     facts = replace(facts, source=replace(facts.source, absent=gone))
-    vain = in_vain(flow.flow, flow.guards, facts) if only is None else InVain()
+    vain = in_vain(flow.flow, flow.topics.guards, facts) if only is None else InVain()
     for note in vain.notes:
         log.warning("note: %s", note)
     if vain.refusals:  # reporting no lag at all would read as health
         raise EmptyFilter("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
-    return await with_oldest(source, facts, lag_of(facts, flow.policy, flow.flow.source, only))
+    return await with_oldest(source, facts, lag_of(facts, flow.topics.policy, flow.flow.source, only))
 
 
 async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -> list[PartitionLag]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR, FlowConfig
+from ferry.config.flow.flow import FlowConfig
+from ferry.config.flow.parts import DEFAULT_REPLICATION_FACTOR
 from ferry.config.flow.rule_text import rule_text
 from ferry.model import LaneKind, Window, lane_kind
 from ferry.plan.rules.rules import Rules, Transform
@@ -69,28 +70,28 @@ def rules_of(
             why_lost=lost.get(found.name, ""),
         )
 
-    budget, kind = flow.budget, lane_kind(lane)
-    factor = flow.replication_factor if flow.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
+    topics, budget, kind = flow.topics, flow.copy.budget, lane_kind(lane)
+    factor = topics.replication_factor if topics.replication_factor is not None else DEFAULT_REPLICATION_FACTOR
     return Rules(
         flow=flow.flow,
         lane=lane,
-        policy=flow.policy,
-        max_tasks=flow.tasks_max,
+        policy=topics.policy,
+        max_tasks=flow.copy.tasks_max,
         max_bytes=_least(budget.max_bytes, options.max_bytes),
         max_records=_least(budget.max_records, options.max_records),
         max_seconds=min(budget.max_seconds, options.max_seconds or budget.max_seconds),
         replication_factor=factor,
-        replication_from_source=flow.replication_from_source,
-        config_excluded=cache(flow.config_exclude.matches),
-        sync_configs=flow.sync_topic_configs and flow.sync_topic_configs_interval_s is not None,
-        defaults_from_source=flow.use_defaults_from == "source",
-        topic_deletes=flow.sync_topic_deletes,
-        free_percent=flow.target_free_percent,
-        policy_name=flow.policy_name,
-        way_back=flow.selection.way_back,
-        merges=flow.merge.matches,
+        replication_from_source=topics.replication_from_source,
+        config_excluded=cache(topics.config_exclude.matches),
+        sync_configs=topics.sync_topic_configs and topics.sync_topic_configs_interval_s is not None,
+        defaults_from_source=topics.use_defaults_from == "source",
+        topic_deletes=topics.sync_topic_deletes,
+        free_percent=topics.target_free_percent,
+        policy_name=topics.policy_name,
+        way_back=topics.selection.way_back,
+        merges=topics.merge.matches,
         transform_of=cache(transform_of),
-        guards=flow.guards,
+        guards=topics.guards,
         scratch=kind is not None and kind.has_scratch_topics,
         beside_live=kind is LaneKind.APPEND,
         only=options.topics,

@@ -71,9 +71,9 @@ def required_acls(flow: FlowConfig, topics: Collection[str] = ()) -> list[Acl]:
             raise BadInput(f"topic {name!r} {why}: no cluster has it; correct the name")
     sources = [Resource(kind="topic", name=name) for name in sorted(set(topics))]
     if not sources:
-        sources = [_as_resource(flow, pattern) for pattern in flow.topics.include.items]
-        if flow.selection.heartbeats:
-            sources.append(Resource(kind="topic", name=flow.policy.heartbeats_topic()))
+        sources = [_as_resource(flow, pattern) for pattern in flow.topics.filter.include.items]
+        if flow.topics.selection.heartbeats:
+            sources.append(Resource(kind="topic", name=flow.topics.policy.heartbeats_topic()))
     sources = _without_covered(sources)
     copies = [copy for resource in sources for copy in _copied(flow, resource)]
     return [
@@ -117,8 +117,8 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
             "to keep positions on them (TxnOffsetCommit asks for it), and to see what others write there",
         )
         yield from _of_features(flow, resource)
-    if any(one.poison is Poison.SKIP for one in flow.transforms):
-        letters = Resource(kind="topic", name=flow.dead_letters.topic)
+    if any(one.poison is Poison.SKIP for one in flow.records.transforms):
+        letters = Resource(kind="topic", name=flow.records.dead_letters.topic)
         yield acl(letters, "Create", "to make the topic of dead letters")
         yield acl(letters, "Write", "to write dead letters")
     ledger = Resource(kind="topic", name=ledger_topic(flow.flow.source))
@@ -130,7 +130,7 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
     yield acl(group, "Read", "to keep the positions")
     slots = transactional_id(flow.flow, flow.lane, 0).removesuffix("0")
     yield acl(Resource(kind="transactional-id", name=slots, prefixed=True), "Write", "to write in transactions")
-    if flow.target_free_percent is not None:
+    if flow.topics.target_free_percent is not None:
         yield Acl(
             side="target",
             resource=_CLUSTER,
@@ -143,9 +143,9 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
 def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
     """Yield the ACLs that features need on the target's topics, in addition to those for the copy itself."""
     why = "to see how settings differ from the source's, and to set them; without it they stay as they were created"
-    for operation in ("DescribeConfigs", "AlterConfigs") if flow.sync_topic_configs else ("DescribeConfigs",):
+    for operation in ("DescribeConfigs", "AlterConfigs") if flow.topics.sync_topic_configs else ("DescribeConfigs",):
         yield Acl(side="target", resource=topics, operation=operation, why=why, optional=True)
-    if flow.sync_topic_deletes:
+    if flow.topics.sync_topic_deletes:
         yield Acl(
             side="target",
             resource=topics,
@@ -169,7 +169,7 @@ def _for_mirror_topics(flow: FlowConfig) -> Iterator[Acl]:
 def _for_acls(flow: FlowConfig) -> Iterator[Acl]:
     """Yield the ACLs to copy ACLs; they are not optional if the file asks for all (`ferry.features.acls.acts.sync`)."""
     if flow.syncs_acls:
-        optional = flow.acls.policy is not AclPolicy.FULL
+        optional = flow.acls.rules.policy is not AclPolicy.FULL
         why = "to read ACLs; without it none are copied"
         yield Acl(side="source", resource=_CLUSTER, operation="Describe", why=why, optional=optional)
         why = "to take the source's ACLs over; who has it can permit himself anything"
@@ -180,7 +180,7 @@ def _for_groups(flow: FlowConfig) -> Iterator[Acl]:
     """Yield the ACLs to translate groups (`ferry.features.groups.acts.checkpoint`); READ includes DESCRIBE."""
     if not flow.syncs_groups and not flow.emits_checkpoints:
         return
-    for name, prefixed in sorted({_group_resource(pattern) for pattern in flow.groups.include.items}):
+    for name, prefixed in sorted({_group_resource(pattern) for pattern in flow.groups.filter.include.items}):
         resource = Resource(kind="group", name=name, prefixed=prefixed)
         why = "to translate the offsets of consumer groups; without it they are not seen"
         yield Acl(side="source", resource=resource, operation="Describe", why=why, optional=True)
@@ -220,11 +220,11 @@ def _ledgers_at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterat
     """
     if names_tell_flows_apart(flow) or _EVERY_TOPIC in topics:
         return
-    if flow.merge.items:
+    if flow.topics.merge.items:
         why = "to tell apart the other flows' records in merged topics and those of other clients"
     else:
         why = "to see which topics other flows own; without it two flows may write one topic"
-    yield Acl(side="target", resource=_LEDGERS, operation="Read", why=why, optional=not flow.merge.items)
+    yield Acl(side="target", resource=_LEDGERS, operation="Read", why=why, optional=not flow.topics.merge.items)
 
 
 def _as_resource(flow: FlowConfig, pattern: str) -> Resource:
@@ -249,11 +249,12 @@ def _copied(flow: FlowConfig, resource: Resource) -> list[Resource]:
     """Return the resources of the copies. Raises BadInput if the policy cannot name the copies of a prefix."""
     if resource.name != EVERY and not resource.prefixed:
         return [Resource(kind="topic", name=copy) for copy in flow.copies_of(resource.name)]
-    if not isinstance(flow.policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
-        who = "its transforms make" if isinstance(flow.policy, RoutedPolicy) else f"{flow.policy_name} makes"
+    policy = flow.topics.policy
+    if not isinstance(policy, DefaultReplicationPolicy | IdentityReplicationPolicy):
+        who = "its transforms make" if isinstance(policy, RoutedPolicy) else f"{flow.topics.policy_name} makes"
         raise BadInput(f"flow {flow.flow}: it is not known what {who} of {resource}; name the topics with --topic")
     begun = "" if resource.name == EVERY else resource.name
-    name = flow.policy.format_remote_topic(flow.flow.source, begun)
+    name = flow.copy_of(begun)
     return [Resource(kind="topic", name=name, prefixed=True) if name else Resource(kind="topic", name=EVERY)]
 
 

@@ -132,7 +132,7 @@ class Planner:
         if not await self.ledger.exists():
             return None
         try:
-            return await self.ledger.unfit(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+            return await self.ledger.unfit(self.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
         except Refused:
             return None
 
@@ -146,7 +146,7 @@ class Planner:
         """
         refuse_endless(self.lane, options.window)
         digests, lost = transform_digests(self.flow)
-        await self.ledger.open(self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        await self.ledger.open(self.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
         known = await self.ledger_cache.view()
         await self._refuse_swapped(known)
         record = admitted(known, self.record(run, origin), take_over=options.take_over)
@@ -179,7 +179,7 @@ class Planner:
             return
         view, read_ms = self.ledger_cache.last
         due = is_due(view)
-        prunes = self.flow.prunes_ledger and (due or bool(unswept(view, self.lane)))
+        prunes = self.flow.ledger.prunes and (due or bool(unswept(view, self.lane)))
         if not due and not prunes:
             return
         try:
@@ -252,7 +252,7 @@ class Planner:
             plan = decide_plan(rules, facts, run, generation)
             created = creation_notes(rules, before, changed.done)
 
-        if skipping(self.flow, plan) and self.flow.dead_letters.topic not in self.target.topics:
+        if skipping(self.flow, plan) and self.flow.records.dead_letters.topic not in self.target.topics:
             await driver.refuse_superseded()  # before that topic is created
         plan = await with_letters(self.flow, rules, facts, self.target, plan)
         decided = plan = await self._claims.claim(driver, facts, plan)
@@ -276,7 +276,7 @@ class Planner:
         None if the clock is near enough. Raises Refused if the flow's guard does not let it continue.
         """
         clock = skew_sentence(self.ledger.skew_ms or 0, self.target.alias)
-        if clock is not None and self.flow.guards.clock_skew.default is OnGuard.FAIL:
+        if clock is not None and self.flow.topics.guards.clock_skew.default is OnGuard.FAIL:
             raise Refused(clock)
         return clock
 
@@ -383,7 +383,7 @@ class Planner:
 
     async def _with_others(self, facts: Facts, view: LedgerView) -> Facts:
         """Return `facts` with what others wrote to the target, up to the ends in the facts or later ones."""
-        slots = range(max(self.flow.tasks_max, slots_to_fence(view, self.lane)))
+        slots = range(max(self.flow.copy.tasks_max, slots_to_fence(view, self.lane)))
         writers = frozenset(transactional_id(self.flow.flow, self.lane, slot) for slot in slots)
         facts = await with_foreign_writers(self.flow, self.lane, facts, self.target, view, writers)
         return await with_neighbours(self.flow, self.lane, facts, self.source, self.target, self.ledgers, view)

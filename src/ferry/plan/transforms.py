@@ -26,7 +26,7 @@ def lost_rules(flow: FlowConfig, eras: Mapping[str, Era], digests: Mapping[str, 
         if wish is None or digests.get(wish.name) == era.digest:
             continue
         try:
-            now = transform_digest(parse_rule(era.spec, flow.transforms))
+            now = transform_digest(parse_rule(era.spec, flow.records.transforms))
         except (BadInput, Refused) as error:
             found[target] = str(error)
             continue
@@ -52,10 +52,10 @@ def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
 
     Without PySpark nothing is known: such a machine shows plans, and runs are planned elsewhere.
     """
-    if not flow.transforms or pyspark_version():
+    if not flow.records.transforms or pyspark_version():
         digests, lost = transform_digests(flow)
         return ShownTransforms(digests=digests, lost=lost)
-    names = several(sorted(one.name for one in flow.transforms))
+    names = several(sorted(one.name for one in flow.records.transforms))
     note = sentence("transform.not-known", names=names)
     return ShownTransforms(digests={}, lost={}, notes=(note,))
 
@@ -64,7 +64,7 @@ def transform_digests(flow: FlowConfig) -> tuple[dict[str, str], dict[str, str]]
     """Return the digests of a flow's transforms by name; and by name why others cannot run here, as a sentence."""
     digests: dict[str, str] = {}
     lost: dict[str, str] = {}
-    for one in flow.transforms:
+    for one in flow.records.transforms:
         try:
             digests[one.name] = transform_digest(one)
         except (BadInput, Refused) as error:

@@ -91,8 +91,8 @@ class Service:
             assert configured.path is not None
             key: Key = (ask.flow, configured.path, configured.stamp)
             watcher = self._watchers.of(key, partial(self._watcher, key, config))
-            if config.connections and self._lacks_logins(key, ask.logins):
-                return Told(needs=tuple(sorted(set(config.connections.values()))))
+            if config.clients.connections and self._lacks_logins(key, ask.logins):
+                return Told(needs=tuple(sorted(set(config.clients.connections.values()))))
             watcher.seen(closely=ask.closely)
             return _written(question, self._handlers[type(question)](config, watcher, question))
         except FerryError as error:
@@ -127,7 +127,7 @@ class Service:
         name, path, _ = key
         with self._lock:
             _, handed = self._handed.get(key, (0.0, None))
-        if not config.connections:
+        if not config.clients.connections:
             handed = Logins()
         if handed is None:
             raise BadInput("the page's reader does not have the flow's logins yet: it tries again in a moment")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from ferry.config.flow.flow import RecoveryPoint
+from ferry.config.flow.parts import RecoveryPoint
 from ferry.ledger.history import PastState
 from ferry.page.cut import A_PAGE, Cut
 from ferry.plan.rules.lag import PartitionLag, is_behind

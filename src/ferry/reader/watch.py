@@ -149,9 +149,7 @@ class FlowWatch:
         """
         connections = self._open()
         flow = self._in(lane)
-        copy = TopicPartition(
-            topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition
-        )
+        copy = TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition)
 
         def match(of: Chain) -> bool:
             return of.lane == flow.lane and of.source == place

@@ -94,7 +94,7 @@ def copy_all(
 
 def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:
     """Raise Refused, before a run is opened, for topics (None: all) if a transform may apply to one of them."""
-    names = {one.name for one in flow.transforms}
+    names = {one.name for one in flow.records.transforms}
     if only is not None:
         names = {one.name for topic in only if (one := flow.transform_of(topic)) is not None}
     if names:

@@ -243,8 +243,8 @@ class MicroRuns(LaneSession):
         `at_once` is the most tasks that run at the same time and share the flow's rate; None: as many as there are
         slots.
         """
-        flow = self.flow
-        limit = flow.throttle_bytes_per_second
+        flow, copy = self.flow, self.flow.copy
+        limit = copy.throttle_bytes_per_second
         return TaskSpec(
             ref=SlotRef(
                 flow=plan.flow,
@@ -257,10 +257,10 @@ class MicroRuns(LaneSession):
             source=self.connections.source_options,
             target=self.connections.target_options,
             limits=CopyLimits(
-                memory_bytes=flow.task_memory_bytes,
-                chunk_bytes=flow.chunk_bytes,
-                chunk_seconds=flow.chunk_seconds,
-                transaction_timeout_ms=flow.transaction_timeout_ms,
+                memory_bytes=copy.task_memory_bytes,
+                chunk_bytes=copy.chunk_bytes,
+                chunk_seconds=copy.chunk_seconds,
+                transaction_timeout_ms=copy.transaction_timeout_ms,
                 isolation=isolation_of(flow),
                 fetch=self._fetch,
                 request_bytes=self._produce.max_request_bytes,

@@ -64,7 +64,9 @@ def taken(flow: FlowConfig, path: Path) -> FlowConfig:
         (side, role): ClientProperties(values_by_key=properties, looked_up=tuple(LookedUp(**one) for one in looked_up))
         for side, role, properties, looked_up in rows
     }
-    return replace(flow, clients=clients, providers=Providers(kinds={}), unknown=frozenset())
+    return replace(
+        flow, clients=replace(flow.clients, properties=clients, providers=Providers(kinds={}), unknown=frozenset())
+    )
 
 
 def emptied(flow: FlowConfig, environment: Mapping[str, str]) -> dict[str, str]:
@@ -74,11 +76,11 @@ def emptied(flow: FlowConfig, environment: Mapping[str, str]) -> dict[str, str]:
     pass them on to the JVM and to every worker. It keeps the salts of transforms: it makes hashes with them.
     """
     names = {name for name in environment if name.startswith(CONNECTION_VARIABLES)}
-    for properties in (*flow.clients.values(), flow.report.signing):
+    for properties in (*flow.clients.properties.values(), flow.report.signing):
         for key, value in properties.items():
             if is_secret(key):
-                names |= flow.providers.variables(value) & environment.keys()
-    salts = {name for spec in flow.transforms for name in spec.providers.variables(spec.salt)}
+                names |= flow.clients.providers.variables(value) & environment.keys()
+    salts = {name for spec in flow.records.transforms for name in spec.providers.variables(spec.salt)}
     return dict.fromkeys(sorted(names - salts), "")
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ferry.config.flow.flow import RecoveryPoint
+from ferry.config.flow.parts import RecoveryPoint
 from ferry.ledger.history import PastState
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of

@@ -22,4 +22,4 @@ def test_kafka_looks_up_the_same(folder: Path) -> None:
     for text, answer in zip(texts, ask([f"flow {encoded(text)} a b" for text in texts]), strict=True):
         examined = examine(text, "f")
         assert examined.problems == (), text
-        assert ",".join(examined.flows[0].groups.include.items) == as_mapping(answer)["groups"], text
+        assert ",".join(examined.flows[0].groups.filter.include.items) == as_mapping(answer)["groups"], text

@@ -74,7 +74,7 @@ def test_what_is_written_is_no_data_of_other_flows(policy: str, separator: str, 
     written.add(("target", copied_heartbeats(settings["source"].flow("a->b")) or ""))
     there = settings["source"]
     taken = {
-        text: {name for side, name in written if side == at and there.flow(text).selection.takes(name)}
+        text: {name for side, name in written if side == at and there.flow(text).topics.selection.takes(name)}
         for text, at in (("a->b", "source"), ("b->a", "target"), ("b->c", "target"))
     }
     assert taken == {"a->b": set(), "b->a": {"heartbeats"}, "b->c": {"heartbeats", f"a{separator}heartbeats"}}
@@ -86,7 +86,7 @@ def test_a_policy_of_ones_own_may_name_them() -> None:
     assert [topic.name for topic in internal_topics(found)] == ["checks-of-a", "syncs-of-a", "beats"]
     assert copied_heartbeats(found) == "beats-of-a"
     # What flows from b write to a is never copied, though the class does not call it internal.
-    assert {name: found.selection.takes(name) for name in ("checks-of-b", "syncs-of-b", "checks", "beats")} == {
+    assert {name: found.topics.selection.takes(name) for name in ("checks-of-b", "syncs-of-b", "checks", "beats")} == {
         "checks-of-b": False,
         "syncs-of-b": False,
         "checks": True,

@@ -53,7 +53,7 @@ from tests.tiers import ANSWER_S
 
 def verified(lab: Lab, wanted: Wanted = ALL, *, patience_s: float = 20, memory: int | None = None) -> Verified:
     """Compare with librdkafka; Ferry's own fetch must not be used while records are compared."""
-    flow = lab.flow if memory is None else replace(lab.flow, task_memory_bytes=memory)
+    flow = lab.flow if memory is None else replace(lab.flow, copy=replace(lab.flow.copy, task_memory_bytes=memory))
     with Verifier(flow, wanted, independent=True, patience_s=patience_s) as verifier:
         found = verifier.survey()
         with pytest.MonkeyPatch.context() as patch:

@@ -412,7 +412,7 @@ def elsewhere(made: World) -> Iterator[tuple[str, Kept]]:
 def _samples(made: World) -> list[Sample]:
     """One of each kind of record that a transform leaves."""
     flow = parse_settings((made.folder / FILE).read_text(), FILE).flow("a->b")
-    days, small = flow.transforms
+    days, small = flow.records.transforms
     before = Side(topic="orders", timestamp=1, key=b"k", value=b'{"n": 1}', headers=(("h", b"x"), ("n", None)))
 
     def pair(offset: int, name: str | None, **more: Any) -> Pair:

@@ -37,7 +37,12 @@ def test_a_topic_that_is_not_listed_is_seen_before_a_run_stops_there(
     flow = parse_settings(FILE, "f").flow("a->b")
     pairs = (pair(0, "orders-0"), pair(1, name))
     one = Sample(
-        transform=flow.transforms[0], digest="d", topic="orders", target="orders-0", named="a.orders", pairs=pairs
+        transform=flow.records.transforms[0],
+        digest="d",
+        topic="orders",
+        target="orders-0",
+        named="a.orders",
+        pairs=pairs,
     )
     assert show_sample(flow, [one], values=False, form=Form.JSON) == code
     records = json.loads(capsys.readouterr().out)["samples"][0]["records"]

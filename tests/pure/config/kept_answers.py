@@ -109,7 +109,7 @@ def _flow(settings: Settings, config: FlowConfig, shown: Effective) -> Json:
         "flow": str(config.flow),
         "digest": config.digest(),
         "digest of a drill": in_lane(config, LANE).digest(),
-        "transforms": {one.name: _digest(one) for one in config.transforms},
+        "transforms": {one.name: _digest(one) for one in config.records.transforms},
         "settings": [_setting(one) for one in shown.settings if one.line is not None],
         "clients": [_setting(one) for one in shown.clients],
         "topics": {one: _topic(config, why_topic(config, origins, one), one) for one in topics},

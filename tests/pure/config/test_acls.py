@@ -57,10 +57,10 @@ def test_a_rule_that_cannot_be_read_is_one_sentence_with_the_remedy(rules: str, 
 
 def test_the_file_says_it_for_a_flow_and_the_digest_knows_when_it_does(golden: Golden) -> None:
     plain = parse_settings(BASE, "f").flows[0]
-    assert (plain.acls, plain.syncs_acls) == (AclSync(), True)
+    assert (plain.acls.rules, plain.syncs_acls) == (AclSync(), True)
     lines = "ferry.sync.acls.policy = read\na->b.ferry.sync.acls.policy = full\n"
     full = parse_settings(f"{BASE}{lines}ferry.sync.acls.principal.mapping = .* => $0\n", "f").flows[0]
-    assert (full.acls.policy, full.acls.mapping.of("User:x")) == (AclPolicy.FULL, "User:x")
+    assert (full.acls.rules.policy, full.acls.rules.mapping.of("User:x")) == (AclPolicy.FULL, "User:x")
     same = parse_settings(BASE + "ferry.sync.acls.policy = read\n", "f").flows[0]
     assert plain.digest() == same.digest() != full.digest()
     off = "sync.topic.acls.enabled = false\nferry.sync.acls.policy = full\n"

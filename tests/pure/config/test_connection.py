@@ -188,7 +188,7 @@ def test_parsing_asks_nobody_and_a_client_says_what_is_missing(golden: Golden) -
     read = parse_settings(FILE, "f")
     flow = read.flow("west->east")
     assert read.problems == ()
-    assert flow.connections == {"west": "kafka_west"}
+    assert flow.clients.connections == {"west": "kafka_west"}
     assert flow.client("target", "producer")["bootstrap.servers"] == "broker-3:9092"
     with pytest.raises(BadInput) as caught:
         flow.client("source", "consumer")

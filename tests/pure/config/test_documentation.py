@@ -43,4 +43,4 @@ def test_the_example_works() -> None:
     example = PAGE.read_text().partition("```properties\n")[2].partition("```")[0]
     read = parse_settings(example, "example.properties")
     assert read.problems == ()
-    assert read.flow("primary->backup").schedule == "*/10 * * * *"
+    assert read.flow("primary->backup").airflow.schedule == "*/10 * * * *"

@@ -114,7 +114,7 @@ def test_defaults_of_clients_are_those_of_ferry_s_clients() -> None:
     for name in ("send.buffer.bytes", "receive.buffer.bytes", "isolation.level", "auto.offset.reset"):
         written = flow_of(f"S.consumer.{name} = {said[name]}")
         assert flow_client_options(written, "source", "consumer") == connection
-        assert (written.start, written.isolation_level) == (flow.start, flow.isolation_level)
+        assert (written.copy.start, written.copy.isolation_level) == (flow.copy.start, flow.copy.isolation_level)
 
 
 def test_no_default_is_told_from_one_that_reads_none(capsys: pytest.CaptureFixture[str]) -> None:

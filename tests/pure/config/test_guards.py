@@ -13,7 +13,7 @@ BASE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na
 
 
 def policies(line: str, *topics: str) -> list[str]:
-    guards = parse_settings(BASE + line, "x.properties").flow("a->b").guards
+    guards = parse_settings(BASE + line, "x.properties").flow("a->b").topics.guards
     return [guards.of(RefusalKind.RETENTION_PASSED, topic).value for topic in topics]
 
 

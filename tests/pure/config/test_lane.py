@@ -34,22 +34,28 @@ def test_a_lane_has_scratch_topics_and_only_copies(policy: str, copy: str) -> No
     live, back = settings.flow("east->west"), settings.flow("west->east")
     flow = in_lane(live, LANE)
     scratch = f"{copy}.backfill.{LANE}"
-    assert flow.policy.format_remote_topic("east", "orders") == scratch
-    assert [each.selection.why_not(scratch) for each in (live, flow, back)] == [
+    assert flow.topics.policy.format_remote_topic("east", "orders") == scratch
+    assert [each.topics.selection.why_not(scratch) for each in (live, flow, back)] == [
         f"it is a scratch topic of lane {LANE}"
     ] * 3
     assert not why_topic(back, settings.origins[back.flow], scratch).taken
-    assert flow.selection.takes("orders")
-    assert flow.guards.retention_passed.default is OnGuard.FAIL
-    assert not flow.merge.matches("orders")
+    assert flow.topics.selection.takes("orders")
+    assert flow.topics.guards.retention_passed.default is OnGuard.FAIL
+    assert not flow.topics.merge.matches("orders")
     switches = (
-        *(flow.sync_topic_deletes, flow.sync_topic_configs, flow.syncs_acls, flow.syncs_groups, flow.prunes_ledger),
-        *(flow.emits_checkpoints, flow.emit_offset_syncs, flow.emit_heartbeats.enabled),
+        *(
+            flow.topics.sync_topic_deletes,
+            flow.topics.sync_topic_configs,
+            flow.syncs_acls,
+            flow.syncs_groups,
+            flow.ledger.prunes,
+        ),
+        *(flow.emits_checkpoints, flow.mirror.emit_offset_syncs, flow.mirror.emit_heartbeats.enabled),
     )
     assert not any(switches)
-    assert in_lane(flow, LANE).policy == flow.policy, "once is enough"
+    assert in_lane(flow, LANE).topics.policy == flow.topics.policy, "once is enough"
     assert lane_flow(live, None) is live
-    assert live.policy.format_remote_topic("east", "orders") == copy
+    assert live.topics.policy.format_remote_topic("east", "orders") == copy
 
 
 def test_the_live_lane_cannot_be_called_like_another(golden: Golden) -> None:

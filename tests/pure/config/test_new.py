@@ -49,7 +49,7 @@ def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[st
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert body == {"file": str(out), "flow": "west->backup", "warnings": [], "dry_run": False}
     flow = load(out).flow("west->backup")
-    assert flow.topics.include.items == (r"orders\d", "pay")
+    assert flow.topics.filter.include.items == (r"orders\d", "pay")
     assert flow.client("source", "admin")["security.protocol"] == "SSL"
     assert "security.protocol" not in flow.client("target", "admin")
     assert load(out).problems == ()
@@ -106,7 +106,7 @@ def test_what_is_missing_is_asked_for(
     assert run(tmp_path / "f") == 0
     assert "Brokers of primary" in capsys.readouterr().out
     flow = load(tmp_path / "f").flow("primary->backup")
-    assert flow.topics.include.items == (".*",)
+    assert flow.topics.filter.include.items == (".*",)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ west->east.replication.policy.class = tests.pure.config.policies.Suffixed
 def test_it_names_topics_and_gets_its_own_keys() -> None:
     plain = parse_settings(TEXT, "f").flow("west->east")
     own = parse_settings(f"{TEXT}west->east.replication.policy.joint = --\n", "f").flow("west->east")
-    assert plain.policy_name == "tests.pure.config.policies.Suffixed"
-    assert plain.policy.format_remote_topic("west", "orders") == "orders_west"
-    assert own.policy.format_remote_topic("west", "orders") == "orders--west"
+    assert plain.topics.policy_name == "tests.pure.config.policies.Suffixed"
+    assert plain.topics.policy.format_remote_topic("west", "orders") == "orders_west"
+    assert own.topics.policy.format_remote_topic("west", "orders") == "orders--west"
     assert plain.digest() != own.digest()
     assert plain.digest() == parse_settings(TEXT, "f").flow("west->east").digest()
 

@@ -57,7 +57,7 @@ def test_a_provider_keeps_within_its_limits(
     examined = examine(text, "f")
     if found is not None:
         assert examined.problems == ()
-        assert examined.flows[0].topics.include.items == (found,)
+        assert examined.flows[0].topics.filter.include.items == (found,)
     else:
         golden(examined.problems[0].message)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.config.flow.flow import Budget
+from ferry.config.flow.parts import Budget
 from ferry.config.flow.start import StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.config.settings import Settings, parse_settings
 from ferry.config.text.problem import Severity
@@ -39,19 +39,23 @@ def test_defaults() -> None:
     assert read.cluster("west").bootstrap_servers == "broker-1:9092,broker-2:9092"
     flow = read.flow("west->east")
     assert flow.flow == Flow(source="west", target="east")
-    assert flow.topics.include.items == (".*",)
-    assert flow.topics.exclude.items == (r"mm2.*\.internal", r".*\.replica", "__.*")
-    assert flow.policy == DefaultReplicationPolicy()
-    assert flow.replication_factor is None
-    assert flow.tasks_max == 1
-    assert flow.isolation_level == "read_committed"
-    assert flow.start == StartEarliest()
-    assert flow.budget == Budget(max_bytes=10 * 1024**3, max_records=None, max_seconds=900)
-    assert (flow.schedule, flow.lane, flow.retries) == ("*/5 * * * *", "live", 3)
-    assert (flow.spark_conn_id, flow.pool) == ("spark_default", "ferry_west_east")
-    assert (flow.chunk_bytes, flow.chunk_seconds, flow.transaction_timeout_ms) == (256 * 1024**2, 20, 60_000)
-    assert flow.sync_topic_configs
-    assert flow.config_exclude.matches("min.insync.replicas")
+    assert flow.topics.filter.include.items == (".*",)
+    assert flow.topics.filter.exclude.items == (r"mm2.*\.internal", r".*\.replica", "__.*")
+    assert flow.topics.policy == DefaultReplicationPolicy()
+    assert flow.topics.replication_factor is None
+    assert flow.copy.tasks_max == 1
+    assert flow.copy.isolation_level == "read_committed"
+    assert flow.copy.start == StartEarliest()
+    assert flow.copy.budget == Budget(max_bytes=10 * 1024**3, max_records=None, max_seconds=900)
+    assert (flow.airflow.schedule, flow.lane, flow.airflow.retries) == ("*/5 * * * *", "live", 3)
+    assert (flow.airflow.spark_conn_id, flow.airflow.pool) == ("spark_default", "ferry_west_east")
+    assert (flow.copy.chunk_bytes, flow.copy.chunk_seconds, flow.copy.transaction_timeout_ms) == (
+        256 * 1024**2,
+        20,
+        60_000,
+    )
+    assert flow.topics.sync_topic_configs
+    assert flow.topics.config_exclude.matches("min.insync.replicas")
 
 
 def test_the_top_level_counts_for_all_flows_and_a_flows_own_line_wins() -> None:
@@ -72,13 +76,16 @@ east->west.replication.policy.separator = _
 """
     )
     there, back = read.flow("west->east"), read.flow("east -> west")
-    assert (there.topics.include.items, back.topics.include.items) == (("orders-eu",), ("orders.*", "payments"))
-    assert (there.replication_factor, back.replication_factor) == (1, 3)
-    assert (there.tasks_max, back.tasks_max) == (4, 4)
-    assert (there.schedule, back.schedule) == (None, "@hourly")
-    assert there.budget.max_seconds == 60
-    assert there.policy == IdentityReplicationPolicy(source_alias="west")
-    assert back.policy == DefaultReplicationPolicy(separator="_")
+    assert (there.topics.filter.include.items, back.topics.filter.include.items) == (
+        ("orders-eu",),
+        ("orders.*", "payments"),
+    )
+    assert (there.topics.replication_factor, back.topics.replication_factor) == (1, 3)
+    assert (there.copy.tasks_max, back.copy.tasks_max) == (4, 4)
+    assert (there.airflow.schedule, back.airflow.schedule) == (None, "@hourly")
+    assert there.copy.budget.max_seconds == 60
+    assert there.topics.policy == IdentityReplicationPolicy(source_alias="west")
+    assert back.topics.policy == DefaultReplicationPolicy(separator="_")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +104,7 @@ east->west.replication.policy.separator = _
     ],
 )  # fmt: skip
 def test_start(line: str, start: object) -> None:
-    assert settings(BASE + line).flow("west->east").start == start
+    assert settings(BASE + line).flow("west->east").copy.start == start
 
 
 def test_disabled_and_unmentioned_flows_are_left_out() -> None:
@@ -140,8 +147,8 @@ def test_a_value_with_a_unit_means_what_the_bare_number_means() -> None:
     bare = "ferry.run.max.bytes = 1073741824\nferry.run.max.seconds = 900\nferry.transaction.timeout.ms = 90000\n"
     units = "ferry.run.max.bytes = 1GiB\nferry.run.max.seconds = 15m\nferry.transaction.timeout.ms = 90s\n"
     first, second = (settings(BASE + lines).flow("west->east") for lines in (bare, units))
-    assert first.budget == second.budget == Budget(max_bytes=1 << 30, max_records=None, max_seconds=900)
-    assert first.transaction_timeout_ms == second.transaction_timeout_ms == 90_000
+    assert first.copy.budget == second.copy.budget == Budget(max_bytes=1 << 30, max_records=None, max_seconds=900)
+    assert first.copy.transaction_timeout_ms == second.copy.transaction_timeout_ms == 90_000
     assert first.digest() == second.digest()
 
 

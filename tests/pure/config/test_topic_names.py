@@ -46,7 +46,7 @@ def routes(*lines: str, predicates: str = "") -> str:
 
 
 def copy(flow: FlowConfig, topic: str) -> str:
-    return flow.policy.format_remote_topic(flow.flow.source, topic)
+    return flow.copy_of(topic)
 
 
 BY_NAME = "predicates = eu\npredicates.eu.type = @predicates.TopicNameMatches\npredicates.eu.pattern = .*-eu\n"
@@ -68,7 +68,7 @@ def test_what_the_source_topic_decides_is_the_name_of_the_copy(text: str, names:
     flow = flow_of(text)
     assert {topic: copy(flow, topic) for topic in names} == names
     assert {topic: copy(flow, topic) for topic in names} == names, "asked again"
-    again = pickle.loads(pickle.dumps(flow.policy))
+    again = pickle.loads(pickle.dumps(flow.topics.policy))
     assert {topic: again.format_remote_topic("a", topic) for topic in names} == names
     identity = text.startswith(IDENTITY)
     assert [flow.first_name(topic) for topic in names] == [topic if identity else f"a.{topic}" for topic in names]
@@ -92,7 +92,7 @@ def test_what_the_source_topic_decides_is_the_name_of_the_copy(text: str, names:
 )
 def test_what_a_record_decides_is_not_known(text: str, golden: Golden) -> None:
     flow = flow_of(text)
-    (spec,) = flow.transforms
+    (spec,) = flow.records.transforms
     assert spec.target_of("orders", "a.orders") is None
     golden(spec.why_unknown("orders", "a.orders") or "")
     assert copy(flow, "orders") == "a.orders"
@@ -133,8 +133,8 @@ def test_none_of_the_topics_that_records_choose_goes_back_or_takes_dead_letters(
     choosing = IDENTITY + target("concat(topic, '-', partition)") + CHOSEN
     both = settings("b->a.enabled = true\n" + choosing.replace("ferry.transforms", "a->b.ferry.transforms", 1))
     for name in ("users-0", "users-1"):
-        assert "a->b makes it by ferry.transform.one" in (both.flow("b->a").selection.why_not(name) or "")
-    assert both.flow("b->a").selection.why_not("users-2") is None
+        assert "a->b makes it by ferry.transform.one" in (both.flow("b->a").topics.selection.why_not(name) or "")
+    assert both.flow("b->a").topics.selection.why_not("users-2") is None
     letters = "ferry.transform.one.poison = skip\nerrors.deadletterqueue.topic.name = users-1\n"
     (found,) = examine(BASE + choosing + letters, "f").problems
     assert "users-1 is where the flow copies topic users to" in str(found)
@@ -145,19 +145,19 @@ def test_a_circle_through_any_of_the_topics_that_records_choose_is_seen() -> Non
     more = "b->a.enabled = true\nb->a.ferry.transforms = back\nferry.transform.back.topics = users-1\n"
     more += "ferry.transform.back.target = 'users'\n"
     flow = settings(IDENTITY + choosing + CHOSEN + more).flow("a->b")
-    assert [str(one) for one in flow.selection.way_back("users")] == ["b->a"]
-    assert flow.selection.way_back("orders") == ()
+    assert [str(one) for one in flow.topics.selection.way_back("users")] == ["b->a"]
+    assert flow.topics.selection.way_back("orders") == ()
 
 
 def test_a_router_by_time_that_is_for_other_topics_leaves_a_name_known() -> None:
     text = "transforms = t\ntransforms.t.type = @TimestampRouter\ntransforms.t.predicate = eu\n" + BY_NAME
-    (spec,) = flow_of(text).transforms
+    (spec,) = flow_of(text).records.transforms
     assert spec.target_of("orders", "a.orders") == "a.orders"
     assert spec.target_of("orders", "a.orders-eu") is None
 
 
 def test_a_flow_whose_transforms_name_no_topic_keeps_its_policy() -> None:
-    assert isinstance(flow_of(ONE + "ferry.transform.one.where = TRUE\n").policy, DefaultReplicationPolicy)
+    assert isinstance(flow_of(ONE + "ferry.transform.one.where = TRUE\n").topics.policy, DefaultReplicationPolicy)
 
 
 def test_a_topic_that_two_transforms_name_has_the_policys_name_until_it_is_refused() -> None:
@@ -170,7 +170,7 @@ def test_a_lane_calls_the_renamed_copy_by_its_own_name() -> None:
     flow = in_lane(flow_of(target("concat('eu.', topic)")), "backfill-x")
     assert copy(flow, "orders") == "eu.orders.backfill.backfill-x"
     assert flow.first_name("orders") == "a.orders"
-    assert isinstance(innermost(flow.policy), DefaultReplicationPolicy)
+    assert isinstance(innermost(flow.topics.policy), DefaultReplicationPolicy)
     assert not names_tell_flows_apart(flow)
 
 
@@ -198,8 +198,8 @@ def test_a_renamed_copy_does_not_go_back(policy: str, golden: Golden) -> None:
         "b->a.enabled = true\n" + policy + target("concat(topic, '-eu')").replace("ferry.", "a->b.ferry.", 1)
     )
     there, back = both.flow("a->b"), both.flow("b->a")
-    assert isinstance(there.policy, RoutedPolicy)
+    assert isinstance(there.topics.policy, RoutedPolicy)
     assert not names_tell_flows_apart(back), "its ledger says what came from there"
-    why = back.selection.why_not("users-eu")
+    why = back.topics.selection.why_not("users-eu")
     assert why is not None
     golden(why)

@@ -39,7 +39,7 @@ CONNECT = "org.apache.kafka.connect.transforms."
 
 
 def transforms(text: str) -> tuple[TransformSpec, ...]:
-    return parse_settings(BASE + text, "f").flow("a->b").transforms
+    return parse_settings(BASE + text, "f").flow("a->b").records.transforms
 
 
 BY_RECORD = "ferry.transform.one.target = concat(topic, '-', partition)\n"
@@ -50,9 +50,9 @@ def test_topics_of_which_records_choose_are_listed_for_each_source_topic() -> No
     text = "ferry.transforms = one\nferry.transform.one.topics = orders, payments\n" + BY_RECORD + TWO
     flow = parse_settings(BASE + text + "ferry.transform.one.targets = {topic}-0, x.{target}\n", "f").flow("a->b")
     assert flow.copies_of("orders") == ("orders-0", "x.a.orders")
-    assert flow.policy.format_remote_topic("a", "payments") == "payments-0"
+    assert flow.topics.policy.format_remote_topic("a", "payments") == "payments-0"
     assert flow.copies_of("clicks") == ("a.clicks",)
-    (one,) = flow.transforms
+    (one,) = flow.records.transforms
     assert (one.target_of("orders", "a.orders"), one.why_unknown("orders", "a.orders")) == ("orders-0", None)
     (without,) = transforms(text)
     assert without.target_of("orders", "a.orders") is None
@@ -67,7 +67,7 @@ def errors(text: str) -> list[str]:
 
 def test_a_file_without_transforms_has_none_and_keeps_its_digest() -> None:
     plain = parse_settings(BASE, "f").flow("a->b")
-    assert plain.transforms == ()
+    assert plain.records.transforms == ()
     assert plain.transform_of("orders") is None
     unused = parse_settings(BASE + "b->a.ferry.transform.one.topics = orders\n", "f").flow("a->b")
     assert unused.digest() == plain.digest()
@@ -330,7 +330,7 @@ LETTERS = "errors.deadletterqueue.topic."
 
 
 def letters(text: str) -> DeadLetters:
-    return parse_settings(BASE + text, "f").flow("a->b").dead_letters
+    return parse_settings(BASE + text, "f").flow("a->b").records.dead_letters
 
 
 def test_errors_tolerance_says_what_becomes_of_poison_where_no_transform_does() -> None:
@@ -396,24 +396,24 @@ ONE_WAY = "a->b.ferry.transforms = one\nferry.transform.one.topics = pay.*\nferr
 def test_what_the_flow_the_other_way_transforms_does_not_go_back(golden: Golden) -> None:
     settings = parse_settings(BOTH + IDENTITY + ONE_WAY, "f")
     back = settings.flow("b->a")
-    assert back.selection.takes("plain")
-    assert not back.selection.takes("payments")
-    golden(back.selection.why_not("payments"))
+    assert back.topics.selection.takes("plain")
+    assert not back.topics.selection.takes("payments")
+    golden(back.topics.selection.why_not("payments"))
     why = why_topic(back, settings.origins[back.flow], "payments")
     assert (why.taken, why.reason.startswith("is left alone: a->b makes it by ")) == (False, True)
-    forward = settings.flow("a->b").selection
+    forward = settings.flow("a->b").topics.selection
     assert forward.takes("payments")
     assert forward.way_back("payments") == (), "nothing goes round any more"
     assert forward.way_back("plain") == (back.flow,)
 
 
 def test_with_names_of_their_own_what_producers_write_there_is_another_topic() -> None:
-    assert parse_settings(BOTH + ONE_WAY, "f").flow("b->a").selection.takes("payments")
+    assert parse_settings(BOTH + ONE_WAY, "f").flow("b->a").topics.selection.takes("payments")
 
 
 def test_what_both_flows_transform_each_transforms() -> None:
     both = IDENTITY + ONE_WAY.replace("a->b.", "")
-    assert all(one.selection.takes("payments") for one in parse_settings(BOTH + both, "f").flows)
+    assert all(one.topics.selection.takes("payments") for one in parse_settings(BOTH + both, "f").flows)
 
 
 TWO_LISTED = "ferry.transforms = masked\nferry.transform.masked.topics = a\nferry.transform.masked.redact = $.card\n"

@@ -20,9 +20,9 @@ def settings(flows: str, more: str = "") -> Settings:
 def ways(given: Settings, topic: str) -> dict[str, str]:
     """By flow the way back of `topic`, for the flows that take it and have one."""
     found = {
-        str(config.flow): " ".join(map(str, config.selection.way_back(topic)))
+        str(config.flow): " ".join(map(str, config.topics.selection.way_back(topic)))
         for config in given.flows
-        if config.selection.takes(topic)
+        if config.topics.selection.takes(topic)
     }
     return {flow: way for flow, way in found.items() if way}
 
@@ -77,7 +77,7 @@ def test_six_clusters_across_three_data_centres() -> None:
     given = settings(flows, "topics = .*\n")
     assert len(given.flows) == 9
     assert ways(given, "orders") == {}, "names show every origin"
-    by_name = {str(config.flow): config.selection for config in given.flows}
+    by_name = {str(config.flow): config.topics.selection for config in given.flows}
     # What reached a from its feeder goes to both other centres, and is not sent on from there.
     assert by_name["x->a"].takes("orders")
     assert by_name["a->b"].takes("x.orders")

@@ -39,7 +39,7 @@ def test_each_topic_has_its_line(
     settings = parse_settings(TEXT, "file.properties")
     config = settings.flow("a->b")
     why = why_topic(config, settings.origins[config.flow], topic)
-    assert why.taken is taken is config.selection.takes(topic)
+    assert why.taken is taken is config.topics.selection.takes(topic)
     golden(why.reason)
     assert why.item == item
     assert (why.setting.key, why.setting.line) == (key, line) if why.setting else (key, line) == (None, None)
@@ -61,7 +61,7 @@ def test_each_group_has_its_line(group: str, taken: bool, line: int | None) -> N
     settings = parse_settings(TEXT, "file.properties")
     config = settings.flow("a->b")
     why = why_group(config, settings.origins[config.flow], group)
-    assert why.taken is taken is config.groups.takes(group)
+    assert why.taken is taken is config.groups.filter.takes(group)
     assert why.setting is not None
     assert why.setting.line == line
     assert why.reason.endswith("no run acts on groups yet") is not is_acted_on("groups")

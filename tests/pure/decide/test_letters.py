@@ -61,8 +61,8 @@ def test_only_topics_whose_poison_becomes_letters_need_their_topic() -> None:
     plan = decide_plan(RULES, facts, "r", 1)
     assert {piece.source.topic for piece in plan.slices} == {"payments", "clicks"}
     assert skipping(flow(), plan) == {"payments": "masked"}
-    passing = [replace(one, poison=Poison.PASS) for one in flow().transforms]
-    assert skipping(replace(flow(), transforms=tuple(passing)), plan) == {}
+    passing = [replace(one, poison=Poison.PASS) for one in flow().records.transforms]
+    assert skipping(replace(flow(), records=replace(flow().records, transforms=tuple(passing))), plan) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_topic_is_made_as_others_are_and_keeps_what_it_has(lines: str, usual
 def test_a_topic_that_the_flow_copies_to_takes_no_letters(golden: Golden) -> None:
     facts = facts_with(FACTS, source={"topics": {"payments": topic("payments", part())}})
     plan = decide_plan(RULES, facts, "r", 1)
-    clash = replace(flow(), dead_letters=DeadLetters(topic="a.payments"))
+    clash = replace(flow(), records=replace(flow().records, dead_letters=DeadLetters(topic="a.payments")))
     (refusal,) = clashing(clash, plan, skipping(clash, plan)).values()
     assert refusal.kind is RefusalKind.NAME_CLASH
     golden(refusal.message)

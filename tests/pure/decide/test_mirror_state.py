@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.flow.flow import Periodic
+from ferry.config.flow.parts import Periodic
 from ferry.ledger.ledger import UNREAD, fold
 from ferry.ledger.mirror_state import MirrorState, is_due, mirror_notes, mirror_record, mirror_state
 from tests.pure.decide.values import lying

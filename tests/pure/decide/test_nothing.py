@@ -49,15 +49,17 @@ def flow(name: str, *lines: str, topics: str = ".*") -> FlowConfig:
 )
 def test_a_filter_is_held_against_what_the_source_shows(topics: str, lines: list[str], found: Unfound | None) -> None:
     listed = ["users", "orders", "__consumer_offsets", "ferry-ledger.a.internal"]
-    assert unfound(flow("a->b", *lines, topics=topics).selection, listed) == found
+    assert unfound(flow("a->b", *lines, topics=topics).topics.selection, listed) == found
 
 
 def test_heartbeats_do_not_hide_a_slip() -> None:
     for topics, listed in (("ordres.*", ["heartbeats", "orders"]), (".*", ["heartbeats", "b.heartbeats"])):
-        selection = flow("a->b", topics=topics).selection
+        selection = flow("a->b", topics=topics).topics.selection
         assert selection.takes("heartbeats")
         assert unfound(selection, listed) is not None
-    assert unfound(flow("a->b", topics="heartbeats").selection, ["heartbeats"]) is None, "somebody wants just them"
+    assert unfound(flow("a->b", topics="heartbeats").topics.selection, ["heartbeats"]) is None, (
+        "somebody wants just them"
+    )
 
 
 # A slip, or nothing to do yet?
@@ -84,8 +86,8 @@ def test_one_of_two_opposite_flows_may_have_nothing_to_copy(
     topics: str, listed: list[str], at_target: list[str], may: bool, golden: Golden
 ) -> None:
     both = flow("a->b", *PAIR, topics=topics)
-    assert both.back is not None
-    why = idle_reason(both.selection, both.back, listed, at_target)
+    assert both.topics.back is not None
+    why = idle_reason(both.topics.selection, both.topics.back, listed, at_target)
     assert bool(why) is may
     if may:
         golden(why)
@@ -97,22 +99,22 @@ def test_one_of_two_opposite_flows_may_have_nothing_to_copy(
 def test_an_opposite_flow_with_another_list_proves_nothing_of_this_one(there: str, is_idle: bool) -> None:
     both = flow("a->b", *PAIR, f"b->a.topics = {there}", topics="odrers.*, users")
     at_target = ["users", "odrers-old"]
-    assert both.back is not None
-    assert unfound(both.back, at_target) is None, "it has topics to copy"
-    assert bool(idle_reason(both.selection, both.back, ["orders"], at_target)) is is_idle
+    assert both.topics.back is not None
+    assert unfound(both.topics.back, at_target) is None, "it has topics to copy"
+    assert bool(idle_reason(both.topics.selection, both.topics.back, ["orders"], at_target)) is is_idle
 
 
 def test_a_flow_that_goes_one_way_only_waits_for_nothing() -> None:
     one = flow("a->b", topics="orders.*")
-    assert one.back is None
-    assert idle_reason(one.selection, one.back, [], ["orders"]) == ""
+    assert one.topics.back is None
+    assert idle_reason(one.topics.selection, one.topics.back, [], ["orders"]) == ""
 
 
 def test_the_opposite_flow_is_known_also_where_only_local_clusters_are_run() -> None:
     text = "clusters = a, b\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\na->b.enabled = true\n"
     settings = parse_settings(text + "b->a.enabled = true\n", "x.properties").near(("b",))
     (here,) = settings.flows
-    assert (here.back is not None and here.back.flow) == here.flow.back
+    assert (here.topics.back is not None and here.topics.back.flow) == here.flow.back
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_the_opposite_flow_is_known_also_where_only_local_clusters_are_run() -> 
     ],
 )
 def test_a_cluster_with_internal_topics_alone_is_bare(listed: list[str], bare: bool) -> None:
-    assert is_bare(flow("a->b").selection, listed) is bare
+    assert is_bare(flow("a->b").topics.selection, listed) is bare
 
 
 # What the plan says

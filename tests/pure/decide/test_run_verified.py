@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.config.flow.flow import Verification
+from ferry.config.flow.parts import Verification
 from ferry.features.verify.rules.by_receipt import affordable
 from ferry.features.verify.rules.stretches import Stretch
 from ferry.ledger.ledger import fold

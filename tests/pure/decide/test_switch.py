@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.config.flow.flow import Budget
+from ferry.config.flow.parts import Budget
 from ferry.features.groups.rules.both_ways import BackMaps
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, Translated
 from ferry.features.groups.rules.translated import Maps

@@ -32,9 +32,9 @@ def test_the_oldest_set_up_with_nothing_but_zookeeper() -> None:
     )
     read = settings(conversion)
     flow = read.flow("west->east")
-    assert flow.topics.include.items == ("app_log",)
-    assert flow.policy_name == "IdentityReplicationPolicy"
-    assert flow.start == StartEarliest()
+    assert flow.topics.filter.include.items == ("app_log",)
+    assert flow.topics.policy_name == "IdentityReplicationPolicy"
+    assert flow.copy.start == StartEarliest()
     assert flow.client("source", "consumer")["bootstrap.servers"] == "west-1:9092"
     assert [row.option for row in conversion.to_decide()] == ["groupid"], "it would be copied from its beginning again"
 
@@ -46,39 +46,43 @@ def test_the_usual_set_up() -> None:
         producer="bootstrap.servers=east-1:9092\nacks=-1\nretries=2147483647\nblock.on.buffer.full=true\n",
     )  # fmt: skip
     flow = settings(conversion).flow("west->east")
-    assert flow.topics.include.items == ("topic1", "topic2")
-    assert (flow.tasks_max, flow.isolation_level, flow.start) == (4, "read_committed", StartLatest())
-    assert (flow.replication_factor, flow.sync_topic_configs, flow.selection.heartbeats) == (-1, False, False)
-    assert flow.policy.format_remote_topic("west", "topic1") == "topic1"
-    assert flow.selection.takes("topic1")
-    assert not flow.selection.takes("topic3")
+    assert flow.topics.filter.include.items == ("topic1", "topic2")
+    assert (flow.copy.tasks_max, flow.copy.isolation_level, flow.copy.start) == (4, "read_committed", StartLatest())
+    assert (flow.topics.replication_factor, flow.topics.sync_topic_configs, flow.topics.selection.heartbeats) == (
+        -1,
+        False,
+        False,
+    )
+    assert flow.topics.policy.format_remote_topic("west", "topic1") == "topic1"
+    assert flow.topics.selection.takes("topic1")
+    assert not flow.topics.selection.takes("topic3")
 
 
 def test_topics_that_mirrormaker_2_would_leave_out_are_still_copied() -> None:
     flow = settings(converted("--whitelist", "*")).flow("west->east")
-    assert flow.selection.takes("orders.replica")
-    assert not flow.selection.takes("__consumer_offsets")
+    assert flow.topics.selection.takes("orders.replica")
+    assert not flow.topics.selection.takes("__consumer_offsets")
 
 
 def test_a_blacklist_alone_takes_all_the_rest() -> None:
     flow = settings(converted("--blacklist=__consumer-offsets,audit.*")).flow("west->east")
-    assert flow.selection.takes("orders")
-    assert not flow.selection.takes("audit.log")
-    assert not flow.selection.takes("__consumer_offsets")
+    assert flow.topics.selection.takes("orders")
+    assert not flow.topics.selection.takes("audit.log")
+    assert not flow.topics.selection.takes("__consumer_offsets")
 
 
 def test_the_command_line_s_list_wins_over_the_file_s(golden: Golden) -> None:
     conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}mirror.topics.whitelist=b\n",))
-    assert settings(conversion).flow("west->east").topics.include.items == ("a",)
+    assert settings(conversion).flow("west->east").topics.filter.include.items == ("a",)
     golden(outcome(conversion, "mirror.topics.whitelist").why)
 
 
 def test_the_old_mirror_s_own_threads() -> None:
     file = f"{SOURCE}mirror.topics.whitelist=b\nmirror.topics.blacklist=bb\nmirror.consumer.numthreads=3\n"
     flow = settings(converted(consumers=(file,))).flow("west->east")
-    assert (flow.tasks_max, flow.topics.exclude.items) == (3, ("bb",))
+    assert (flow.copy.tasks_max, flow.topics.filter.exclude.items) == (3, ("bb",))
     overruled = converted("--num.streams=2", consumers=(file,))
-    assert settings(overruled).flow("west->east").tasks_max == 2
+    assert settings(overruled).flow("west->east").copy.tasks_max == 2
     assert outcome(overruled, "mirror.consumer.numthreads").fate is Fate.GONE
 
 
@@ -87,7 +91,7 @@ def test_several_sources_become_several_flows() -> None:
     conversion = converted("--whitelist", "a.*", consumers=(west, south))
     read = settings(conversion)
     assert [str(flow.flow) for flow in read.flows] == ["west1->east", "west2->east"]
-    assert [flow.start for flow in read.flows] == [StartLatest(), StartEarliest()]
+    assert [flow.copy.start for flow in read.flows] == [StartLatest(), StartEarliest()]
     merges = MERGE_KEY in FERRY_KEYS_BY_NAME
     assert bool(conversion.to_decide()) is not merges
     assert (f"west1->east.{MERGE_KEY} = " in conversion.text) is merges
@@ -95,7 +99,7 @@ def test_several_sources_become_several_flows() -> None:
 
 def test_positions_of_the_group_are_where_the_first_run_begins() -> None:
     conversion = converted("--whitelist", "a", consumers=(f"{SOURCE}group.id=g\n",), offsets="a:0:5, a:1:6")
-    assert isinstance(settings(conversion).flow("west->east").start, StartOffsets)
+    assert isinstance(settings(conversion).flow("west->east").copy.start, StartOffsets)
     assert outcome(conversion, "group.id").fate is Fate.KEPT
 
 
@@ -146,7 +150,7 @@ def test_a_list_of_the_file_does_not_narrow_the_command_line_s(
     option: str, key: str, included: tuple[str, ...], excluded: tuple[str, ...], golden: Golden
 ) -> None:
     conversion = converted(option, consumers=(f"{SOURCE}{key}=app_log\n",))
-    topics = settings(conversion).flow("west->east").topics
+    topics = settings(conversion).flow("west->east").topics.filter
     assert (topics.include.items, topics.exclude.items) == (included, excluded)
     row = outcome(conversion, key)
     assert (row.fate, row.became) == (Fate.LOOK, "")

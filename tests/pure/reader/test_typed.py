@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from ferry.config.flow.flow import RecoveryPoint
+from ferry.config.flow.parts import RecoveryPoint
 from ferry.errors import Corrupt
 from ferry.features.evidence.rules.page import OfReport, OfReports, ReportPage, ReportsStory
 from ferry.features.groups.rules.page import OfGroups

@@ -54,7 +54,7 @@ def test_a_pasted_command_line_and_an_output_file(files: list[str], tmp_path: Pa
     checked = ferry("config", "check", output, "--strict")
     assert (checked.code, checked.err) == (0, "")
     flow = load(output).flow("west->east")
-    assert (flow.topics.include.items, flow.tasks_max) == (("a", "b"), 2)
+    assert (flow.topics.filter.include.items, flow.copy.tasks_max) == (("a", "b"), 2)
     # A password is referred to, and found where it always was.
     assert flow.client("target", "producer")["ssl.key.password"] == "geheim"
     assert output.stat().st_mode & 0o077 == 0

@@ -178,8 +178,8 @@ def test_the_buttons_of_the_demos_page_work_by_its_file() -> None:
     assert demo.REPORTS.is_absolute()
     assert there.report.folder == str(demo.REPORTS)
     back = settings.flow("backup->primary")
-    assert back.schedule is None, "the way back copies nothing by itself"
-    assert not [topic.name for topic in TOPICS if back.selection.why_not(topic.name)]
+    assert back.airflow.schedule is None, "the way back copies nothing by itself"
+    assert not [topic.name for topic in TOPICS if back.topics.selection.why_not(topic.name)]
     assert there.of(SwitchSettings).approve_own, "who is alone may approve of the own drill"
 
 

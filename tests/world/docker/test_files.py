@@ -393,7 +393,7 @@ def test_the_flows_are_right(secrets: Path, tmp_path: Path) -> None:
     assert str(flow.flow) == "primary->backup"
     workers = [name for name in services() if name.startswith("spark-worker-")]
     cores = int(properties(EXAMPLE.read_text())["SPARK_WORKER_CORES"])
-    assert flow.tasks_max == len(workers) * cores
+    assert flow.copy.tasks_max == len(workers) * cores
     environment = services()["airflow-scheduler"]["environment"] | image_environment("airflow")
     assert mounts_of(services()["airflow-scheduler"])[environment["FERRY_CONFIG"]] == str(DOCKER / "flows.properties")
     reports = properties(config.read_text())["ferry.report.dir"]

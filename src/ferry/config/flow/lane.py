@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.config.flow.flow import FlowConfig, Periodic, Verification
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import Guards
+from ferry.config.flow.parts import Periodic, Verification
 from ferry.config.flow.start import StartEarliest
 from ferry.config.text.filters import PatternList
 from ferry.model import lane_kind, scratch_topic
@@ -33,25 +34,32 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
     if kind is None or lane == flow.lane:
         return replace(flow, lane=lane)
     own = kind.has_scratch_topics
+    topics, letters = flow.topics, flow.records.dead_letters
     return replace(
         flow,
         lane=lane,
-        policy=LanePolicy(base=flow.policy, lane=lane) if own else flow.policy,
-        dead_letters=replace(flow.dead_letters, topic=scratch_topic(flow.dead_letters.topic, lane)),
-        selection=replace(flow.selection, heartbeats=False, others=()),
-        back=None,
-        merge=PatternList(items=()),
-        guards=Guards() if own else Guards(foreign_writer=flow.guards.foreign_writer),
-        start=StartEarliest(),
-        sync_topic_deletes=False,
-        prunes_ledger=False,
-        sync_topic_configs=False,
-        sync_topic_acls=_NEVER,
-        sync_group_offsets=_NEVER,
-        emit_checkpoints=_NEVER,
-        emit_heartbeats=_NEVER,
-        heartbeats_at_source=_NEVER,
-        emit_offset_syncs=False,
+        topics=replace(
+            topics,
+            policy=LanePolicy(base=topics.policy, lane=lane) if own else topics.policy,
+            selection=replace(topics.selection, heartbeats=False, others=()),
+            back=None,
+            merge=PatternList(items=()),
+            guards=Guards() if own else Guards(foreign_writer=topics.guards.foreign_writer),
+            sync_topic_deletes=False,
+            sync_topic_configs=False,
+        ),
+        acls=replace(flow.acls, sync_topic_acls=_NEVER),
+        groups=replace(flow.groups, sync_group_offsets=_NEVER),
+        mirror=replace(
+            flow.mirror,
+            emit_checkpoints=_NEVER,
+            emit_heartbeats=_NEVER,
+            heartbeats_at_source=_NEVER,
+            emit_offset_syncs=False,
+        ),
+        copy=replace(flow.copy, start=StartEarliest()),
+        records=replace(flow.records, dead_letters=replace(letters, topic=scratch_topic(letters.topic, lane))),
+        ledger=replace(flow.ledger, prunes=False),
         verification=Verification(),
         features={kind: one.in_lane() for kind, one in flow.features.items()},
     )

@@ -33,8 +33,8 @@ class Principal:
 def principal_of(flow: FlowConfig, side: Side) -> Principal:
     """Return the principal of the flow's client on that side. A name that comes from a reference is not known."""
     alias = flow.flow.source if side == "source" else flow.flow.target
-    if alias in flow.unknown:
-        return _unknown(unknown_here(flow.connections[alias]))
+    if alias in flow.clients.unknown:
+        return _unknown(unknown_here(flow.clients.connections[alias]))
     try:
         protocol = security_protocol(flow, side)
         if protocol.startswith("SASL"):
@@ -52,7 +52,8 @@ def security_protocol(flow: FlowConfig, side: Side) -> str:
 
 
 def _plain(flow: FlowConfig, side: Side, name: str, default: str) -> str:
-    return flow.providers.resolved(name, flow.clients[side, ROLE_AT[side]].get(name, default))
+    clients = flow.clients
+    return clients.providers.resolved(name, clients.properties[side, ROLE_AT[side]].get(name, default))
 
 
 def _unknown(why: str) -> Principal:
@@ -63,7 +64,7 @@ def _by_login(flow: FlowConfig, side: Side) -> Principal:
     mechanism = _plain(flow, side, "sasl.mechanism", "GSSAPI").strip()
     if mechanism == "OAUTHBEARER":
         return _unknown("who issues an OAUTHBEARER token decides whose it is")
-    written = flow.clients[side, ROLE_AT[side]]
+    written = flow.clients.properties[side, ROLE_AT[side]]
     # As written: neither a password nor a keytab is needed for a name.
     try:
         _, jaas = jaas_login(written, mechanism)

@@ -7,18 +7,27 @@ from dataclasses import dataclass, field, replace
 from typing import TypedDict, TypeVar
 
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
-from ferry.config.flow.flow import (
-    MOST_RUNS,
-    Budget,
-    FlowConfig,
-    InternalTopics,
-    Periodic,
-    RecoveryPoint,
-    Verification,
-)
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
 from ferry.config.flow.lag_start import LagStart
 from ferry.config.flow.origins import origins_of
+from ferry.config.flow.parts import (
+    MOST_RUNS,
+    AclsConfig,
+    AirflowConfig,
+    Budget,
+    ClientsConfig,
+    CopyConfig,
+    GroupsConfig,
+    InternalTopics,
+    LedgerConfig,
+    MirrorConfig,
+    Periodic,
+    RecordsConfig,
+    RecoveryPoint,
+    TopicsConfig,
+    Verification,
+)
 from ferry.config.flow.policies import flow_policy
 from ferry.config.flow.report import DIRS, FOLDER, KEY, PASSWORD, ReportConfig
 from ferry.config.flow.start import Start, parse_start
@@ -102,20 +111,19 @@ class FlowReader:
         self._refuse_foreign_filters()
         self._refuse_what_changes_records(clients)
         timeout_ms = self._value("ferry.transaction.timeout.ms", values.milliseconds(2000, 2**31 - 1))
-        return FlowConfig(
-            flow=self.flow,
-            enabled=True,
-            topics=topics,
+        # `ferry config check` shows the settings in the order in which they are read: it stays, whatever the parts are.
+        group_filter = GroupFilter(
+            include=self._value("groups", values.pattern_list),
+            exclude=self._value("groups.exclude", values.pattern_list),
+        )
+        topics_config = TopicsConfig(
+            filter=topics,
             selection=selection,
-            groups=GroupFilter(
-                include=self._value("groups", values.pattern_list),
-                exclude=self._value("groups.exclude", values.pattern_list),
-            ),
             policy=policy,
             policy_name=policy_name,
+            policy_properties=policy_properties,
             merge=self._value("ferry.merge.topics", values.pattern_list),
             guards=Guards(**{one.attribute: self._value(one.key, guard_policy(one)) for one in GUARD_KEYS}),
-            policy_properties=policy_properties,
             replication_factor=self._replication_factor(),
             replication_from_source=self._value("ferry.replication.factor", values.optional_one_of(("source",)))
             is not None,
@@ -125,11 +133,83 @@ class FlowReader:
             sync_topic_configs_interval_s=self._value("sync.topic.configs.interval.seconds", values.interval),
             config_exclude=self._value("config.properties.exclude", values.pattern_list),
             use_defaults_from=self._value("use.defaults.from", values.side),
-            sync_topic_acls=self._periodic("sync.topic.acls"),
-            acls=self._acls(),
-            sync_group_offsets=self._periodic("sync.group.offsets"),
-            refresh_topics=self._periodic("refresh.topics"),
-            refresh_groups=self._periodic("refresh.groups"),
+        )
+        acls = AclsConfig(sync_topic_acls=self._periodic("sync.topic.acls"), rules=self._acls())
+        sync_group_offsets = self._periodic("sync.group.offsets")
+        refresh_topics, refresh_groups = self._periodic("refresh.topics"), self._periodic("refresh.groups")
+        mirror = self._mirror(refresh_topics)
+        tasks_max = self._value("tasks.max", values.integer(1, MOST_SLOTS))
+        isolation_level = self._of_client(
+            consumer, "isolation.level", values.one_of(("read_committed", "read_uncommitted"))
+        )
+        start = self._start(consumer)
+        budget = Budget(
+            max_bytes=self._value("ferry.run.max.bytes", values.size(1)),
+            max_records=self._value("ferry.run.max.records", values.optional_integer(1)),
+            max_seconds=self._value("ferry.run.max.seconds", values.seconds(1)),
+        )
+        schedule = self._value("ferry.schedule", values.schedule)
+        lag_start = self._lag_start()
+        updates_assets = self._value("ferry.airflow.assets", values.boolean)
+        return FlowConfig(
+            flow=self.flow,
+            enabled=True,
+            topics=topics_config,
+            acls=acls,
+            groups=GroupsConfig(
+                filter=group_filter, sync_group_offsets=sync_group_offsets, refresh_groups=refresh_groups
+            ),
+            mirror=mirror,
+            verification=Verification(
+                mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
+                every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),
+                schedule=self._value("ferry.verify.schedule", values.schedule),
+            ),
+            lane=self._value("ferry.lane", values.live_lane),
+            deployment=self._value("ferry.deployment", values.optional_name),
+            copy=CopyConfig(
+                start=start,
+                isolation_level=isolation_level,
+                tasks_max=tasks_max,
+                budget=budget,
+                task_memory_bytes=self._value("ferry.task.memory.bytes", values.size(1024 * 1024)),
+                chunk_bytes=self._value("ferry.chunk.bytes", values.size(1)),
+                chunk_seconds=self._chunk_seconds(timeout_ms),
+                portion_bytes=self._value("ferry.portion.bytes", values.size(1024 * 1024)),
+                transaction_timeout_ms=timeout_ms,
+                throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_size(1024)),
+            ),
+            ledger=LedgerConfig(
+                replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
+                prunes=self._value("ferry.ledger.prune", values.boolean),
+            ),
+            rpo=RecoveryPoint(
+                records=self._value("ferry.rpo.records", values.optional_integer(0)),
+                seconds=self._value("ferry.rpo.seconds", values.optional_seconds(0)),
+            ),
+            airflow=AirflowConfig(
+                schedule=schedule,
+                lag_start=lag_start,
+                updates_assets=updates_assets,
+                retries=self._value("ferry.retries", values.integer(0, 1000)),
+                spark_conn_id=self._value("ferry.spark.conn.id", values.name),
+                pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
+            ),
+            clients=ClientsConfig(
+                properties={place: written_properties(entries) for place, entries in clients.items()},
+                origins={place: origins_of(self.entries.file, entries) for place, entries in clients.items()},
+                providers=self.providers,
+                connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
+                unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
+            ),
+            records=RecordsConfig(transforms=transforms, dead_letters=dead.letters(transforms, selection, policy)),
+            report=self._report(),
+            features={kind: kind.read(self._value) for kind in feature_settings().values()},
+        )
+
+    def _mirror(self, refresh_topics: Periodic) -> MirrorConfig:
+        return MirrorConfig(
+            refresh_topics=refresh_topics,
             emit_checkpoints=self._periodic("emit.checkpoints"),
             emit_heartbeats=self._periodic("emit.heartbeats"),
             heartbeats_at_source=self._heartbeats_at_source(),
@@ -147,50 +227,6 @@ class FlowReader:
                 ),
             ),
             exactly_once_source_support=self._exactly_once(),
-            tasks_max=self._value("tasks.max", values.integer(1, MOST_SLOTS)),
-            isolation_level=self._of_client(
-                consumer, "isolation.level", values.one_of(("read_committed", "read_uncommitted"))
-            ),
-            start=self._start(consumer),
-            budget=Budget(
-                max_bytes=self._value("ferry.run.max.bytes", values.size(1)),
-                max_records=self._value("ferry.run.max.records", values.optional_integer(1)),
-                max_seconds=self._value("ferry.run.max.seconds", values.seconds(1)),
-            ),
-            schedule=self._value("ferry.schedule", values.schedule),
-            lag_start=self._lag_start(),
-            updates_assets=self._value("ferry.airflow.assets", values.boolean),
-            verification=Verification(
-                mode=VerifyMode(self._value("ferry.verify", values.one_of(tuple(VerifyMode)))),
-                every_runs=self._value("ferry.verify.every.runs", values.integer(1, MOST_RUNS)),
-                schedule=self._value("ferry.verify.schedule", values.schedule),
-            ),
-            lane=self._value("ferry.lane", values.live_lane),
-            deployment=self._value("ferry.deployment", values.optional_name),
-            task_memory_bytes=self._value("ferry.task.memory.bytes", values.size(1024 * 1024)),
-            chunk_bytes=self._value("ferry.chunk.bytes", values.size(1)),
-            chunk_seconds=self._chunk_seconds(timeout_ms),
-            portion_bytes=self._value("ferry.portion.bytes", values.size(1024 * 1024)),
-            transaction_timeout_ms=timeout_ms,
-            throttle_bytes_per_second=self._value("ferry.throttle.bytes.per.second", values.optional_size(1024)),
-            ledger_replication_factor=self._value("ferry.ledger.replication.factor", values.optional_integer(1)),
-            prunes_ledger=self._value("ferry.ledger.prune", values.boolean),
-            rpo=RecoveryPoint(
-                records=self._value("ferry.rpo.records", values.optional_integer(0)),
-                seconds=self._value("ferry.rpo.seconds", values.optional_seconds(0)),
-            ),
-            retries=self._value("ferry.retries", values.integer(0, 1000)),
-            spark_conn_id=self._value("ferry.spark.conn.id", values.name),
-            pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),
-            clients={place: written_properties(entries) for place, entries in clients.items()},
-            origins={place: origins_of(self.entries.file, entries) for place, entries in clients.items()},
-            providers=self.providers,
-            connections={alias: conn_id for alias in aliases if (conn_id := self.entries.connection(alias))},
-            transforms=transforms,
-            dead_letters=dead.letters(transforms, selection, policy),
-            unknown=frozenset(alias for alias in aliases if self.entries.is_unknown(alias)),
-            report=self._report(),
-            features={kind: kind.read(self._value) for kind in feature_settings().values()},
         )
 
     def _transforms(self, poison: Poison) -> tuple[TransformSpec, ...]:

@@ -58,13 +58,13 @@ def selections_of(flows: Sequence[FlowConfig]) -> tuple[TopicSelection, ...]:
     found = []
     for one in flows:
         other = by_flow.get(one.flow.back)
-        if other is None or not other.transforms:
-            found.append(one.selection)
+        if other is None or not other.records.transforms:
+            found.append(one.topics.selection)
             continue
-        topics = tuple((spec.name, spec.topics) for spec in other.transforms)
-        own = tuple(spec.topics for spec in one.transforms)
-        there = Transforming(flow=other.flow, policy=other.selection.policy, topics=topics, but=own)
-        found.append(replace(one.selection, there=there))
+        topics = tuple((spec.name, spec.topics) for spec in other.records.transforms)
+        own = tuple(spec.topics for spec in one.records.transforms)
+        there = Transforming(flow=other.flow, policy=other.topics.selection.policy, topics=topics, but=own)
+        found.append(replace(one.topics.selection, there=there))
     return with_others(found)
 
 

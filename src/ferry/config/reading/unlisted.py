@@ -55,7 +55,7 @@ def _listed(flow: FlowConfig, list_key: str, entries: Entries) -> Iterator[str]:
     entry = entries.of_flow(flow.flow, list_key)
     named: Iterable[str] = () if entry is None else values.items(entry.value)
     yield from named
-    yield from (spec.name for spec in flow.transforms)
+    yield from (spec.name for spec in flow.records.transforms)
     if list_key == CONNECT and named:
         yield CONNECT
 

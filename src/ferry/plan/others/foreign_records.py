@@ -66,7 +66,8 @@ async def with_foreign_writers(
         for place, ranges in parts.items()
         if place not in unseen
         and (
-            place not in looked.found or flow.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is not OnGuard.FAIL
+            place not in looked.found
+            or flow.topics.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is not OnGuard.FAIL
         )
     }
     topics = {place.topic for place in seen}
@@ -94,7 +95,7 @@ def _behind_receipts(
     begins: dict[TopicPartition, int] = {}
     for place, (name, last) in _lasts(facts.lane).items():
         topic = facts.target.topics.get(place.topic)
-        if topic is None or place.partition not in topic.ends or flow.merge.matches(name):
+        if topic is None or place.partition not in topic.ends or flow.topics.merge.matches(name):
             continue
         if not _has_records(last) or _is_another(facts.target, last):
             continue
@@ -134,7 +135,7 @@ def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
     known = _lasts(facts.lane)
     for name, copy in ((source, one) for source in facts.source.topics for one in flow.copies_of(source)):
         topic = facts.target.topics.get(copy)
-        if topic is None or flow.merge.matches(name):
+        if topic is None or flow.topics.merge.matches(name):
             continue
         places = (TopicPartition(topic=topic.name, partition=number) for number, end in topic.ends.items() if end > 0)
         found |= {

@@ -31,9 +31,10 @@ _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
 
 def names_tell_flows_apart(flow: FlowConfig) -> bool:
     """Return whether names show which flow writes a target topic, and whether a source topic came from the target."""
-    policy = flow.policy.base if isinstance(flow.policy, LanePolicy) else flow.policy
-    back = flow.back is not None and isinstance(flow.back.policy, RoutedPolicy)
-    return isinstance(policy, DefaultReplicationPolicy) and not back
+    policy, back = flow.topics.policy, flow.topics.back
+    policy = policy.base if isinstance(policy, LanePolicy) else policy
+    routed = back is not None and isinstance(back.policy, RoutedPolicy)
+    return isinstance(policy, DefaultReplicationPolicy) and not routed
 
 
 async def with_neighbours(
@@ -50,7 +51,7 @@ async def with_neighbours(
         return facts
     copies = {name: flow.copies_of(name) for name in facts.source.topics}
     targets = {copy for some in copies.values() for copy in some}
-    merged = {copy for name, some in copies.items() if flow.merge.matches(name) for copy in some}
+    merged = {copy for name, some in copies.items() if flow.topics.merge.matches(name) for copy in some}
     places = _places(facts.target, merged)
     # Asked before any ledger is read: what is committed below these offsets has its receipt in a ledger by then.
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)

@@ -31,12 +31,12 @@ def letters_topic(flow: FlowConfig, facts: Facts, replication_factor: int, topic
     deleted. `replication_factor` is that of other topics; the topic has at most as many replicas as the target has
     brokers.
     """
-    wanted = flow.dead_letters.replication_factor
+    wanted = flow.records.dead_letters.replication_factor
     factor = replication_factor if wanted is None else wanted
     return TopicChange(
         kind=ChangeKind.CREATE,
-        topic=flow.dead_letters.topic,
-        source_topic=flow.dead_letters.topic,
+        topic=flow.records.dead_letters.topic,
+        source_topic=flow.records.dead_letters.topic,
         partitions=PARTITIONS,
         replication_factor=factor if factor < 0 else max(1, min(factor, facts.target.brokers)),
         configs=(
@@ -59,7 +59,7 @@ def _bytes(value: str | None) -> int:
 
 def clashing(flow: FlowConfig, plan: Plan, topics: Mapping[str, str]) -> dict[str, Refusal]:
     """Return the refusals of topics whose dead letters would be written to a topic that the flow copies to."""
-    name = flow.dead_letters.topic
+    name = flow.records.dead_letters.topic
     copied = {piece.target.topic: piece.source.topic for piece in plan.slices}
     if name not in copied:
         return {}

@@ -20,25 +20,26 @@ class InternalTopicName:
 
 def checkpoints_topic(flow: FlowConfig) -> InternalTopicName | None:
     """Return the topic of checkpoints; None if the file turns them off."""
-    if not _on(flow.emit_checkpoints.enabled, flow.emit_checkpoints.interval_s):
+    if not flow.emits_checkpoints:
         return None
     return InternalTopicName(
         side="target",
-        name=flow.policy.checkpoints_topic(flow.flow.source),
-        replication_factor=flow.internal_topics.checkpoints_replication_factor,
+        name=flow.topics.policy.checkpoints_topic(flow.flow.source),
+        replication_factor=flow.mirror.internal_topics.checkpoints_replication_factor,
         key="emit.checkpoints.enabled",
     )
 
 
 def offset_syncs_topic(flow: FlowConfig) -> InternalTopicName | None:
     """Return the topic of offset syncs, which is named after the other cluster; None if the file turns them off."""
-    if not flow.emit_offset_syncs:
+    if not flow.mirror.emit_offset_syncs:
         return None
-    side = flow.internal_topics.offset_syncs_location
+    topics = flow.mirror.internal_topics
+    side = topics.offset_syncs_location
     return InternalTopicName(
         side=side,
-        name=flow.policy.offset_syncs_topic(flow.flow.target if side == "source" else flow.flow.source),
-        replication_factor=flow.internal_topics.offset_syncs_replication_factor,
+        name=flow.topics.policy.offset_syncs_topic(flow.flow.target if side == "source" else flow.flow.source),
+        replication_factor=topics.offset_syncs_replication_factor,
         key="emit.offset-syncs.enabled",
     )
 
@@ -48,26 +49,25 @@ def heartbeats_topic(flow: FlowConfig) -> InternalTopicName | None:
 
     Also None if a policy gives the copy of the source's heartbeats the same name: a topic has one writer.
     """
-    name = flow.policy.heartbeats_topic()
-    if not _on(flow.emit_heartbeats.enabled, flow.emit_heartbeats.interval_s) or copied_heartbeats(flow) == name:
+    name = flow.topics.policy.heartbeats_topic()
+    if not flow.mirror.emit_heartbeats.occurs or copied_heartbeats(flow) == name:
         return None
     return InternalTopicName(
         side="target",
         name=name,
-        replication_factor=flow.internal_topics.heartbeats_replication_factor,
+        replication_factor=flow.mirror.internal_topics.heartbeats_replication_factor,
         key="emit.heartbeats.enabled",
     )
 
 
 def source_heartbeats_topic(flow: FlowConfig) -> InternalTopicName | None:
     """Return the topic at the source for heartbeats of the opposite flow; None unless the file asks for them."""
-    asked = flow.heartbeats_at_source
-    if not _on(asked.enabled, asked.interval_s):
+    if not flow.mirror.heartbeats_at_source.occurs:
         return None
     return InternalTopicName(
         side="source",
-        name=flow.policy.heartbeats_topic(),
-        replication_factor=flow.internal_topics.heartbeats_replication_factor,
+        name=flow.topics.policy.heartbeats_topic(),
+        replication_factor=flow.mirror.internal_topics.heartbeats_replication_factor,
         key=f"{flow.flow.target}->{flow.flow.source}.emit.heartbeats.enabled",
     )
 
@@ -77,15 +77,11 @@ def copied_heartbeats(flow: FlowConfig) -> str | None:
 
     MirrorClient takes the source's alias from this name.
     """
-    name = flow.policy.heartbeats_topic()
-    return flow.policy.format_remote_topic(flow.flow.source, name) if flow.selection.takes(name) else None
+    name = flow.topics.policy.heartbeats_topic()
+    return flow.copy_of(name) if flow.topics.selection.takes(name) else None
 
 
 def internal_topics(flow: FlowConfig) -> list[InternalTopicName]:
     """Return all internal topics that the flow's runs write."""
     found = (checkpoints_topic(flow), offset_syncs_topic(flow), heartbeats_topic(flow), source_heartbeats_topic(flow))
     return [topic for topic in found if topic is not None]
-
-
-def _on(enabled: bool, interval_s: int | None) -> bool:
-    return enabled and interval_s is not None

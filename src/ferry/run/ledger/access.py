@@ -23,7 +23,7 @@ class LedgerAccess:
     def __init__(self, flow: FlowConfig, *, patience_s: float = 60.0) -> None:
         """`patience_s`: how long an unreachable target is tried."""
         self._connection = TargetConnection.of(flow, patience_s=patience_s)
-        self._factor = flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION
+        self._factor = flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION
 
     def __enter__(self) -> Self:
         """Connect. Raises Unreachable when the target does not answer."""

@@ -45,7 +45,7 @@ class AclSyncer:
 
     def due_in_ms(self, view: LedgerView) -> int | None:
         """Return after how many ms a run syncs ACLs again; 0: the next run does, None: never."""
-        periodic = self.flow.sync_topic_acls
+        periodic = self.flow.acls.sync_topic_acls
         if not periodic.enabled or periodic.interval_s is None:
             return None
         return due_in_ms(view, self.lane, interval_s=periodic.interval_s, settings=self._settings, now_ms=wall_ms())
@@ -61,7 +61,7 @@ class AclSyncer:
             source=await described_acls(self.source),
             target=frozenset(),
             own=own_acls(view, self.lane),
-            topics=frozenset(name for name in self.source.topics if self.flow.selection.takes(name)),
+            topics=frozenset(name for name in self.source.topics if self.flow.topics.selection.takes(name)),
             refused=frozenset(refusal.topic for refusal in plan.refusals if refusal.partition is None),
             others=self._others(view),
         )
@@ -76,10 +76,10 @@ class AclSyncer:
         Internal topics of Kafka and MirrorMaker are left out.
         """
         flow = self.flow
-        taken = filter(flow.selection.takes, self.source.topics)
+        taken = filter(flow.topics.selection.takes, self.source.topics)
         copies = {copy for name in taken for copy in flow.copies_of(name)}
         others = self.target.topics.keys() - copies - claims(view).keys()
-        return frozenset(name for name in others if not flow.policy.is_internal_topic(name))
+        return frozenset(name for name in others if not flow.topics.policy.is_internal_topic(name))
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
         """Return the plan with what its run would do to the target's ACLs; changes nothing."""
@@ -148,13 +148,13 @@ class AclSyncer:
         return self._said(plan, sentences, RefusalKind.INVALID_CONFIG)
 
     async def _without(self, plan: Plan, error: Refused | Unreachable) -> Plan:
-        full = self.flow.acls.policy is not AclPolicy.READ
+        full = self.flow.acls.rules.policy is not AclPolicy.READ
         if isinstance(error, NoAuthorizer) and error.alias == self.source.alias and not full:
             # MirrorMaker 2 continues in this case, too: if the source has no ACLs, none are missing at the target. It
             # is a note for a preview, and for a flow whose file asks for ACLs. In the runs of other flows it would be a
             # note for ever.
             why = sentence("acls.none", why=str(error))
-            if (plan.only_shown or self.flow.acls.asked) and await self._has_authorizer(self.target):
+            if (plan.only_shown or self.flow.acls.rules.asked) and await self._has_authorizer(self.target):
                 return replace(plan, notes=(*plan.notes, why))
             log.info("%s", why)
             return plan
@@ -175,7 +175,7 @@ class AclSyncer:
 
     def _said(self, plan: Plan, sentences: Iterable[str], kind: RefusalKind) -> Plan:
         """Return the plan with what went wrong: as a note, or with the policy `full` as a refusal of the flow."""
-        if self.flow.acls.policy is AclPolicy.READ:
+        if self.flow.acls.rules.policy is AclPolicy.READ:
             return replace(plan, notes=(*plan.notes, *sentences))
         refusals = (refused("said", "", kind=kind, why=one) for one in sentences)
         return replace(plan, refusals=(*refusals, *plan.refusals))
@@ -185,11 +185,11 @@ class AclSyncer:
         flow = self.flow
         return AclRules(
             flow=flow.flow,
-            policy=flow.policy,
-            sync=flow.acls,
-            takes_topic=flow.selection.takes,
-            takes_group=lambda group: flow.syncs_groups and flow.groups.takes(group),
-            policy_name=flow.policy_name,
+            policy=flow.topics.policy,
+            sync=flow.acls.rules,
+            takes_topic=flow.topics.selection.takes,
+            takes_group=lambda group: flow.syncs_groups and flow.groups.filter.takes(group),
+            policy_name=flow.topics.policy_name,
             own_principal=principal_of(flow, "target").name,
         )
 

@@ -22,7 +22,7 @@ def acl_diff_json(flow: FlowConfig, diff: AclDiff, due_ms: int | None) -> Json:
     """Return the answer of `ferry acls diff`. `due_seconds` is null if no run changes ACLs."""
     return {
         "flow": str(flow.flow),
-        "policy": flow.acls.policy.value,
+        "policy": flow.acls.rules.policy.value,
         "due_seconds": None if due_ms is None else due_ms / 1000,
         "changes": [ACL_CHANGE.dump(change) for change in diff.changes],
         "in_step": diff.in_step,

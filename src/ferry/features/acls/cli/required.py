@@ -104,7 +104,7 @@ class _OnSide:
 
         if given is not None and not _PRINCIPAL.fullmatch(given):
             raise BadInput(f"--{side}-principal {given!r} is not a principal; write its type before it: {ANYBODY}")
-        properties = flow.clients[side, ROLE_AT[side]]
+        properties = flow.clients.properties[side, ROLE_AT[side]]
         known = principal_of(flow, side) if given is None else None
         return cls(
             alias=flow.flow.source if side == "source" else flow.flow.target,

@@ -119,7 +119,7 @@ class _Rebuilding:
             instead_of = await ledger.delete()
         told = await self._told(found, carried)
         await ledger.create_unready(
-            self.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION, instead_of=instead_of
+            self.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION, instead_of=instead_of
         )
         at = 0
         for first, records in portions(self.path, self.lines):

@@ -58,7 +58,7 @@ def look_at_machine(flows: Sequence[FlowConfig]) -> Iterator[Finding]:
 
 def _spark(flows: Iterable[FlowConfig]) -> Finding:
     """Return whether a run can begin a Spark on this machine, as far as a flow needs one."""
-    needy = [str(flow.flow) for flow in flows if flow.transforms]
+    needy = [str(flow.flow) for flow in flows if flow.records.transforms]
     which = f" ({', '.join(needy)} have transforms)" if needy else ""
     if importlib.util.find_spec("pyspark") is None:
         message = "PySpark is not installed: copies run as processes of this machine"

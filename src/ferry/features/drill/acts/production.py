@@ -45,7 +45,9 @@ async def production(flow: FlowConfig, connections: FlowConnections, view: Ledge
     copies = [place for place in lasts if place.topic in there]
     ends = await listed_offsets(target, dict.fromkeys(copies, LATEST), isolation=READ_UNCOMMITTED)
     listed = await list_groups(target)
-    names = [name for name in listed.groups if flow.groups.takes(name) and not is_own(name) and not _is_scratch(name)]
+    names = [
+        name for name in listed.groups if flow.groups.filter.takes(name) and not is_own(name) and not _is_scratch(name)
+    ]
     offsets = await fetch_offsets(target, dict.fromkeys(names), stable=False)
     live = [run.record.run for run in view.runs if run.record.lane == flow.lane]
     return Production(

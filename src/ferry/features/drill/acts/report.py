@@ -128,7 +128,7 @@ def report_of(
         kind=heading.kind,
         flow=heading.flow.flow,
         lane=heading.lane,
-        policy=heading.flow.policy_name,
+        policy=heading.flow.topics.policy_name,
         clusters=found.clusters,
         who=heading.who,
         version=__version__,

@@ -68,7 +68,7 @@ class ScratchGroups:
         wanted = [
             group
             for name, group in sorted(listed.groups.items())
-            if self.flow.groups.takes(name) and not is_own(name) and (self.only is None or name in self.only)
+            if self.flow.groups.filter.takes(name) and not is_own(name) and (self.only is None or name in self.only)
         ]
         names = [group.name for group in wanted if group.kind not in NOT_TRANSLATABLE]
         fetched = await fetch_offsets(source, dict.fromkeys(names), stable=False)
@@ -105,7 +105,7 @@ class ScratchGroups:
         return found
 
     def _takes(self, topic: str, topics: Collection[str] | None) -> bool:
-        return self.flow.selection.takes(topic) and (topics is None or topic in topics)
+        return self.flow.topics.selection.takes(topic) and (topics is None or topic in topics)
 
     async def rehearse(self, topics: Collection[str] | None) -> Rehearsed:
         """Translate the offsets, and commit each group as a whole to its scratch group."""
@@ -187,7 +187,7 @@ class ScratchGroups:
                 self.connections.source if at_source else self.connections.target,
                 first,
                 isolation=isolation_of(self.flow) if at_source else READ_COMMITTED,
-                memory_bytes=self.flow.task_memory_bytes,
+                memory_bytes=self.flow.copy.task_memory_bytes,
                 options=flow_fetch_options(self.flow),
             )
             for place, record in read.items():

@@ -85,8 +85,9 @@ class ShadowDrill:
         self._patience_s = patience_s
         self._only = options.topics
         # Small chunks, so that the report shows how lag and throughput change.
-        seconds = min(flow.chunk_seconds, CHUNK_SECONDS)
-        self._flow = replace(in_lane(flow, options.lane), start=options.start, chunk_seconds=seconds)
+        seconds = min(flow.copy.chunk_seconds, CHUNK_SECONDS)
+        shadow = in_lane(flow, options.lane)
+        self._flow = replace(shadow, copy=replace(shadow.copy, start=options.start, chunk_seconds=seconds))
 
     def preview(self) -> tuple[tuple[str, ...], Plan]:
         """Return what the drill would do, and what it would copy now; writes nothing.
@@ -139,11 +140,11 @@ class ShadowDrill:
 
         Raises Refused.
         """
-        if not self._live.transforms:
+        if not self._live.records.transforms:
             return []
         named = self._options.topics
         there = named if named is not None else await source.refresh(None)
-        taken = frozenset(name for name in there if self._live.selection.takes(name))
+        taken = frozenset(name for name in there if self._live.topics.selection.takes(name))
         others, notes = split_transformed(self._live, taken, named=named is not None)
         self._only = others if notes else named
         return notes

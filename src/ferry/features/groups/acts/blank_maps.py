@@ -19,7 +19,7 @@ async def maps_of(flow: FlowConfig, connections: TargetConnection, asked: Asked)
     """Return the offset maps of the flow's own lane, and blank ones of what it takes and has no receipts of."""
     maps = await offset_maps(connections, flow.lane, asked) if asked else {}
     maps |= dealt_maps(flow, asked.keys() - maps.keys(), deals(flow, await connections.view())) if asked else {}
-    blank = [place for place in asked if place not in maps and flow.selection.takes(place.topic)]
+    blank = [place for place in asked if place not in maps and flow.topics.selection.takes(place.topic)]
     return maps | await blank_maps(flow, connections.target, blank) if blank else maps
 
 
@@ -34,7 +34,9 @@ async def blank_maps(
     """
     alias = flow.flow.source
     copies = {
-        place: TopicPartition(topic=flow.policy.format_remote_topic(alias, place.topic), partition=place.partition)
+        place: TopicPartition(
+            topic=flow.topics.policy.format_remote_topic(alias, place.topic), partition=place.partition
+        )
         for place in sources
     }
     topics = await target.refresh({copy.topic for copy in copies.values()})

@@ -47,4 +47,4 @@ async def both_ways(
 
 
 def _keeps_name(flow: FlowConfig, alias: str, topic: str) -> bool:
-    return flow.policy.format_remote_topic(alias, topic) == topic
+    return flow.topics.policy.format_remote_topic(alias, topic) == topic

@@ -139,7 +139,7 @@ class GroupSync:
         """Return why a group that was asked for by name is not read; None when it is."""
         if is_own(group):
             return sentence("group.own", group=group)
-        if not self.flow.groups.takes(group):
+        if not self.flow.groups.filter.takes(group):
             return sentence("group.left-out", group=group)
         if group in here.groups or read.found.get(group) or group in read.failed:
             return None
@@ -147,7 +147,7 @@ class GroupSync:
 
     def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
         """Return the groups to ask for by name: a broker lists neither hidden groups nor those that are gone."""
-        literal = {name for name in self.flow.groups.include.items if LEGAL_NAME.fullmatch(name)}
+        literal = {name for name in self.flow.groups.filter.include.items if LEGAL_NAME.fullmatch(name)}
         named = {name for name in literal | (rules.only or frozenset()) if rules.concern(name)}
         return sorted((named | held.keys()) - here.groups.keys())
 
@@ -212,7 +212,7 @@ class GroupSync:
         found: dict[str, set[Vector]] = {topic: set() for topic in topics}
         for group, committed in offsets.items():
             for topic, read in read_of({place: at.offset for place, at in committed.items()}, found).items():
-                copy = self.flow.policy.format_remote_topic(self.flow.flow.source, topic)
+                copy = self.flow.copy_of(topic)
                 if group not in held or held[group].read.get(copy) != read:
                     found[topic].add(read)
         return found

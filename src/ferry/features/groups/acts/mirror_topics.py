@@ -102,7 +102,7 @@ class MirrorTopics:
 
     async def _checkpoints(self, checkpoints: Sequence[Checkpoint], state: MirrorState) -> MirrorState:
         topic, now_ms = checkpoints_topic(self.flow), wall_ms()
-        if topic is None or not is_due(self.flow.emit_checkpoints, state.checkpoints_at_ms, now_ms):
+        if topic is None or not is_due(self.flow.mirror.emit_checkpoints, state.checkpoints_at_ms, now_ms):
             return state
         records = [
             checkpoint_record(
@@ -121,7 +121,7 @@ class MirrorTopics:
 
     async def _heartbeats(self, state: MirrorState) -> MirrorState:
         topic, now_ms = heartbeats_topic(self.flow), wall_ms()
-        if topic is None or not is_due(self.flow.emit_heartbeats, state.heartbeats_at_ms, now_ms):
+        if topic is None or not is_due(self.flow.mirror.emit_heartbeats, state.heartbeats_at_ms, now_ms):
             return state
         flow = self.flow.flow
         beat = Heartbeat(source_alias=flow.source, target_alias=flow.target, at_ms=now_ms)
@@ -142,7 +142,7 @@ class MirrorTopics:
 
     async def _source_heartbeats(self, state: MirrorState) -> MirrorState:
         topic, now_ms = source_heartbeats_topic(self.flow), wall_ms()
-        if topic is None or not is_due(self.flow.heartbeats_at_source, state.source_heartbeats_at_ms, now_ms):
+        if topic is None or not is_due(self.flow.mirror.heartbeats_at_source, state.source_heartbeats_at_ms, now_ms):
             return state
         flow = self.flow.flow
         beat = Heartbeat(source_alias=flow.target, target_alias=flow.source, at_ms=now_ms)

@@ -18,9 +18,9 @@ def group_rules(flow: FlowConfig, *, only: frozenset[str] | None = None, force: 
     """Return what the flow's file says of groups, narrowed to `only`."""
     return GroupRules(
         flow=flow.flow,
-        takes_group=flow.groups.takes,
-        takes_topic=flow.selection.takes,
-        merges=flow.merge.matches,
+        takes_group=flow.groups.filter.takes,
+        takes_topic=flow.topics.selection.takes,
+        merges=flow.topics.merge.matches,
         only=only,
         force=force,
     )
@@ -49,9 +49,7 @@ def dealt_maps(
     return {
         place: PartitionMap(
             source=place,
-            target=TopicPartition(
-                topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition
-            ),
+            target=TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition),
             offsets=OffsetMap((), first=0, end=0, last=0, other=0),
             trouble=f"offsets of {place} are not translated, {dealt_reason(flow.flow)}",
         )

@@ -78,7 +78,7 @@ async def _find(
     for cluster in (connections.source, connections.target):
         if cluster.alias in connections.down:
             lacking.note(cluster, connections.down[cluster.alias])
-    renamed = {topic: flow.policy.format_remote_topic(flow.flow.source, topic) for topic in topics}
+    renamed = {topic: flow.copy_of(topic) for topic in topics}
     names = topics.union(renamed.values())
     sides: dict[str, GroupsOfSide] = {flow.flow.source: GroupsOfSide(), flow.flow.target: GroupsOfSide()}
     for cluster, looking in connections.both(partial(_standing, flow, groups, lacking)):
@@ -134,7 +134,7 @@ async def _standing(flow: FlowConfig, groups: frozenset[str], lacking: _Lacking,
 
 
 def _is_asked(flow: FlowConfig, groups: frozenset[str], name: str) -> bool:
-    return name in groups if groups else flow.groups.takes(name) and not is_own(name)
+    return name in groups if groups else flow.groups.filter.takes(name) and not is_own(name)
 
 
 def _is_mute(group: ListedGroup) -> bool:

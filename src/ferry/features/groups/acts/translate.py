@@ -77,7 +77,7 @@ async def _translate_group(
         maps = await maps_of(flow, connection, asked)
     left = [AtOffset(place, offset) for place, offset in offsets.items() if place not in maps]
     # What a group reads on the target apart from the copies does not belong to the flow.
-    taken = {place for place, _ in left if not backward and flow.selection.takes(place.topic)}
+    taken = {place for place, _ in left if not backward and flow.topics.selection.takes(place.topic)}
     found, troubled = [], []
     for place, offset in offsets.items():
         if (made := maps.get(place)) is None:
@@ -126,7 +126,7 @@ async def translate_over(
     made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
     if made is None and not backward:
         made = dealt_maps(flow, [place], deals(flow, await connection.view())).get(place)
-    if made is None and not backward and flow.selection.takes(place.topic):
+    if made is None and not backward and flow.topics.selection.takes(place.topic):
         made = (await blank_maps(flow, connection.target, [place])).get(place)
     if made is None:
         other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)

@@ -141,7 +141,7 @@ class LaneDrop:
 
     def _is_ours(self, topic: str) -> bool:
         """Return whether the name alone shows that no other flow can have created the topic."""
-        base = innermost(self._flow.policy)
+        base = innermost(self._flow.topics.policy)
         return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
 
     async def _decide(self, driver: Driver) -> Plan:

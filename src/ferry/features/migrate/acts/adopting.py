@@ -132,7 +132,7 @@ async def _offset_syncs(planner: Planner) -> tuple[dict[TopicPartition, tuple[Pa
     notes: list[str] = []
     looked = [(planner.source, flow.flow.target), (planner.target, flow.flow.source)]
     for cluster, other in looked:
-        topic = flow.policy.offset_syncs_topic(other)
+        topic = flow.topics.policy.offset_syncs_topic(other)
         try:
             pairs = await _pairs_of(cluster, topic)
         except (BadInput, Corrupt, Refused) as error:
@@ -142,7 +142,9 @@ async def _offset_syncs(planner: Planner) -> tuple[dict[TopicPartition, tuple[Pa
             if place not in found or found[place][-1][0] < ones[-1][0]:
                 found[place] = tuple(ones)
     if not found:
-        names = " and ".join(f"{flow.policy.offset_syncs_topic(other)} on {cluster.alias}" for cluster, other in looked)
+        names = " and ".join(
+            f"{flow.topics.policy.offset_syncs_topic(other)} on {cluster.alias}" for cluster, other in looked
+        )
         notes.append(
             f"there are no offset syncs ({names}): offsets before the adoption translate to the beginning of the copy"
         )
@@ -215,7 +217,7 @@ async def _adopt(
     before, _ = await _decide(planner, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):
         return before
-    await planner.ledger.open(planner.flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+    await planner.ledger.open(planner.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
     known = await planner.ledger_cache.view()
     record = admitted(known, planner.record(run, origin), take_over=False)
     done: list[Takeover] = []

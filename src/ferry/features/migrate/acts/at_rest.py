@@ -78,7 +78,7 @@ class Mm2Place:
 
 def copies_of(flow: FlowConfig, facts: Facts) -> set[str]:
     """Return the existing target topics of the flow's source topics."""
-    names = {flow.policy.format_remote_topic(flow.flow.source, name) for name in facts.source.topics}
+    names = {flow.copy_of(name) for name in facts.source.topics}
     return names & facts.target.topics.keys()
 
 
@@ -186,9 +186,9 @@ async def refuse_moving_mm2(flow: FlowConfig, target: Cluster, place: Mm2Place, 
 
     It waits as long as _BEATS heartbeats take, but at least _LEAST_S and at most _MOST_S seconds.
     """
-    beat = flow.emit_heartbeats.interval_s or 1
+    beat = flow.mirror.emit_heartbeats.interval_s or 1
     seconds = min(_MOST_S, max(_LEAST_S, _BEATS * beat))
-    heartbeats = flow.policy.heartbeats_topic()
+    heartbeats = flow.topics.policy.heartbeats_topic()
     places = await _ends_of(target, copies)
     offsets = await topic_ends(target, place.offsets_topic) or {}
     beats = await topic_ends(target, heartbeats) or {}

@@ -114,7 +114,7 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
     ]
     intervals = flow.of(AlertSettings).late_intervals
     if ends:
-        due = due_ms(flow.schedule, max(ends), intervals)
+        due = due_ms(flow.airflow.schedule, max(ends), intervals)
         if due is None or now_ms < due:
             return None
         since = f"the last one ended {(now_ms - max(ends)) / 1000:.0f} s ago"
@@ -122,15 +122,15 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
         since = f"none of the newest {count_of(len(past), 'run')} in the ledger did"
         if len(past) == RUNS_LOOKED_AT:
             oldest = min(one.opened.record.started_ms for one in past)
-            due = due_ms(flow.schedule, oldest, intervals)
+            due = due_ms(flow.airflow.schedule, oldest, intervals)
             if due is not None and now_ms < due:  # an earlier run may have succeeded in time
                 sentence = (
                     f"run {run} of flow {flow.flow} is late, and {since}; whether one has succeeded since {intervals} "
-                    f"intervals of {flow.schedule} was not checked"
+                    f"intervals of {flow.airflow.schedule} was not checked"
                 )
                 return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)
     sentence = (
-        f"no run of flow {flow.flow} has succeeded for {intervals} intervals of {flow.schedule}: {since}; look at run "
-        f"{run}"
+        f"no run of flow {flow.flow} has succeeded for {intervals} intervals of {flow.airflow.schedule}: {since}; "
+        f"look at run {run}"
     )
     return Alert(kind=AlertKind.LATE, flow=str(flow.flow), run=run, sentence=sentence)

@@ -189,7 +189,7 @@ def _due_s(after: Values, report: Report, flow: FlowConfig, common: Labels) -> f
         if kept is not None:
             return kept
         since_s = report.started_ms / _MS
-    due = due_ms(flow.schedule, int(since_s * _MS), flow.of(AlertSettings).late_intervals)
+    due = due_ms(flow.airflow.schedule, int(since_s * _MS), flow.of(AlertSettings).late_intervals)
     return None if due is None else due / _MS
 
 

@@ -81,7 +81,7 @@ def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
     """
     from ferry.run.local import copy_plan  # noqa: PLC0415 - brings the Kafka clients
 
-    if flow.transforms:
+    if flow.records.transforms:
         need_spark(f"flow {flow.flow} has transforms, which need Spark")
     return lambda runs, plan: (copied_in_spark if plan.row_slots else copy_plan)(runs, plan)
 

@@ -146,7 +146,7 @@ def _changed(
     try:
         compile_long_work(spark, streams)
         write = partial(write_rows, spark, plan, sifted)
-        return write_in_portions(spark, plan, specs, streams, reached, write, request.flow.portion_bytes)
+        return write_in_portions(spark, plan, specs, streams, reached, write, request.flow.copy.portion_bytes)
     except PySparkException as error:
         failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
         return [SlotEnd(slot=slot, failure=failure) for slot in specs]

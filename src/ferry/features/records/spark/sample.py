@@ -35,10 +35,10 @@ def samples(flow: FlowConfig, count: int, only: Collection[str] | None, *, clear
     off at a record, its own sample says so. Raises BadInput, Refused and Unreachable as `acts.survey.survey` does, and
     Refused or Retryable if no local Spark starts.
     """
-    wanted = {one.name: one.topics for one in flow.transforms}
+    wanted = {one.name: one.topics for one in flow.records.transforms}
 
     def is_wanted(topic: str) -> bool:
-        taken = (only is None or topic in only) and flow.selection.takes(topic)
+        taken = (only is None or topic in only) and flow.topics.selection.takes(topic)
         return taken and flow.transform_of(topic) is not None
 
     specs = latest_specs(flow, patterns(wanted), is_wanted, count)
@@ -53,10 +53,10 @@ def sampled(spark: SparkSession, flow: FlowConfig, tables: Mapping[str, pa.Table
     for topic, table in tables.items():
         transform = flow.transform_of(topic)
         if transform is not None:
-            target = flow.policy.format_remote_topic(flow.flow.source, topic)
+            target = flow.copy_of(topic)
             named = {topic: flow.first_name(topic)}
             found.append(_sample(spark, transform, named, target, _told(table), clear=clear))
-    for one in flow.transforms:
+    for one in flow.records.transforms:
         if all(sample.transform != one for sample in found):
             found.append(_sample(spark, one, {}, None, [], clear=clear))
     return found

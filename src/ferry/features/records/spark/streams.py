@@ -44,7 +44,7 @@ def transforms_of(flow: FlowConfig, plan: Plan) -> Transforms:
     for piece in plan.kept:
         if piece.transform:
             pieces.setdefault((piece.transform, piece.transform_digest), []).append(piece)
-    known = {one.name: one for one in flow.transforms}
+    known = {one.name: one for one in flow.records.transforms}
     found: Transforms = []
     for (name, digest), mine in sorted(pieces.items()):
         spec = known.get(name)
@@ -81,7 +81,7 @@ def _dealt(flow: FlowConfig, plan: Plan) -> Transforms:
         pieces.setdefault((rules[unit.target.topic].spec, unit.transform_digest), []).append(unit)
     found: Transforms = []
     for (text, digest), mine in sorted(pieces.items()):
-        spec = parse_rule(text, flow.transforms)
+        spec = parse_rule(text, flow.records.transforms)
         other = (
             f"ferry.transform.{spec.name} cannot run here as run {plan.run} has planned it: PySpark, Ferry, the module "
             "of its function or its salt is another one: start a new run where Spark's driver has the same; it "
@@ -102,7 +102,7 @@ def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str]
     empty = of_frame(spark.createDataFrame([], SCHEMA))
     names = None if only is None else {_today(flow, topic) for topic in only}
     found: dict[str, str] = {}
-    for spec in flow.transforms:
+    for spec in flow.records.transforms:
         if names is None or spec.name in names:
             try:
                 transformed(empty, spec, {})
@@ -125,7 +125,7 @@ def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[
         raise Refused(_first_of(lost, lost)) from None
     names = {_today(flow, piece.source.topic) for piece in plan.kept}
     rules = {era.target_topic: era for era in plan.eras}
-    known = {spec.name: spec for spec in flow.transforms}
+    known = {spec.name: spec for spec in flow.records.transforms}
     dealt = {(_today(flow, unit.source.topic), rules[unit.target.topic].digest) for unit in plan.dealt}
     names |= {name if name and _is_of(known[name], digest) else "" for name, digest in dealt}
     if names <= lost.keys():
@@ -186,7 +186,7 @@ def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
     rule = PoisonRule(
         transform=spec.name,
         poison=spec.poison,
-        letters=flow.dead_letters,
+        letters=flow.records.dead_letters,
         names=names,
         targets={topic: spec.targets_of(topic, name) for topic, name in targets.items()},
     )
@@ -195,5 +195,5 @@ def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:
 
 def _lost(flow: FlowConfig, named: Named, why: str) -> Stream:
     """Make the stream of a transform of which nothing is read: `change` is never called."""
-    rule = PoisonRule(transform=named.name, poison=Poison.FAIL, letters=flow.dead_letters)
+    rule = PoisonRule(transform=named.name, poison=Poison.FAIL, letters=flow.records.dead_letters)
     return Stream(change=lambda read, then, columns: read(then, columns), rule=rule, pieces=named.pieces, lost=why)

@@ -257,7 +257,7 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     view = await connections.view()
 
     def takes(group: str) -> bool:
-        return flow.groups.takes(group) and not is_own(group) and group not in state.switch.options.leave_groups
+        return flow.groups.filter.takes(group) and not is_own(group) and group not in state.switch.options.leave_groups
 
     held = held_groups(view, flow.lane, takes)
     last = newest_outcome(view, flow.lane)
@@ -329,7 +329,7 @@ async def _forward(
         wanted += [(place, offset) for place, offset in of if place is not None]
     asked: dict[TopicPartition, set[int]] = {}
     for place, offset in wanted:
-        if flow.selection.takes(place.topic):
+        if flow.topics.selection.takes(place.topic):
             asked.setdefault(place, set()).add(offset)
     return await offset_maps(connections, flow.lane, asked) if asked else {}
 
@@ -376,8 +376,8 @@ async def _decided(
         for group, at in read.items()
     }
     for group, at in read.items():
-        for topic in sorted({place.topic for place in at if sides.via.merge.matches(place.topic)}):
-            if sides.via.selection.takes(topic):
+        for topic in sorted({place.topic for place in at if sides.via.topics.merge.matches(place.topic)}):
+            if sides.via.topics.selection.takes(topic):
                 placed[group][1].append(merged_sentence(sides.via.flow, group, topic))
         where, against = placed[group]
         for topic, vector in read_of({place: one.offset for place, one in at.items()}, led).items():
@@ -442,7 +442,7 @@ def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:
 async def _dealt(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[str, DealtMap]:
     """Return the offset maps of topics that have other numbers of partitions on the new cluster."""
     is_dealt = deals(flow, await connections.view())
-    topics = {place.topic for at in read.values() for place in at if flow.selection.takes(place.topic)}
+    topics = {place.topic for at in read.values() for place in at if flow.topics.selection.takes(place.topic)}
     reads: dict[str, set[Vector]] = {topic: set() for topic in topics if is_dealt(topic)}
     for at in read.values():
         for topic, vector in read_of({place: one.offset for place, one in at.items()}, reads).items():

@@ -36,9 +36,9 @@ async def hand_over(flow: FlowConfig, both: FlowConnections, rows: Iterable[dict
         dealt = deals(flow, view)
 
         def copy_of(topic: str, dealt: Any = dealt) -> str | None:
-            if not flow.selection.takes(topic) or flow.merge.matches(topic) or dealt(topic):
+            if not flow.topics.selection.takes(topic) or flow.topics.merge.matches(topic) or dealt(topic):
                 return None
-            return flow.policy.format_remote_topic(flow.flow.source, topic)
+            return flow.copy_of(topic)
 
         read = await fetch_offsets(both.target, asked, stable=True, operation="READ")
         found = handed(rows, copy_of, read.found, held_groups(view, flow.lane, left.__contains__), wall_ms())

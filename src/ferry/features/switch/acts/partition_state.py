@@ -31,7 +31,7 @@ from ferry.policy import is_heartbeats_topic
 
 def takes(flow: FlowConfig, topic: str) -> bool:
     """Return whether a switch of the flow covers a topic: all that it copies, without heartbeats, which always grow."""
-    return flow.selection.takes(topic) and not is_heartbeats_topic(flow.policy, topic)
+    return flow.topics.selection.takes(topic) and not is_heartbeats_topic(flow.topics.policy, topic)
 
 
 def why_lost(connections: TargetFirst) -> str | None:
@@ -74,12 +74,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
             live, _ = await source_ends(flow, connections.source)
         except (Unreachable, Refused) as error:
             connections.down[connections.source.alias] = error
-    targets = {
-        source: TopicPartition(
-            topic=flow.policy.format_remote_topic(flow.flow.source, source.topic), partition=source.partition
-        )
-        for source in live
-    }
+    targets = {source: TopicPartition(topic=flow.copy_of(source.topic), partition=source.partition) for source in live}
     copies = {*targets.values(), *(last.target for last in lasts), *(last.target for last in units)}
     there = await connections.target.refresh({place.topic for place in copies}) if copies else {}
     asked = [place for place in copies if place.topic in there and place.partition in there[place.topic].partitions]
@@ -103,7 +98,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
             view, flow.lane, {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
         ),
         started_ms=started_ms,
-        whole=sealed is not None and reaches_the_ends(sealed[0], flow.budget),
+        whole=sealed is not None and reaches_the_ends(sealed[0], flow.copy.budget),
     )
 
 
@@ -117,7 +112,7 @@ def _accounted(
     return {
         place: offset
         for place, offset in accounted(view, flow.lane, ids).items()
-        if place in sources and flow.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is OnGuard.FAIL
+        if place in sources and flow.topics.guards.of(RefusalKind.FOREIGN_WRITER, sources[place]) is OnGuard.FAIL
     }
 
 
@@ -128,7 +123,7 @@ async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: It
         for row in rows
         if row.target_end is not None
         and row.target_end > row.target_copied + 1  # the marker of the last transaction
-        and not flow.merge.matches(row.source.topic)
+        and not flow.topics.merge.matches(row.source.topic)
     }
     try:
         behind = await look_behind(connections.target, begins) if begins else None

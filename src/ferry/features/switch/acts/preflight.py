@@ -57,7 +57,10 @@ def _transforms(sides: Sides, leave: Collection[str], patience_s: float) -> list
 def unreturned(flow: FlowConfig, back: FlowConfig, leave: Collection[str], *, patience_s: float) -> list[Check]:
     """Make a failback's checks along `back` for what `flow` made by transforms; `leave` are topics that may stay."""
     return returning(
-        flow.flow, _made(flow, patience_s), lambda topic: back.selection.transformed_there(topic) is not None, leave
+        flow.flow,
+        _made(flow, patience_s),
+        lambda topic: back.topics.selection.transformed_there(topic) is not None,
+        leave,
     )
 
 

@@ -118,7 +118,7 @@ async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptio
         if group.is_active
         and not options.leave_active
         and name not in options.leave_groups
-        and flow.groups.takes(name)
+        and flow.groups.filter.takes(name)
         and not is_own(name)
     }
 

@@ -101,7 +101,7 @@ async def _checked(
     looked = Looked(
         facts=facts,
         plan=plan,
-        lags=await with_oldest(connections.source, facts, lag_of(facts, flow.policy, flow.flow.source)),
+        lags=await with_oldest(connections.source, facts, lag_of(facts, flow.topics.policy, flow.flow.source)),
         last_run=last,
         stamped_ms=await _stamp(connections, last),
         groups=groups,
@@ -116,7 +116,7 @@ async def _checked(
         planned=planned,
         syncs_groups=flow.syncs_groups,
     )
-    ready = readiness_of(looked, flow.policy, flow.flow.source, rpo)
+    ready = readiness_of(looked, flow.topics.policy, flow.flow.source, rpo)
     check = transforms_check(flow.flow, _transformed(flow, view, facts.source.topics))
     return replace(ready, checks=(*ready.checks, check))
 

@@ -32,7 +32,7 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
     return switch_report(
         state,
         lane=chosen.lane,
-        policy=chosen.policy_name,
+        policy=chosen.topics.policy_name,
         clusters=(
             source or EvidenceCluster(alias=via.source, cluster_id="", brokers=0),
             _cluster(chosen, patience_s) or EvidenceCluster(alias=via.target, cluster_id="", brokers=0),

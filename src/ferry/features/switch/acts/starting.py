@@ -142,10 +142,10 @@ def start_flow(
     stood = list(map(parse_standing, state.rows(Step.STOP)))
     cuts = {one.target: one.target_copied for one in stood if _keeps_name(flow, one.target.topic)}
     topics_there = {one.target.topic for one in stood}
-    left_out = sorted(topic for topic in topics_there if flow.selection.transformed_there(topic) is not None)
+    left_out = sorted(topic for topic in topics_there if flow.topics.selection.transformed_there(topic) is not None)
 
     async def work() -> Evidence:
-        await both.ledger.open(flow.ledger_replication_factor or DEFAULT_LEDGER_REPLICATION)
+        await both.ledger.open(flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
         view = await both.view() if await both.has_ledger() else UNREAD
         now_ms = wall_ms()
         decided = await _gathered(flow, both, state, cuts, looked_to or {}, who, now_ms)
@@ -202,7 +202,7 @@ async def _gathered(
     topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
     ids = {name: info.id_text for name, info in topics.items()}
     ends = own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to))) if cuts else []
-    latest = await _at_latest(flow, both, state) if isinstance(flow.start, StartLatest) else None
+    latest = await _at_latest(flow, both, state) if isinstance(flow.copy.start, StartLatest) else None
     every = {name: info.id_text for name, info in both.source.topics.items()}
 
     def decided(view: LedgerView) -> tuple[list[Record], list[Gap]]:
@@ -237,14 +237,14 @@ async def _at_latest(
     others = [
         TopicPartition(topic=name, partition=number)
         for name, info in (await both.source.refresh(None)).items()
-        if flow.selection.takes(name) and name not in about
+        if flow.topics.selection.takes(name) and name not in about
         for number in info.partitions
     ]
     return {} if state.switch.verb is Verb.FAILOVER else lives, others
 
 
 def _keeps_name(flow: FlowConfig, topic: str) -> bool:
-    return flow.selection.takes(topic) and flow.policy.format_remote_topic(flow.flow.source, topic) == topic
+    return flow.topics.selection.takes(topic) and flow.copy_of(topic) == topic
 
 
 async def _target_ends(
@@ -254,10 +254,7 @@ async def _target_ends(
     looked_to: Mapping[TopicPartition, int],
 ) -> tuple[dict[TopicPartition, int], dict[str, str]]:
     """Return the ends of the copies and the ids of their topics: up to there they hold records of their own cluster."""
-    copies = {
-        TopicPartition(topic=flow.policy.format_remote_topic(flow.flow.source, place.topic), partition=place.partition)
-        for place in cuts
-    }
+    copies = {TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition) for place in cuts}
     there = await both.target.refresh({place.topic for place in copies})
     asked = [place for place in copies if place.topic in there]
     listed = await listed_offsets(both.target, dict.fromkeys(asked, LATEST), isolation=READ_UNCOMMITTED)

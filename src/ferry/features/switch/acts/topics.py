@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ferry.config.flow.flow import DEFAULT_REPLICATION_FACTOR
+from ferry.config.flow.parts import DEFAULT_REPLICATION_FACTOR
 from ferry.errors import Refused, Retryable
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.names import Names, names_of

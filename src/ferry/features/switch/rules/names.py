@@ -46,6 +46,6 @@ def names_of(via: FlowConfig, topic: str, clusters: Collection[str]) -> Names | 
     `clusters` are the aliases of the file. `shop` in `shop.orders` is not one of them: it is a part of the topic's
     name.
     """
-    if via.policy.topic_source(topic) in clusters and via.first_name(topic) != topic:
+    if via.topics.policy.topic_source(topic) in clusters and via.first_name(topic) != topic:
         return None
-    return Names(topic=topic, copy=via.policy.format_remote_topic(via.flow.source, topic), live=topic)
+    return Names(topic=topic, copy=via.copy_of(topic), live=topic)

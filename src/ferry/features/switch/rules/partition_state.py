@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ferry.config.flow.flow import Budget
+from ferry.config.flow.parts import Budget
 from ferry.ledger.units import least_dealt, read_ranges
 from ferry.model import Era, Plan, Receipt, TopicPartition
 from ferry.words import count_of

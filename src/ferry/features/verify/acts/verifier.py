@@ -86,7 +86,7 @@ class Verifier:
         self._values = values
         self._patience_s = patience_s
         self._limits = CompareLimits(
-            memory_bytes=flow.task_memory_bytes, isolation=isolation_of(flow), fetch=flow_fetch_options(flow)
+            memory_bytes=flow.copy.task_memory_bytes, isolation=isolation_of(flow), fetch=flow_fetch_options(flow)
         )
         self._independent = self._independent_reader() if independent else None
         self._connections = FlowConnections.of(flow, patience_s=patience_s)

@@ -46,9 +46,7 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
     Raises BadInput when the flow takes no topic of the source, or not one that is asked for.
     """
     source, target = connections.source, connections.target
-    named = {
-        name: flow.policy.format_remote_topic(flow.flow.source, name) for name in await _taken(flow, source, wanted)
-    }
+    named = {name: flow.copy_of(name) for name in await _taken(flow, source, wanted)}
     await target.refresh(set(named.values()))
     found = Survey()
     pairs = _pairs(source, target, named, wanted.partition, found)
@@ -110,7 +108,7 @@ async def _taken(flow: FlowConfig, source: Cluster, wanted: Wanted) -> list[str]
     for topic in wanted.topics or ():
         if topic not in there:
             raise BadInput(f"source {flow.flow.source} has no topic {topic}: name one that it has")
-    taken = sorted(name for name in there if (name in (wanted.topics or ()) or flow.selection.takes(name)))
+    taken = sorted(name for name in there if (name in (wanted.topics or ()) or flow.topics.selection.takes(name)))
     if not taken:
         raise BadInput(f"flow {flow.flow} takes no topic of the source: correct `topics`, or name one with --topic")
     return taken

@@ -52,7 +52,7 @@ def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> 
     """
     with Verifier(request.flow, request.wanted, values=request.values) as verifier:
         found = verifier.survey()
-        shares = dealt(found.stretches, request.flow.tasks_max)
+        shares = dealt(found.stretches, request.flow.copy.tasks_max)
         specs = {number: verifier.spec(share) for number, share in enumerate(shares)}
         request.say(f"verify {request.flow.flow}: about {found.records} records in {len(specs)} tasks")
         transformed = len(found.transformed) + len(found.dealt)

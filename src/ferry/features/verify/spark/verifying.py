@@ -98,7 +98,7 @@ def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found
         compared.not_compared += not_applied(copies, why, NotComparedKind.UNREADABLE)
         return compared
     prepare(spark)
-    most = flow.portion_bytes
+    most = flow.copy.portion_bytes
     if cost_of(held, found.sizes) + cost_of_dealt(copies, found.sizes) > most:
         most *= at_once(spark)
     for name in sorted({rules[topic].name for topic in {one.source.topic for one in held} | _topics(copies)}):
@@ -126,7 +126,7 @@ def _rules(flow: FlowConfig, topics: Sequence[str]) -> tuple[dict[str, tuple[Rul
     """Return, by source topic, the rule that the file has today, if any; or why it is not available."""
     found: dict[str, tuple[Rule, TransformSpec]] = {}
     failed: dict[str, str] = {}
-    digest = cache(lambda name: transform_digest(next(one for one in flow.transforms if one.name == name)))
+    digest = cache(lambda name: transform_digest(next(one for one in flow.records.transforms if one.name == name)))
     for topic in topics:
         try:
             transform = flow.transform_of(topic)
@@ -211,7 +211,7 @@ class _Stretches:
     def compare(self, portion: Sequence[Stretch]) -> Compared:
         spec = self._again.spec(portion, ())
         numbers = {id(one): number for number, one in enumerate(spec.stretches)}
-        shares = dealt_stretches(spec.stretches, self._again.flow.tasks_max)
+        shares = dealt_stretches(spec.stretches, self._again.flow.copy.tasks_max)
         tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
         reads = _pieces([(one.source, one.source_range) for one in spec.stretches])
         number = partial(numbered_rows, tasks, self._again.transform.poison, to_arrow_schema(_HELD, timezone="UTC"))
@@ -240,7 +240,7 @@ class _Copies:
     def compare(self, portion: Sequence[DealtCopy]) -> Compared:
         spec = self._again.spec((), portion)
         numbers = {id(one): number for number, one in enumerate(spec.dealt)}
-        shares = dealt_stretches(spec.dealt, self._again.flow.tasks_max)
+        shares = dealt_stretches(spec.dealt, self._again.flow.copy.tasks_max)
         tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
         reads = _pieces(list(source_ranges(spec.dealt).items()))
         transform, flow = self._again.transform, self._again.flow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -25,7 +26,7 @@ from ferry.ledger.ledger import LedgerView, accounted
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.ledger.unit_codec import eras, last_units
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import Plan, RefusalKind, TopicPartition
 from ferry.policy import is_heartbeats_topic
 
 
@@ -65,6 +66,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
     if sealed is not None and not sealed[0].looked:
         sealed = None
+    plan = None if sealed is None else _covered(flow, sealed[0])
     lasts = [last for last in last_receipts(view, flow.lane).values() if takes(flow, last.source.topic)]
     units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source.topic)]
     rules = [era for era in eras(view, flow.lane).values() if takes(flow, era.source_topic)]
@@ -86,7 +88,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     started_ms = {run.generation: run.record.started_ms for run in view.runs}
     return standings(
         lasts,
-        None if sealed is None else sealed[0],
+        plan,
         0 if newest is None else newest.record.started_ms,
         live,
         targets,
@@ -100,6 +102,11 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         started_ms=started_ms,
         whole=sealed is not None and reaches_the_ends(sealed[0], flow.copy.budget),
     )
+
+
+def _covered(flow: FlowConfig, plan: Plan) -> Plan:
+    """Return the part of a run's plan that a switch covers."""
+    return replace(plan, slices=tuple(piece for piece in plan.slices if takes(flow, piece.source.topic)))
 
 
 def _accounted(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.groups.acts.offset_maps import PartitionMap
 from ferry.features.groups.rules.both_ways import BothWays, chosen
-from ferry.features.groups.rules.offset_map import OffsetMap
+from ferry.features.groups.rules.offset_map import Ahead, Exact, InGap, OffsetMap, Translated
 from ferry.model import Receipt, Segment, TopicPartition
 from ferry.model.segment import joined
 from tests.pure.decide.values import RECEIPT
@@ -99,6 +100,28 @@ def test_a_group_that_has_read_all_of_both_flows_goes_on_after_the_later_copy() 
         backward=_map(OffsetMap.backward(here.receipts, stands_at=len(here.records)), backward=True),
     )
     assert both.translate(6).offset == len(there.records)
+
+
+READ_ALL = Exact(offset=10, read_all=True)
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "found"),
+    [
+        (READ_ALL, Exact(offset=18, read_all=True), ("back", 18)),  # a switch passed over what came back, to its end
+        (Exact(offset=18, read_all=True), READ_ALL, ("via", 18)),
+        (READ_ALL, Exact(offset=7), ("back", 7)),  # the next record came from there
+        (Exact(offset=7), Exact(offset=18, read_all=True), ("via", 7)),
+        (READ_ALL, Ahead(offset=18), ("back", 18)),
+        (READ_ALL, InGap(offset=7), ("via", 10)),
+        (READ_ALL, None, ("via", 10)),
+    ],
+)
+def test_a_flow_of_which_all_is_read_leads_to_nothing_before_the_other_one(
+    forward: Translated, backward: Translated | None, found: tuple[str, int]
+) -> None:
+    by, outcome = chosen(forward, backward) or ("", Ahead(offset=-1))
+    assert (by, outcome.offset) == found
 
 
 def _map(offsets: OffsetMap, *, backward: bool = False) -> PartitionMap:

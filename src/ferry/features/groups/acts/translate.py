@@ -8,10 +8,12 @@ from functools import partial
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.acts.blank_maps import blank_maps, maps_of
+from ferry.features.groups.acts.both_ways import both_ways
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
 from ferry.features.groups.acts.repartitioned import maps_of_dealt
 from ferry.features.groups.acts.rules import deals, dealt_maps
 from ferry.features.groups.rules.repartition_map import read_of
+from ferry.features.groups.rules.translated import Maps
 from ferry.features.groups.rules.translation import AtOffset, GoesOnIn, GroupTranslation, Translation, Troubled
 from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.lane.connections import EitherSide, FlowConnections, TargetConnection, TargetFirst
@@ -71,10 +73,11 @@ async def _translate_group(
             f"some with `ferry groups '{flow.flow}'`"
         )
     asked = {place: (offset,) for place, offset in offsets.items()}
+    maps: dict[TopicPartition, Maps]
     if backward:
-        maps = await offset_maps(connection, flow.lane, asked, backward=True)
+        maps = dict(await offset_maps(connection, flow.lane, asked, backward=True))
     else:
-        maps = await maps_of(flow, connection, asked)
+        maps = await both_ways(flow, connection, asked, await maps_of(flow, connection, asked))
     left = [AtOffset(place, offset) for place, offset in offsets.items() if place not in maps]
     # What a group reads on the target apart from the copies does not belong to the flow.
     taken = {place for place, _ in left if not backward and flow.topics.selection.takes(place.topic)}
@@ -85,7 +88,7 @@ async def _translate_group(
         if (why := made.trouble_at(offset)) is not None:
             troubled.append(Troubled(place, offset, why))
         else:
-            found.append((offset, _told(made, offset)))
+            found.append((offset, _told(place, made, offset)))
     dealt: list[GoesOnIn] = []
     deals_topic = deals(flow, await connection.view())
     if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
@@ -105,8 +108,9 @@ async def _translate_group(
     )
 
 
-def _told(made: PartitionMap, offset: int) -> Translation:
-    return Translation(source=made.source, target=made.target, outcome=made.translate(offset))
+def _told(place: TopicPartition, made: Maps, offset: int) -> Translation:
+    source = made.source if isinstance(made, PartitionMap) else place
+    return Translation(source=source, target=made.target, outcome=made.translate(offset))
 
 
 def _warn_of_silence(connection: TargetConnection) -> None:
@@ -131,7 +135,10 @@ async def translate_over(
     if made is None:
         other = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=not backward)).get(place)
         raise BadInput(_nothing_of(flow, place, other, backward))
-    return _told(made, offset)
+    if not backward and isinstance(connection, FlowConnections) and connection.has_source:
+        # The opposite flow may have brought what is at the offset.
+        return _told(place, (await both_ways(flow, connection, {place: [offset]}, {place: made}))[place], offset)
+    return _told(place, made, offset)
 
 
 def _nothing_of(flow: FlowConfig, place: TopicPartition, other: PartitionMap | None, backward: bool) -> str:

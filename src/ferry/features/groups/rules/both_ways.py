@@ -25,19 +25,24 @@ class BackMaps(Maps, Protocol):
 def chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
     """Choose the flow that has the next record: `via`, along which clients move, or `back`, the opposite one.
 
-    If the group has read all that one flow copied, the exact answer decides, `via` first. If it has read all of both,
-    the later copy decides. If both have more records, the nearer one is next. None when neither flow has a map.
+    If the group has read all of both, the later copy decides: a switch passes over what came back, so that both may
+    reach the end. Otherwise the exact answer decides, of the next record before that of a copied end, and `via` first.
+    If both have more records, the nearer one is next. None when neither flow has a map.
     """
     if backward is None:
         return None if forward is None else ("via", forward)
     if forward is None:
         return "back", backward
     either = ("via", forward), ("back", backward)
-    exact = [one for one in either if isinstance(one[1], Exact)]
+    if all(_has_read_all(found) for _, found in either):
+        return max(either, key=_offset)
+    exact = sorted((one for one in either if isinstance(one[1], Exact)), key=lambda one: _has_read_all(one[1]))
     more = [one for one in either if not isinstance(one[1], Ahead)]
-    if exact:
-        return exact[0]
-    return min(more, key=_offset) if more else max(either, key=_offset)
+    return exact[0] if exact else min(more, key=_offset)
+
+
+def _has_read_all(found: Translated) -> bool:
+    return isinstance(found, Ahead) or (isinstance(found, Exact) and found.read_all)
 
 
 def _offset(one: tuple[str, Translated]) -> int:
@@ -70,7 +75,7 @@ class BothWays:
             return self.backward.trouble_at(offset)
         why = forward.trouble_at(offset)
         if why is None and isinstance(forward.translate(offset), Exact):
-            return None
+            return None  # at a copied end the other map may lead further, but is not needed
         return why or self.backward.trouble_at(offset)
 
     def translate(self, offset: int) -> Translated:
@@ -79,7 +84,7 @@ class BothWays:
         Refused with the trouble of a map, LookupError when it is not loaded.
         """
         forward = None if self.forward is None else self.forward.translate(offset)
-        if isinstance(forward, Exact):
+        if isinstance(forward, Exact) and (not forward.read_all or self.backward.trouble_at(offset) is not None):
             return forward
         backward = self.backward.translate(offset)
         found = chosen(forward, backward)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self, TypeAlias
 
 from ferry.ledger.history import Held, current_segments, holds_until
@@ -16,11 +16,12 @@ from ferry.model import Gap, Segment
 class Exact:
     """The record at the offset is at `offset` on the other side.
 
-    For a reader at the copied end, `offset` is the end on the other side.
+    For a reader at the copied end, `offset` is the end on the other side. `read_all` tells the two apart.
     """
 
     word: ClassVar = "exact"
     offset: int
+    read_all: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +154,7 @@ class OffsetMap:
         if offset < self.first:
             return Before(offset=self._tos[0] if self._tos else self.other)
         if offset >= self.end:
-            return Exact(offset=self.other) if offset <= self.last else Ahead(offset=self.other)
+            return Exact(offset=self.other, read_all=True) if offset <= self.last else Ahead(offset=self.other)
         at = bisect_right(self._froms, offset) - 1
         if at >= 0 and offset < self._froms[at] + self._counts[at]:
             return Exact(offset=self._tos[at] + offset - self._froms[at])

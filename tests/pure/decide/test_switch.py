@@ -436,3 +436,17 @@ def test_what_a_source_that_is_gone_holds_is_not_known() -> None:
     gone = replace(answered, source_end=10, source_known="receipt")
     assert "is not known, at least 3 records" in uncopied_sentence([answered, gone])
     assert "1 did not answer" in uncopied_sentence([answered, gone])
+
+
+@pytest.mark.parametrize(
+    ("blank", "again", "named"),
+    [({}, 0, 0), ({LIVE: 7}, 7, 1), ({LIVE: 7, HERE: 2}, 9, 1), ({LIVE: None, HERE: 2}, None, 1), ({LIVE: 0}, 0, 0)],
+)
+def test_partitions_without_a_checkpoint_count_as_read_again_and_are_named(
+    blank: dict[TopicPartition, int | None], again: int | None, named: int
+) -> None:
+    placed = {COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70)}
+    new = NewSide(alias="backup", listed={}, offsets={}, ends={COPY: 40})
+    made = decide_moving("g", placed, (), new, None, (), blank)
+    assert (made.why, made.again, len(made.notes)) == (None, again, named)
+    assert all(str(place) in note for place in blank for note in made.notes)

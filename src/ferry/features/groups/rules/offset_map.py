@@ -16,7 +16,7 @@ from ferry.model import Gap, Segment
 class Exact:
     """The record at the offset is at `offset` on the other side.
 
-    For a reader at the copied end, `offset` is the end on the other side. `read_all` tells the two apart.
+    For a reader at the copied end, `offset` is the end on the other side. With `read_all` it is the second.
     """
 
     word: ClassVar = "exact"

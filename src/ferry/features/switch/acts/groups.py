@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -390,11 +391,15 @@ async def _decided(
         for group, one in held.items():
             placed.setdefault(group, (from_memory(one, maps, starts, begins), []))
     placed = {group: one for group, one in placed.items() if one[0] or one[1]}
-    ends = await _known_offsets(target, {place for where, _ in placed.values() for place in where}, LATEST)
+    memory = {group: one for group, one in held.items() if old.lost and group in placed and group not in read}
+    blank = await _without_checkpoint(target, memory, placed)
+    wanted = {group: {*where, *blank.get(group, ())} for group, (where, _) in placed.items()}
+    ends = await _known_offsets(target, {place for some in wanted.values() for place in some}, LATEST)
+    begins |= await _known_offsets(target, {place for some in blank.values() for place in some}, EARLIEST)
     listed = await list_groups(target)
     quiet = {
-        group: list(one[0])
-        for group, one in placed.items()
+        group: list(wanted[group])
+        for group in placed
         if group not in listed.groups or not listed.groups[group].is_active
     }
     now = await fetch_offsets(target, quiet, stable=True, operation="READ")
@@ -407,7 +412,19 @@ async def _decided(
         failed={group: str(error) for group, error in now.failed.items()},
     )
     moving = [
-        decide_moving(group, where, against, new, held.get(group), notes.get(group, ()))
+        decide_moving(
+            group,
+            where,
+            against,
+            new,
+            held.get(group),
+            notes.get(group, ()),
+            {
+                place: ends[place] - begins[place] if place in ends and place in begins else None
+                for place in blank.get(group, ())
+                if place not in new.offsets.get(group, {})
+            },
+        )
         for group, (where, against) in sorted(placed.items())
         if group not in old.aside
     ]
@@ -430,6 +447,20 @@ async def _decided(
         source_answers=not old.lost,
         unknown=old.untold if old.lost else None,
     )
+
+
+async def _without_checkpoint(
+    target: Cluster, memory: Mapping[str, HeldGroup], placed: Mapping[str, tuple[Mapping[TopicPartition, Placed], Any]]
+) -> dict[str, set[TopicPartition]]:
+    """Return the partitions of the copies that groups read of which the ledger has no offset of theirs."""
+    topics = {place.topic for one in memory.values() for place in one.offsets}
+    there = await target.refresh(topics) if topics else {}
+    found: dict[str, set[TopicPartition]] = {}
+    for group, one in memory.items():
+        names = {place.topic for place in one.offsets} & there.keys()
+        places = {TopicPartition(topic=name, partition=number) for name in names for number in there[name].partitions}
+        found[group] = places - placed[group][0].keys()
+    return found
 
 
 def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:

@@ -217,8 +217,12 @@ def decide_moving(
     new: NewSide,
     held: HeldGroup | None,
     notes: Collection[str] = (),
+    blank: Mapping[TopicPartition, int | None] = MappingProxyType({}),
 ) -> Moving:
     """Decide whether a group is moved as a whole, and which offsets have to be written; `notes` are known already.
+
+    `blank` are partitions of topics that it reads for which no offset of it is known, each with the number of records
+    there; None: not known.
 
     The old cluster's offset replaces one that Ferry wrote, even if it is lower. It replaces an offset that another
     client committed only if it is higher. If that client's offset is higher, the group has read there before, and keeps
@@ -253,12 +257,21 @@ def decide_moving(
                 f"leave it with --leave-group {group}"
             )
             return Moving(group=group, why=why)
+    said += _blank_note(blank)
     found = Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
-    return replace(found, again=_again(found, new))
+    return replace(found, again=_again(found, new, blank.values()))
 
 
-def _again(moving: Moving, new: NewSide) -> int | None:
-    """Count the records that a group reads again at most, as offsets; None: not known.
+def _blank_note(blank: Mapping[TopicPartition, int | None]) -> list[str]:
+    filled = sorted(str(place) for place, count in blank.items() if count != 0)
+    if not filled:
+        return []
+    what = f"{count_of(len(filled), 'partition')} of topics that it reads have no checkpoint ({several(filled)})"
+    return [f"{what}: there it begins by its own auto.offset.reset, and may read all again, or with latest skip all"]
+
+
+def _again(moving: Moving, new: NewSide, blank: Iterable[int | None]) -> int | None:
+    """Count the records that a group reads again at most, as offsets; None: not known. `blank` are whole partitions.
 
     After a checkpoint the group may have read all that is there. In a topic that producers continue in, it may have
     read all that is there as copies on the old cluster.
@@ -275,6 +288,10 @@ def _again(moving: Moving, new: NewSide) -> int | None:
         if known is None:
             return None
         total += known
+    for count in blank:
+        if count is None:
+            return None
+        total += count
     return total
 
 

@@ -64,7 +64,7 @@ from ferry.ledger.checkpoint_codec import newest_outcome
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import CommittedOffset, Left, TopicPartition, Vector, Why
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
-from ferry.words import several
+from ferry.words import count_of, several
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,8 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
     again = sum(len(one.unchanged) for one in moved)
     left = len(made.moving) - len(moved)
     return Evidence(
-        sentence=f"{len(moved)} groups moved: {offsets} offsets written, {again} were right, {left} groups left"
+        sentence=f"{count_of(len(moved), 'group')} moved: {count_of(offsets, 'offset')} written, {again} right already, "
+        f"{left} left"
         + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts")
         + again_sentence(moved)
         + ("" if made.unknown is None else f"; {made.unknown}"),

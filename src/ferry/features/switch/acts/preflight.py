@@ -22,7 +22,7 @@ from ferry.lane.connections import FlowConnections, TargetFirst
 from ferry.ledger.runs import has_run
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from ferry.words import several
+from ferry.words import count_of, several
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -129,7 +129,7 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
         return Check(name="groups", ok=False, message=made.unknown)
     moved = [one for one in made.moving if one.why is None]
     left = [one.group for one in made.moving if one.why is not None]
-    message = f"{len(moved)} groups can be moved{again_sentence(moved)}"
+    message = f"{count_of(len(moved), 'group')} can be moved{again_sentence(moved)}"
     if left:
         message += f"; {len(left)} are left ({several(left)})"
     if made.unknown is not None:

@@ -164,8 +164,8 @@ def start_flow(
         if records or held is not None:
             await fence_lane(flow, state, "reverse", both, still_mine, keep)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
-        begins = f" after the cut-over in {len(cuts)} partitions" if cuts else ""
-        led = f"; it continues {groups} groups from their offsets on {flow.flow.target}" if groups else ""
+        begins = f" after the cut-over in {count_of(len(cuts), 'partition')}" if cuts else ""
+        led = f"; it continues {count_of(groups, 'group')} from offsets on {flow.flow.target}" if groups else ""
         stay = f"; {several(left_out)} does not go back, because a transform made it" if left_out else ""
         return Evidence(
             sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}",

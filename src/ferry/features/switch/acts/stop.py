@@ -18,7 +18,7 @@ from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.lag import first_timestamps
-from ferry.words import several
+from ferry.words import count_of, several
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -60,7 +60,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 "brokers back, then continue"
             )
         others = await written_by_others(sides.via, connections, rows)
-        sentence = f"{sides.via.flow} is paused, {fenced.slots} writers are fenced"
+        sentence = f"{sides.via.flow} is paused, fenced: {count_of(fenced.slots, 'writer')}"
         if silent:
             sentence += f"; {len(silent)} partitions of {sides.new} ({several(silent)}) did not report their ends"
         if others:

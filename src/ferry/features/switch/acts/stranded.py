@@ -35,6 +35,7 @@ from ferry.model import Range, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.protocol.names import transactional_id
 from ferry.run.ledger.access import LedgerAccess
+from ferry.words import count_of
 
 
 def export_path(state: SwitchState) -> Path:
@@ -84,7 +85,8 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
             "records they hold is not known"
         )
     return Evidence(
-        sentence=f"{records} records of {len(found)} partitions were left on {sides.new}, and never copied{where}",
+        sentence=f"left on {sides.new} and never copied: {count_of(records, 'record')} of "
+        f"{count_of(len(found), 'partition')}{where}",
         facts={
             "records": records,
             "unopened": unopened,

@@ -420,7 +420,8 @@ def _noted(one: Placed, now: int) -> list[str]:
         why = "the records between count as read there before"
         return [f"{stands}, {between} offsets beyond {one.offset}, its offset according to the old cluster: {why}"]
     return [
-        f"{one.place}: another client had committed {now}, {between} offsets before {one.offset}, which replaces it"
+        f"{one.place}: it had committed {now} there, {count_of(between, 'offset')} before {one.offset}, which replaces "
+        "that"
     ]
 
 

@@ -101,8 +101,8 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
     again = sum(len(one.unchanged) for one in moved)
     left = len(made.moving) - len(moved)
     return Evidence(
-        sentence=f"{count_of(len(moved), 'group')} moved: {count_of(offsets, 'offset')} written, {again} right already, "
-        f"{left} left"
+        sentence=f"{count_of(len(moved), 'group')} moved: {count_of(offsets, 'offset')} written, {again} right already"
+        f", {left} left"
         + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts")
         + again_sentence(moved)
         + ("" if made.unknown is None else f"; {made.unknown}"),

@@ -419,10 +419,8 @@ def _noted(one: Placed, now: int) -> list[str]:
     if now > one.offset:
         why = "the records between count as read there before"
         return [f"{stands}, {between} offsets beyond {one.offset}, its offset according to the old cluster: {why}"]
-    return [
-        f"{one.place}: it had committed {now} there, {count_of(between, 'offset')} before {one.offset}, which replaces "
-        "that"
-    ]
+    there = f"{one.place}: it had committed {now} there"
+    return [f"{there}, {count_of(between, 'offset')} before {one.offset}, which replaces that"]
 
 
 def _kind(kind: GroupKind) -> str:

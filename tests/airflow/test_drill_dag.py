@@ -44,7 +44,7 @@ FIELDS = {
     "stay": "stay_seconds",
 }
 NO_FIELD = {
-    *("ctx", "flow", "config", "as_json", "quiet", "verbose", "patience"),
+    *("ctx", "flow", "config", "as_json", "form", "quiet", "verbose", "patience"),
     *("approved_by", "redirect_command", "redirect_url"),
 }
 """As of a switch: the DAG's own, a terminal's, who is asked, and commands that a form does not run on a worker."""

@@ -52,7 +52,7 @@ FIELDS = {
 }
 """Options of the command line whose fields have other names."""
 NO_FIELD = {
-    *("ctx", "flow", "config", "as_json", "quiet", "verbose", "patience"),  # the DAG's own, or of a terminal
+    *("ctx", "flow", "config", "as_json", "form", "quiet", "verbose", "patience"),  # the DAG's own, or of a terminal
     "approve_by",  # whom Airflow asks
     "report",  # of the file, for the page shows that one
     "lost_at",  # of who types the command in the outage: a report without it counts from when the source was last seen

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ferry.model import TopicPartition
+from ferry.model import Refusal, TopicPartition
+from ferry.plan.rules import candidates
+from ferry.plan.rules.rules import Rules
 from tests.pure.answers.stories import HEARTBEATS, IDENTITY
 from tests.pure.answers.world import World, world
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # each has two whole switches
 
 FILE = ("topics = users", "b->a.enabled = true", "groups = billing.*", IDENTITY, *HEARTBEATS)
 USERS = TopicPartition("users", 0)
@@ -62,3 +66,31 @@ def test_what_is_written_after_the_failback_moves_the_group_on_both_sides(tmp_pa
         made.commit(made.a, "billing", users_0=made.a.log("users", 0).end - 1)
         assert made.ask("run", "a->b").code == 0
         assert at(made)[1] == before + 3
+
+
+def test_a_drill_after_a_failback_copies_also_what_came_back(tmp_path: Path) -> None:
+    """Scratch topics are copied by no flow, so nothing goes round."""
+    with world(tmp_path) as made:
+        failed_over_and_back(made, tmp_path)
+        assert made.ask("run", "a->b").code == 0
+        found = made.ask("drills", "shadow", "a->b")
+        assert (found.code, found.body["outcome"], found.body["refusals"]) == (0, "success", [])
+        assert not [name for name in made.b.target.logs if "drill" in name]
+
+
+def test_a_drill_removes_topics_that_it_created_and_copied_nothing_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With names that are kept, a scratch topic's name does not show whose it is: the plan that created it does."""
+    refusal = candidates.returning_refusal
+
+    def refused(rules: Rules, *more: Any) -> Refusal | None:
+        return refusal(replace(rules, scratch=False), *more)
+
+    monkeypatch.setattr(candidates, "returning_refusal", refused)
+    with world(tmp_path) as made:
+        failed_over_and_back(made, tmp_path)
+        assert made.ask("run", "a->b").code == 0
+        found = made.ask("drills", "shadow", "a->b")
+        assert len(found.body["refusals"]) == 1
+        assert not [name for name in made.b.target.logs if "drill" in name]

@@ -135,7 +135,12 @@ def stranger_refusal(others: OtherFacts, source: TopicPartition, target: TopicPa
 def returning_refusal(
     rules: Rules, source: TopicPartition, start: int, end: int, came: Iterable[Range]
 ) -> Refusal | None:
-    """Return why source offsets `[start, end)` may not go to the target: some of them (`came`) came from there."""
+    """Return why source offsets `[start, end)` may not go to the target: some of them (`came`) came from there.
+
+    They may go to scratch topics, which no flow copies.
+    """
+    if rules.scratch:
+        return None
     back = [(low, high) for low, high in came if low < end and start < high]
     if not back:
         return None

@@ -23,9 +23,10 @@ from ferry.lane.connections import TargetConnection
 from ferry.lane.opening import driver_port, lane_record
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
+from ferry.ledger.runs import sealed_plan
 from ferry.ledger.window_codec import Dropped, dropped_lanes
 from ferry.messages.catalogue import sentence
-from ferry.model import Origin, Plan, lane_kind, scratch_lane
+from ferry.model import ChangeKind, Origin, Plan, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
 from ferry.protocol.driver import Driver
@@ -132,7 +133,21 @@ class LaneDrop:
     async def _topics(self, lane: Lane) -> tuple[str, ...]:
         """Return the lane's scratch topics that exist, also one that was created just before a run was killed."""
         there = {name for name in await self._connection.target.refresh(None) if scratch_lane(name) == self._lane}
-        return tuple(sorted(name for name in there if name in lane.topics or self._is_ours(name)))
+        found = {name for name in there if name in lane.topics or self._is_ours(name)}
+        if found != there:
+            found |= there & await self._created()
+        return tuple(sorted(found))
+
+    async def _created(self) -> set[str]:
+        """Return the topics that runs of the lane created, by their plans: nothing may have been copied to them."""
+        known, view = self._connection.known, await self._connection.known.view()
+        created: set[str] = set()
+        for run in view.remembered(self._lane):
+            whole = await known.view_with(self._lane, run.record.run)
+            sealed = sealed_plan(whole, self._lane, run.record.run, run.generation)
+            changes = () if sealed is None else sealed[0].changes
+            created |= {change.topic for change in changes if change.kind is ChangeKind.CREATE}
+        return created
 
     async def _scratch_groups(self) -> list[str]:
         """Return the groups of a drill: their names have the same ending as its topics."""

@@ -90,7 +90,8 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
             entry = entries.by_key[f"{selection.flow}.enabled"]
             opposite = way == (selection.flow.back,)
             rest = (
-                f"let one of the two rest (ferry pause '{way[0]}' --reason standby) until a switch, or "
+                f"pause the one on standby until a switch (ferry pause '{selection.flow}' --reason standby, "
+                f"or '{way[0]}'), or "
                 if opposite
                 else ""
             )

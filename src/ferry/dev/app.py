@@ -34,7 +34,7 @@ Home = Annotated[
         envvar=HOME_VARIABLE,
         metavar="DIR",
         readable=False,  # the code that reads the folder reports it better
-        help="Folder with the records, data and logs of the clusters.",
+        help="Folder with the records, data and logs of the clusters, below the working directory unless absolute.",
         show_default=True,
     ),
 ]

@@ -69,7 +69,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "explain": ("explain retention-passed", "explain FerryLagOverRpo"),
     "status": ("status", "status --watch 10"),
     "doctor": ("doctor", "doctor 'primary->backup' --patience 5"),
-    "support-bundle": ("support-bundle", "support-bundle 'primary->backup' --output case-4711.tar.gz"),
+    "support-bundle": ("support-bundle", "support-bundle 'primary->backup' --output primary-to-backup.tar.gz"),
     "flows": ("flows --config mm2.properties",),
     "translate": ("translate 'primary->backup' orders 3 1042", "translate 'primary->backup' --group billing"),
     "verify": (

@@ -67,7 +67,6 @@ BY_TEST_ALL = frozenset(
         "ferry ledger --runs",
         "ferry translate 'primary->backup' orders 3 1042",
         "ferry groups 'primary->backup'",
-        "ferry groups 'primary->backup' --group billing",
         "ferry backfill 'primary->backup' --lane backfill-fix --from-offset orders:3:1000 --to-offset orders:3:2000",
         "ferry verify 'primary->backup'",
         "ferry verify 'primary->backup' --topic orders",

@@ -55,6 +55,9 @@ OPEN = "switchover-20260131T060000Z-1a2b"
 
 BY_TEST_ALL = frozenset(
     {
+        "ferry doctor",
+        "ferry support-bundle",
+        "ferry support-bundle --output case-4711.tar.gz",
         "ferry plan 'primary->backup'",
         "ferry run",
         "ferry run 'primary->backup'",
@@ -419,7 +422,7 @@ def typed_here() -> set[str]:
     )
 
 
-@pytest.mark.timeout(480)  # a hundred commands, one after the other
+@pytest.mark.timeout(900)  # a hundred commands, one after the other
 def test_every_line_ends_as_it_should(
     folder: Path, target_cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,7 +209,7 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
     refused = ferry("drills", "shadow", "--from", "earliest", "--report", tmp_path / "reports", config=config)
     assert refused.code == 2
     remedy = ("lanes", "drop", f"{lab.alias}->t{lab.alias}", lane, "--yes", "--interrupt")
-    assert f"ferry {' '.join(remedy)}".replace(remedy[4], f"'{remedy[4]}'") in refused.out
+    assert f"ferry {' '.join(remedy)}".replace(remedy[2], f"'{remedy[2]}'") in refused.out
     assert ferry(*remedy, "--dry-run", config=config).code == 0
     body = drilled(lab, tmp_path, "shadow", "--from", "earliest", "--clean")
     assert body["notes"] == [f"an earlier drill had left lane {lane}: it was removed"]

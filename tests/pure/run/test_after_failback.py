@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.model import Refusal, TopicPartition
-from ferry.plan.rules import candidates
+from ferry.plan.rules import candidates, origins
 from ferry.plan.rules.rules import Rules
 from tests.pure.answers.stories import HEARTBEATS, IDENTITY
 from tests.pure.answers.world import World, world
@@ -82,7 +82,7 @@ def test_a_drill_removes_topics_that_it_created_and_copied_nothing_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With names that are kept, a scratch topic's name does not show whose it is: the plan that created it does."""
-    refusal = candidates.returning_refusal
+    refusal = origins.returning_refusal
 
     def refused(rules: Rules, *more: Any) -> Refusal | None:
         return refusal(replace(rules, scratch=False), *more)

@@ -21,7 +21,6 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.config.settings import load
 from ferry.errors import BadInput
-from ferry.features.lanes.settings import BackfillSettings
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 from ferry.model.lane import LaneKind, lane_kind
@@ -129,7 +128,7 @@ def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAske
     """Start a run of the DAG of windows."""
     dag = backfill_dag_id(open_flow.flow)
     refuse(open_flow.rights.backfill, f"start runs of DAG {dag}")
-    if open_flow.config.of(BackfillSettings).windows is None:
+    if not open_flow.has_window_dag:
         why = f"Flow {open_flow.flow} has no DAG of windows: its file says ferry.backfill.windows = none"
         raise HTTPException(status.HTTP_409_CONFLICT, why)
     start, end = _zoned(asked.start), _zoned(asked.end)

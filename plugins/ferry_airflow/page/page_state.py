@@ -10,6 +10,7 @@ from fastapi import Depends, HTTPException, Request, status
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.lanes.settings import BackfillSettings
 from ferry.model import Flow
 from ferry.page.question import Question
 from ferry.reader.client import Reader
@@ -83,6 +84,11 @@ class OpenFlow:
     def dag_id(self) -> str:
         """The id of the DAG of its micro-runs."""
         return dag_id(self.flow)
+
+    @property
+    def has_window_dag(self) -> bool:
+        """Whether the flow has a DAG of windows: ferry.backfill.windows is not none."""
+        return self.config.of(BackfillSettings).windows is not None
 
     @property
     def ended_run(self) -> RunDigest | None:

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 import ferry
@@ -62,7 +62,15 @@ def _environment() -> Environment:
         "ms": shown.ms_of,
         "part": lambda text: quote(str(text), safe=""),
     }
+    found.tests["none"] = _is_none
     return found
+
+
+def _is_none(value: object) -> bool:
+    """Jinja's test `none`, which takes a name that does not exist for something: here it is an error."""
+    if isinstance(value, Undefined):
+        str(value)
+    return value is None
 
 
 def root_of(request: Request) -> str:

@@ -10,6 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "plugins" / "ferry_airflow" / "page"
 SHOWN = "".join(path.read_text() for path in [*sorted((PAGE / "templates").glob("*.html")), PAGE / "mount.py"])
+TABS = {
+    name.capitalize()
+    for path in PAGE.rglob("*.py")
+    for name in re.findall(r'\bTab\([^)]*\bname="([a-z]+)"', path.read_text())
+}
+"""The templates write the names of tabs with a capital."""
 
 BOLD = re.compile(r"\*\*([A-Z][^*\n]+)\*\*")
 ITALIC = re.compile(r"(?<!\*)\*([A-Z][^*\n]+)\*(?!\*)")
@@ -24,8 +30,8 @@ OTHERWISE = {"Copy it under another name"}
 
 
 def is_shown(label: str) -> bool:
-    """As the whole text of an element, or as a string that one is made of."""
-    return any(text in SHOWN for text in (f">{label}<", f'"{label}"'))
+    """As the whole text of an element, as a string that one is made of, or as a tab."""
+    return label in TABS or any(text in SHOWN for text in (f">{label}<", f'"{label}"'))
 
 
 @pytest.mark.parametrize("document", TOLD)

@@ -1,20 +1,12 @@
-"""The manual pages of the wheel: groff and mandoc, where one is installed, find no fault in them."""
+"""The manual pages of the wheel: they are in it, and groff finds no fault in them."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
-
-CHECKS = {
-    "groff": ["groff", "-man", "-ww", "-z", "-T", "utf8"],
-    "mandoc": ["mandoc", "-T", "lint", "-W", "warning"],
-}
-DATELESS = 'WARNING: missing date, using "": TH'
-"""A page has the version, and no date: the same source makes the same wheel."""
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +25,14 @@ def test_the_wheel_has_them(folder: Path) -> None:
     assert {"ferry.1", "ferry-run.1", "ferry-config.1", "ferry-airflow.1"} <= names
 
 
-@pytest.mark.parametrize("program", CHECKS)
-def test_a_formatter_finds_no_fault(folder: Path, program: str) -> None:
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+@pytest.mark.extra
+def test_groff_finds_no_fault(folder: Path) -> None:
+    """In test-all, because groff is a package of the system, which `make` does not install."""
     done = subprocess.run(
-        [*CHECKS[program], *sorted(path.name for path in folder.iterdir())],
+        ["groff", "-man", "-ww", "-z", "-T", "utf8", *sorted(path.name for path in folder.iterdir())],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.endswith(DATELESS)]
-    assert said == []
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -24,8 +24,9 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     made: list[Any] = []
     make = KafkaNetSocket.socket
 
-    def remembered(self: KafkaNetSocket, *arguments: object) -> Any:
-        made.append(make(self, *arguments))
+    # The parameters are those of kafka-python, which Ferry looks at before it makes its first event loop.
+    def remembered(self: KafkaNetSocket, family: int, sock_type: int, proto: int) -> Any:
+        made.append(make(self, family, sock_type, proto))
         return made[-1]
 
     monkeypatch.setattr(KafkaNetSocket, "socket", remembered)

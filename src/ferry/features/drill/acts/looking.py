@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
-from ferry.features.drill.acts.diary import Entry
+from ferry.features.drill.acts.diary import Diary, Entry
 from ferry.features.drill.acts.report import Found
+from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
 from ferry.features.evidence.rules.figures import compared_of
 from ferry.features.switch.acts.application import first_record_of
 from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.lane.connections import FlowConnections
 from ferry.model import Content, NotComparedKind, TopicPartition
 from ferry.model.evidence import Compared, GroupMoved
 
@@ -67,7 +68,27 @@ def left_to_spark(survey: Survey) -> list[str]:
     ]
 
 
-def note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
+def read_groups(
+    diary: Diary,
+    found: Found,
+    groups: ScratchGroups,
+    done: Rehearsed,
+    drill: str,
+    *,
+    began_ms: int,
+    patience_s: float,
+) -> None:
+    """Read where the groups continue on the target: a step of its own. The times count from `began_ms`."""
+    connections = groups.connections
+    with diary.step("read", "Read where they continue") as entry:
+        there = connections.run(lambda: groups.read(done))
+        found.rto_s = (wall_ms() - began_ms) / 1000 if done.committed else None
+        _measure_first_record(found, groups, drill, there, began_ms=began_ms, patience_s=patience_s)
+        found.groups = connections.run(lambda: groups.compared(done, there))
+        _note_next_records(found.groups, entry)
+
+
+def _note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
     """Record in how many of the groups' partitions the next record is the source's."""
     exact = committed = 0
     for group in groups:
@@ -76,10 +97,9 @@ def note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
     entry.detail = f"in {exact} of {committed} partitions the next record is the source's"
 
 
-def measure_first_record(
+def _measure_first_record(
     found: Found,
-    flow: FlowConfig,
-    connections: FlowConnections,
+    groups: ScratchGroups,
     drill: str,
     there: Mapping[TopicPartition, Mapping[int, Content | None]],
     *,
@@ -98,7 +118,7 @@ def measure_first_record(
     if not starts:
         found.first_record_means = "not known: no group has a record to read at the target"
         return
-    first = first_record_of(flow, connections, drill, starts, patience_s=patience_s)
+    first = first_record_of(groups.flow, groups.connections, drill, starts, patience_s=patience_s)
     if first.at_ms is None:
         found.first_record_means = f"not known: {first.why}"
         return

@@ -15,12 +15,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused
 from ferry.features.drill.acts.copying import copy_seen
 from ferry.features.drill.acts.diary import Diary
-from ferry.features.drill.acts.looking import (
-    compare_content,
-    measure_first_record,
-    note_next_records,
-    split_transformed,
-)
+from ferry.features.drill.acts.looking import compare_content, read_groups, split_transformed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
 from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
@@ -178,20 +173,7 @@ class PartialDrill:
                 left = {} if outcome is None else {one.group: one.message for one in outcome.left}
             entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
         done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
-        with diary.step("read", "Read where they continue") as entry:
-            there = connections.run(lambda: groups.read(done))
-            found.rto_s = (wall_ms() - began) / 1000 if done.committed else None
-            measure_first_record(
-                found,
-                self._flow,
-                connections,
-                self._options.drill,
-                there,
-                began_ms=began,
-                patience_s=self._patience_s,
-            )
-            found.groups = connections.run(lambda: groups.compared(done, there))
-            note_next_records(found.groups, entry)
+        read_groups(diary, found, groups, done, self._options.drill, began_ms=began, patience_s=self._patience_s)
 
     def _verify(self, diary: Diary, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:

@@ -17,12 +17,7 @@ from ferry.config.flow.start import Start
 from ferry.errors import FerryError, Refused
 from ferry.features.drill.acts.copying import copy_seen
 from ferry.features.drill.acts.diary import Diary
-from ferry.features.drill.acts.looking import (
-    compare_content,
-    measure_first_record,
-    note_next_records,
-    split_transformed,
-)
+from ferry.features.drill.acts.looking import compare_content, read_groups, split_transformed
 from ferry.features.drill.acts.production import Production, production, untouched
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
@@ -242,20 +237,7 @@ class ShadowDrill:
             done = connections.run(lambda: scratch.rehearse(self._only))
             found.note_groups(scratch)
             entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
-        with diary.step("read", "Read where they continue") as entry:
-            there = connections.run(lambda: scratch.read(done))
-            found.rto_s = (wall_ms() - lost_ms) / 1000 if done.committed else None
-            measure_first_record(
-                found,
-                self._flow,
-                connections,
-                self._options.lane,
-                there,
-                began_ms=lost_ms,
-                patience_s=self._patience_s,
-            )
-            found.groups = connections.run(lambda: scratch.compared(done, there))
-            note_next_records(found.groups, entry)
+        read_groups(diary, found, scratch, done, self._options.lane, began_ms=lost_ms, patience_s=self._patience_s)
 
     def _verify(self, diary: Diary, found: _Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:

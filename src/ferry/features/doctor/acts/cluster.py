@@ -25,7 +25,6 @@ from ferry.features.switch.rules.readiness import Rpo
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.connections import EitherSide
-from ferry.model import AclBinding
 from ferry.plan.permissions import required_acls
 from ferry.run.micro_run import MicroRuns
 
@@ -85,12 +84,8 @@ def facts_of(cluster: Cluster) -> ClusterFacts:
 
 def _grants(flow: FlowConfig, connections: EitherSide, side: Side, cluster: Cluster) -> Finding:
     name, check = str(flow.flow), f"{side} ACLs"
-
-    async def work() -> frozenset[AclBinding]:
-        return await described_acls(cluster)
-
     try:
-        acls = connections.run(work)
+        acls = connections.run(lambda: described_acls(cluster))
         required = required_acls(flow)
     except NoAuthorizer:
         message = f"cluster {cluster.alias} has no authorizer: every client may read and write everything there"

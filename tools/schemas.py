@@ -46,8 +46,8 @@ from ferry.features.doctor.rules.findings import Grade
 from ferry.features.drill.cli.forms import CHECKED
 from ferry.features.evidence.rules import codec as evidence
 from ferry.features.evidence.rules.chain import LISTED
-from ferry.features.groups.acts.table import NotShown
 from ferry.features.groups.cli.forms import GOES_ON, NOT_COPIED, NOT_TRANSLATED, SNAPSHOT, TABLE, TRANSLATION, WRITE
+from ferry.features.groups.rules.table import NotShown
 from ferry.features.lanes.cli.forms import DROP, LANE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.features.migrate.cli.import_mm1 import FLOW_TOPICS, OPTION

@@ -11,9 +11,8 @@ from ferry.clock import wall_ms
 from ferry.features.evidence.acts.folder import Checked
 from ferry.features.evidence.rules.chain import Kept
 from ferry.features.evidence.rules.codec import SealedReport
-from ferry.features.groups.acts.table import NotShown
 from ferry.features.groups.rules.offset_map import Exact
-from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, NotShown, Standing
 from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.ledger.history import Holder, PastRun, PastState

@@ -6,18 +6,17 @@ from itertools import islice
 from typing import TypeAlias
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.groups.acts.table import NotShown, find_groups
+from ferry.features.groups.acts.table import find_groups
 from ferry.features.groups.rules.page import (
     LIST_OF_GROUPS,
     MOST_GROUPS,
     SHOWN_LACKING,
     GroupsStory,
-    Lacking,
     OfGroups,
     group_line,
     group_story,
 )
-from ferry.features.groups.rules.table import GroupTable
+from ferry.features.groups.rules.table import GroupTable, NotShown
 from ferry.page.cut import Cut, lines
 from ferry.page.part import FromClusters, shared
 
@@ -39,7 +38,7 @@ def _show(_: FlowConfig, asked: OfGroups, found: _Found) -> GroupsStory:
     return GroupsStory(
         groups=lines(Cut.of(rows, asked.page, LIST_OF_GROUPS), group_story),
         of_group=of_group,
-        lacking=tuple(Lacking(cluster=one.cluster, group=one.group, why=one.why) for one in lacking[:SHOWN_LACKING]),
+        lacking=lacking[:SHOWN_LACKING],
         more=more,
     )
 

@@ -13,7 +13,7 @@ from ferry.features.groups.acts.blank_maps import maps_of
 from ferry.features.groups.acts.offset_maps import PartitionMap
 from ferry.features.groups.rules.offset_map import Translated
 from ferry.features.groups.rules.selection import is_own
-from ferry.features.groups.rules.table import GroupsOfSide, GroupTable, group_tables, narrowed, places_of
+from ferry.features.groups.rules.table import GroupsOfSide, GroupTable, NotShown, group_tables, narrowed, places_of
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -24,15 +24,6 @@ from ferry.model import GroupKind, ListedGroup, TopicPartition
 from ferry.model.group import NO_STATE
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotShown:
-    """What the tables lack, and why: a cluster, one of its groups (`group`), or a part of that."""
-
-    cluster: str
-    group: str | None
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, NotShown, Standing
 from ferry.model import TopicPartition
 from ferry.page.cut import Cut
 from ferry.page.question import Question
@@ -50,21 +50,12 @@ class GroupStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lacking:
-    """What could not be read of the groups: a cluster or one of its groups, and why."""
-
-    cluster: str
-    group: str | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupsStory:
     """A page of the groups; `of_group` is a page of the partitions of the group that was asked for."""
 
     groups: Cut[GroupStory]
     of_group: Cut[GroupLine] | None
-    lacking: tuple[Lacking, ...]
+    lacking: tuple[NotShown, ...]
     more: bool
     """Whether there are more groups than were read."""
 

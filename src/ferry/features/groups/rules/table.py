@@ -81,6 +81,15 @@ class GroupTable:
     rows: tuple[GroupRow, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotShown:
+    """What the tables lack, and why: a cluster, one of its groups (`group`), or a part of that."""
+
+    cluster: str
+    group: str | None
+    why: str
+
+
 def group_tables(
     groups: Iterable[str], source: GroupsOfSide, target: GroupsOfSide, translate: Translate
 ) -> Iterator[GroupTable]:

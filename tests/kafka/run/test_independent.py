@@ -17,34 +17,32 @@ from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.kafka.fetch.source import SourceReader
 from ferry.kafka.librdkafka import first_record
-from ferry.ledger.report import RunState
 from ferry.model import NotComparedKind, TopicPartition, Verified
 from tests.harness import (
     Lab,
     Message,
     committed_offsets,
     create_topic,
-    delete_topic,
     new_alias,
     numbered,
     producer,
     read_topics,
     send,
-    wait_until,
 )
 from tests.kafka.run.test_verify import (
     ALL,
     AT,
+    KEYS,
     LOST,
     PLANTED,
-    RECENT_MS,
     RECORDS,
-    TOMBSTONE,
     Kind,
-    as_messages,
+    copied,
+    copied_keys,
     found_in,
     messages,
     rewrite,
+    take_keys,
 )
 from tests.nasty import Writers, compact, create, delete_records, topics, write_old_formats
 from tests.program import warm_ferry as ferry
@@ -70,25 +68,8 @@ def test_planted_differences_are_found_where_they_are(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     topics = {name: f"{topic[-40:]}-{name}" for name in PLANTED}
-    client = producer(source_cluster, compression_type="zstd")
-    for name, one in topics.items():
-        create_topic(source_cluster, one, 2 if name == "moved" else 1)
-        send(client, one, messages())
-        if name == "moved":
-            send(
-                client,
-                one,
-                [Message(value=b"other %d" % n, partition=1, timestamp=RECENT_MS + n) for n in range(RECORDS)],
-            )
-    lab = Lab(
-        source=source_cluster,
-        target=target_cluster,
-        alias=new_alias(),
-        topics=tuple(topics.values()),
-        settings={"tasks.max": "1"},
-    )
+    lab = copied(source_cluster, target_cluster, topics, codec="zstd")
     config = lab.write(tmp_path)
-    assert lab.micro_run().state is RunState.SUCCESS
     answer = ferry("verify", "--independent", "--json", config=config)
     body = answer.json("verify")
     assert (answer.code, body["equal"], body["complete"], body["differences"]) == (0, True, True, [])
@@ -192,31 +173,12 @@ def test_aborted_transactions_are_left_out_where_the_flow_leaves_them_out(
 def test_what_compaction_took_on_one_side_is_no_difference_and_what_it_could_not_is(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
-    kept = {"cleanup.policy": "compact", "min.compaction.lag.ms": "9223372036854775807"}
-    create_topic(source_cluster, topic, 1, kept)
-    keys = [b"a", b"b", b"a", b"b", TOMBSTONE, b"c", LOST, b"d"]
-    send(
-        producer(source_cluster),
-        topic,
-        [Message(key=key, value=b"%d" % at if key != TOMBSTONE else None) for at, key in enumerate(keys)],
-    )
-    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
-    assert lab.micro_run().records == len(keys)
+    lab = copied_keys(source_cluster, target_cluster, topic)
     assert verified(lab).is_equal
-    name = lab.target_topic(topic)
-    rows = read_topics(target_cluster.bootstrap, [name])[name][0]
-    delete_topic(target_cluster, name)
-    wait_until(lambda: name not in AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics().topics)
-    create_topic(target_cluster, name, 1, kept)
-    writer = producer(target_cluster, transactional_id=name)
-    writer.init_transactions(ANSWER_S)
-    for some, commits in ((rows[:1], False), (rows[2:4], True), (rows[5:6], True), (rows[7:], True)):
-        writer.begin_transaction()
-        send(writer, name, as_messages({0: some}))
-        (writer.commit_transaction if commits else writer.abort_transaction)(30)
+    take_keys(lab, topic)
     result = verified(lab)
     assert found_in(result, topic) == [(Kind.MISSING, 0, (6, 7), 0, (6, 6))]
-    assert result.records == len(keys)
+    assert result.records == len(KEYS)
     (shown,) = result.differences[0].source_records
     assert (shown.offset, shown.key_size, shown.value_size) == (6, len(LOST), 1)
 

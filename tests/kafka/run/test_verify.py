@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -132,13 +132,11 @@ PLANTED: dict[str, tuple[Callable[[Rows], Rows], list[Found]]] = {
 }
 
 
-def test_planted_differences_are_found_where_they_are(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
-) -> None:
-    topics = {name: f"{topic[-40:]}-{name}" for name in PLANTED}
-    client = producer(source_cluster, compression_type="lz4")
+def copied(source: RunningCluster, target: RunningCluster, topics: Mapping[str, str], *, codec: str) -> Lab:
+    """A topic for each row of PLANTED, copied by one run."""
+    client = producer(source, compression_type=codec)
     for name, one in topics.items():
-        create_topic(source_cluster, one, 2 if name == "moved" else 1)
+        create_topic(source, one, 2 if name == "moved" else 1)
         send(client, one, messages())
         if name == "moved":
             send(
@@ -147,14 +145,22 @@ def test_planted_differences_are_found_where_they_are(
                 [Message(value=b"other %d" % n, partition=1, timestamp=RECENT_MS + n) for n in range(RECORDS)],
             )
     lab = Lab(
-        source=source_cluster,
-        target=target_cluster,
+        source=source,
+        target=target,
         alias=new_alias(),
         topics=tuple(topics.values()),
         settings={"tasks.max": "1"},  # one transaction, so that the copies can be written again offset by offset
     )
-    config = lab.write(tmp_path)
     assert lab.micro_run().state is RunState.SUCCESS
+    return lab
+
+
+def test_planted_differences_are_found_where_they_are(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    topics = {name: f"{topic[-40:]}-{name}" for name in PLANTED}
+    lab = copied(source_cluster, target_cluster, topics, codec="lz4")
+    config = lab.write(tmp_path)
     answer = ferry("verify", "--json", config=config)
     body = answer.json("verify")
     assert (answer.code, body["equal"], body["complete"], body["differences"]) == (0, True, True, [])
@@ -361,35 +367,48 @@ def test_a_flow_may_be_at_work_meanwhile(
     assert verified(lab).records == 200 + sum(report.records for report in reports)
 
 
-def test_what_compaction_took_on_one_side_is_no_difference_and_what_it_could_not_is(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
-) -> None:
-    kept = {"cleanup.policy": "compact", "min.compaction.lag.ms": "9223372036854775807"}
-    create_topic(source_cluster, topic, 1, kept)
-    keys = [b"a", b"b", b"a", b"b", TOMBSTONE, b"c", LOST, b"d"]
+KEYS = [b"a", b"b", b"a", b"b", TOMBSTONE, b"c", LOST, b"d"]
+KEPT = {"cleanup.policy": "compact", "min.compaction.lag.ms": "9223372036854775807"}
+
+
+def copied_keys(source: RunningCluster, target: RunningCluster, topic: str) -> Lab:
+    """A compacted topic with a record for each of KEYS, copied by one run."""
+    create_topic(source, topic, 1, KEPT)
     send(
-        producer(source_cluster),
+        producer(source),
         topic,
-        [Message(key=key, value=b"%d" % at if key != TOMBSTONE else None) for at, key in enumerate(keys)],
+        [Message(key=key, value=b"%d" % at if key != TOMBSTONE else None) for at, key in enumerate(KEYS)],
     )
-    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
-    assert lab.micro_run().records == len(keys)
-    assert verified(lab).is_equal
+    lab = Lab(source=source, target=target, alias=new_alias(), topics=(topic,))
+    assert lab.micro_run().records == len(KEYS)
+    return lab
+
+
+def take_keys(lab: Lab, topic: str) -> None:
+    """Write the copy of KEYS again, without what compaction may take and without LOST, at the same offsets."""
     name = lab.target_topic(topic)
-    rows = read_topics(target_cluster.bootstrap, [name])[name][0]
-    delete_topic(target_cluster, name)
-    wait_until(lambda: name not in AdminClient({"bootstrap.servers": target_cluster.bootstrap}).list_topics().topics)
-    create_topic(target_cluster, name, 1, kept)
-    writer = producer(target_cluster, transactional_id=name)
+    rows = read_topics(lab.target.bootstrap, [name])[name][0]
+    delete_topic(lab.target, name)
+    wait_until(lambda: name not in AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics().topics)
+    create_topic(lab.target, name, 1, KEPT)
+    writer = producer(lab.target, transactional_id=name)
     writer.init_transactions(ANSWER_S)
     # An aborted record and its marker lie in the places of the first a and b, markers in those of the other two.
     for some, commits in ((rows[:1], False), (rows[2:4], True), (rows[5:6], True), (rows[7:], True)):
         writer.begin_transaction()
         send(writer, name, as_messages({0: some}))
         (writer.commit_transaction if commits else writer.abort_transaction)(30)
+
+
+def test_what_compaction_took_on_one_side_is_no_difference_and_what_it_could_not_is(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
+) -> None:
+    lab = copied_keys(source_cluster, target_cluster, topic)
+    assert verified(lab).is_equal
+    take_keys(lab, topic)
     result = verified(lab)
     assert found_in(result, topic) == [(Kind.MISSING, 0, (6, 7), 0, (6, 6))]
-    assert result.records == len(keys)
+    assert result.records == len(KEYS)
     (missing,) = result.differences
     (shown,) = missing.source_records
     assert (shown.offset, shown.key_size, shown.value_size, shown.key_text) == (6, len(LOST), 1, ""), "not its content"

@@ -28,8 +28,7 @@ from ferry.model import (
     RunRecord,
     TopicPartition,
 )
-from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
@@ -42,6 +41,7 @@ from ferry.protocol.opening import Decide, begin_attempt, open_run
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
+from tests.pure.decide import values
 from tests.pure.protocol.broker import LEDGER, POSITIONS, BrokerError, Target
 from tests.pure.protocol.calls import Act, Call, Task
 from tests.pure.protocol.ports import ModelLane, ModelSlot
@@ -226,40 +226,20 @@ class World:
     async def _facts(self, view: LedgerView) -> Facts:
         receipts = last_receipts(view, LANE)
         positions = await Call("fetch positions", self.positions)
-        ends = {place.partition: batches[-1].next_offset for place, batches in self.source.items()}
-        target_ends = {place.partition: self.target.logs[str(place)].end for place in self.source}
-        return Facts(
+        places = sorted(self.source)
+        parts = [values.part(size_bytes=-1, end=self.source[place][-1].next_offset) for place in places]
+        target_ends = [self.target.logs[str(place)].end for place in places]
+        return values.facts_with(
+            values.FACTS,
             now_ms=0,
-            source=SourceFacts(
-                cluster_id="",
-                topics={
-                    TOPIC: SourceTopic(
-                        name=TOPIC,
-                        topic_id="",
-                        partitions={
-                            number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
-                            for number, end in ends.items()
-                        },
-                        leaderless=(),
-                        replication_factor=1,
-                        settings=TopicSettings(),
-                    )
-                },
-            ),
-            target=TargetFacts(
-                cluster_id="",
-                brokers=1,
-                topics={TOPIC: TargetTopic(name=TOPIC, topic_id="", partitions=len(ends), ends=target_ends)},
-            ),
-            lane=LaneFacts(
-                receipts=receipts,
-                positions={place: positions.get(place) for place in receipts},
-                starts={},
-                first_run=True,
-                claims={},
-                pauses={},
-                skips=skips(view, LANE),
-            ),
+            source={"topics": {TOPIC: values.topic(TOPIC, *parts, topic_id="")}},
+            target={"topics": {TOPIC: values.target(TOPIC, *target_ends, topic_id="")}},
+            lane={
+                "receipts": receipts,
+                "positions": {place: positions.get(place) for place in receipts},
+                "first_run": True,
+                "skips": skips(view, LANE),
+            },
         )
 
     def positions(self) -> Mapping[TopicPartition, Position]:

@@ -17,14 +17,14 @@ from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
-from ferry.model.topic_settings import TopicSettings
-from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
+from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import begin_attempt, open_run
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
+from tests.pure.decide import values
 from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules
 from tests.pure.scripted.broker import Brokers, Part
 from tests.pure.scripted.wire import scripted
@@ -183,49 +183,23 @@ class Lane:
         return all(self.copied(number) == list(range(sum(sizes))) for number, sizes in enumerate(self.sizes))
 
     def _facts(self, view: LedgerView) -> Facts:
-        def ends(brokers: Brokers) -> dict[int, int]:
-            return {number: brokers.log(TOPIC, number).end for number in range(len(self.sizes))}
+        def ends(brokers: Brokers) -> list[int]:
+            return [brokers.log(TOPIC, number).end for number in range(len(self.sizes))]
 
+        ids = [topic_id_text(brokers.ids[TOPIC]) for brokers in (self.source, self.target)]
         receipts = last_receipts(view, LANE)
-        return Facts(
+        return values.facts_with(
+            values.FACTS,
             now_ms=0,
-            source=SourceFacts(
-                cluster_id="",
-                topics={
-                    TOPIC: SourceTopic(
-                        name=TOPIC,
-                        topic_id=topic_id_text(self.source.ids[TOPIC]),
-                        partitions={
-                            number: SourcePartition(log_start=0, end=end, size_bytes=-1, start=0)
-                            for number, end in ends(self.source).items()
-                        },
-                        leaderless=(),
-                        replication_factor=1,
-                        settings=TopicSettings(),
+            source={
+                "topics": {
+                    TOPIC: values.topic(
+                        TOPIC, *(values.part(size_bytes=-1, end=end) for end in ends(self.source)), topic_id=ids[0]
                     )
-                },
-            ),
-            target=TargetFacts(
-                cluster_id="",
-                brokers=1,
-                topics={
-                    TOPIC: TargetTopic(
-                        name=TOPIC,
-                        topic_id=topic_id_text(self.target.ids[TOPIC]),
-                        partitions=len(self.sizes),
-                        ends=ends(self.target),
-                    )
-                },
-            ),
-            lane=LaneFacts(
-                receipts=receipts,
-                positions=dict.fromkeys(receipts),
-                starts={},
-                first_run=True,
-                claims={},
-                pauses={},
-                skips={},
-            ),
+                }
+            },
+            target={"topics": {TOPIC: values.target(TOPIC, *ends(self.target), topic_id=ids[1])}},
+            lane={"receipts": receipts, "positions": dict.fromkeys(receipts), "first_run": True},
         )
 
 

@@ -86,7 +86,7 @@ def _warm() -> tuple[socket.socket, dict[str, str]]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, warm.__file__, str(theirs.fileno())],
+            [sys.executable, "-P", warm.__file__, str(theirs.fileno())],  # else tests/airflow is found as airflow
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env=environment(),

@@ -103,7 +103,7 @@ def _warm() -> tuple[socket.socket, dict[str, str]]:
 
 def _lasting(variables: Mapping[str, str]) -> dict[str, str]:
     """The environment without what differs from test to test anyway, and is read when a command begins."""
-    return {name: value for name, value in variables.items() if not name.startswith(("FERRY_", "PYTEST_"))}
+    return {name: value for name, value in variables.items() if not name.startswith(("AIRFLOW", "FERRY_", "PYTEST_"))}
 
 
 def start(*arguments: str | Path, config: Path) -> subprocess.Popen[str]:

@@ -33,6 +33,9 @@ from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.tiers import ANSWER_S, PATIENCE
 
+TRY_S = 10 * PATIENCE
+"""How long one client waits for an answer to a request that another client may repeat."""
+
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Offset, key, value, headers and timestamp (ms)."""
 
@@ -194,9 +197,25 @@ def create_topic(
 
     Brokers list a topic after the controller has confirmed it, and lead its partitions a moment later still.
     """
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
-    admin.create_topics([new])[topic].result(ANSWER_S)
+    unknown = False
+
+    def created() -> bool:
+        # A client for each try: one that got no answer may wait for longer than a test does.
+        nonlocal unknown
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        try:
+            admin.create_topics([new], request_timeout=TRY_S)[topic].result(ANSWER_S)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code == KafkaError._TIMED_OUT:
+                unknown = True
+                return False
+            if not (unknown and code == KafkaError.TOPIC_ALREADY_EXISTS):
+                raise
+        return True
+
+    wait_until(created)
     _wait_served(cluster, topic, partitions)
 
 

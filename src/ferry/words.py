@@ -16,7 +16,12 @@ _COUNTED = re.compile(
 
 def count_of(number: int, noun: str) -> str:
     """Return `1 slice`, `2 slices`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return agreeing(number, noun, f"{noun}s")
+
+
+def agreeing(number: int, one: str, many: str) -> str:
+    """Return a number with the words that agree with it: `1 group has`, `2 groups have`."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def thousands(value: float) -> str:

@@ -352,8 +352,8 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
     pair.run(pair.flow)
     with pair.switcher(Verb.SWITCHOVER) as switcher:
         for name, due, why in [
-            ("s-1", Step.DRAIN, "have grown since they were quiet"),
-            ("s-2", Step.PROMOTE, "have grown since they were drained"),
+            ("s-1", Step.DRAIN, "grew after they were quiet"),
+            ("s-2", Step.PROMOTE, "grew after the drain"),
         ]:
             switcher.open(name, OPTIONS, "bob")
             for step in STEPS[Verb.SWITCHOVER]:
@@ -396,9 +396,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
                 break
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, 40)
-            with pytest.raises(
-                Refused, match=f"1 groups have members on {pair.aliases[0]} again .{clients.group}.: st"
-            ):
+            with pytest.raises(Refused, match=f"1 group has members on {pair.aliases[0]} again .{clients.group}.: st"):
                 switcher.step("s-1", Step.GROUPS)
             where = reader.consumer_group_metadata()
             exactly_once.begin_transaction()

@@ -189,7 +189,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
-    ("acls", "1 ACLs of the target differ", lambda one: replace(one, acls=differing())),
+    ("acls", "1 ACL of the target differs", lambda one: replace(one, acls=differing())),
     ("clock", "were 400 s apart", lambda one: replace(one, stamped_ms=STARTED_MS + 400_000)),
     ("clock", "not known", lambda one: replace(one, stamped_ms=None)),
     (

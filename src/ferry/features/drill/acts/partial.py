@@ -171,7 +171,7 @@ class PartialDrill:
                 run = f"{self._options.drill}-groups-{secrets.token_hex(2)}"
                 _, outcome = sync_groups(runs, run, only=frozenset(standings))
                 left = {} if outcome is None else {one.group: one.message for one in outcome.left}
-            entry.detail = f"{len(standings) - len(left)} of {len(standings)} groups"
+            entry.detail = f"{len(standings) - len(left)} of {count_of(len(standings), 'group')}"
         done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
         read_groups(diary, found, groups, done, self._options.drill, began_ms=began, patience_s=self._patience_s)
 

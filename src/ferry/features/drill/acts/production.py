@@ -16,6 +16,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import last_receipts
 from ferry.model import TopicPartition, scratch_lane
 from ferry.model.evidence import Check
+from ferry.words import count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +82,18 @@ def _topics(before: Production, after: Production, flow: FlowConfig, live: bool,
     other = [topic for topic in copies if after.topics.get(topic) != before.topics.get(topic)]
     grown = [place for place, end in before.ends.items() if after.ends.get(place) != end]
     if other:
-        return Check(name=name, held=False, detail=f"{other[0]} is gone or was created again ({len(other)} topics)")
+        return Check(
+            name=name, held=False, detail=f"{other[0]} is gone or was created again ({count_of(len(other), 'topic')})"
+        )
     if grown and not live:
-        return Check(name=name, held=False, detail=f"the end of {min(grown)} moved ({len(grown)} partitions)")
+        return Check(
+            name=name, held=False, detail=f"the end of {min(grown)} moved ({count_of(len(grown), 'partition')})"
+        )
     return Check(
         name=name,
         held=True,
-        detail=f"{len(copies)} topics, {len(before.ends)} partitions: ids and ends are what they were{meanwhile}",
+        detail=f"{count_of(len(copies), 'topic')}, {count_of(len(before.ends), 'partition')}: ids and ends are what "
+        f"they were{meanwhile}",
     )
 
 
@@ -101,6 +107,10 @@ def _groups(before: Production, after: Production, flow: FlowConfig, live: bool,
     rest = {group for group in before.groups.keys() | after.groups.keys() if group not in active}
     moved = sorted(group for group in rest if before.groups.get(group, {}) != after.groups.get(group, {}))
     if moved and not live:
-        return Check(name=name, held=False, detail=f"the offsets of {moved[0]} moved ({len(moved)} groups)")
+        return Check(name=name, held=False, detail=f"the offsets of {moved[0]} moved ({count_of(len(moved), 'group')})")
     members = f"; {len(active)} with members move their own" if active else ""
-    return Check(name=name, held=True, detail=f"{len(rest)} groups stand where they stood{meanwhile}{members}")
+    return Check(
+        name=name,
+        held=True,
+        detail=f"{count_of(len(rest), 'group')}: the offsets are what they were{meanwhile}{members}",
+    )

@@ -57,7 +57,7 @@ def _look(flow: FlowConfig, diary: Diary, found: Found, patience_s: float) -> No
     with diary.step("plan", "Plan what a run would do before") as entry, MicroRuns(flow, patience_s=patience_s) as runs:
         plan = runs.preview()
         found.refusals, found.notes = refused_by(plan), [*found.notes, *plan.notes]
-        entry.detail = f"{len(plan.kept)} slices, {len(plan.refusals)} refusals"
+        entry.detail = f"{count_of(len(plan.kept), 'slice')}, {count_of(len(plan.refusals), 'refusal')}"
 
 
 def _report(

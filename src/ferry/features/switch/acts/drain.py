@@ -21,7 +21,7 @@ from ferry.plan.lag import measure_lag
 from ferry.plan.rules.lag import total_of
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
-from ferry.words import several
+from ferry.words import agreeing, count_of, several
 
 Copy = Callable[[MicroRuns, Plan], FerryError | None]
 """Copies what is left of a plan, on this machine or as a Spark job, and records how that ended.
@@ -55,8 +55,9 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
                 f"({behind}) are not copied yet: {why}; then continue"
             )
     _refuse_moved(flow, state, patience_s)
+    copied_now = agreeing(records, "record was", "records were")
     return Evidence(
-        sentence=f"{records} records were copied in {runs} run(s), nothing is left",
+        sentence=f"{copied_now} copied in {count_of(runs, 'run')}, nothing is left",
         facts={"runs": runs, "records": records},
         rows=tuple(
             {
@@ -83,14 +84,20 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
                     f"topics are paused ({several(list(plan.paused))}), so they cannot be drained: ferry resume, then "
                     "continue"
                 )
-            if runs.unfinished_slices(plan):
-                failure = copy(runs, plan)
-                if failure is not None and not isinstance(failure, Superseded):
-                    raise failure
-            checkpoint(runs, plan.run)
+            overtaken = False  # by a scheduled run that began at the same moment
+            try:
+                if runs.unfinished_slices(plan):
+                    failure = copy(runs, plan)
+                    if failure is not None:
+                        raise failure
+                checkpoint(runs, plan.run)
+            except Superseded:
+                overtaken = True
             report = runs.report(plan.run)
     except Superseded:
-        return 0, []  # a scheduled run began at the same moment; the next round decides
+        return 0, []  # before it had a plan
+    if overtaken:
+        return report.records, []  # the next round decides
     if plan.refusals or lasting(report.refusals):
         raise Refused(f"{undrained(report.refusals)}; all else is copied: fix that, then continue")
     return report.records, list(report.refusals)
@@ -108,6 +115,7 @@ def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> No
     if moved:
         switch = state.switch
         raise Refused(
-            f"{len(moved)} partitions of {flow.flow.source} have grown since they were quiet ({several(moved)}): stop "
-            f"the clients that write there, then ferry switches abandon '{switch.named}' {switch.id}, and begin again"
+            f"{count_of(len(moved), 'partition')} of {flow.flow.source} grew after they were quiet ({several(moved)}): "
+            f"stop the clients that write there, then ferry switches abandon '{switch.named}' {switch.id}, and begin "
+            "again"
         )

@@ -64,7 +64,7 @@ from ferry.ledger.checkpoint_codec import newest_outcome
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import CommittedOffset, Left, TopicPartition, Vector, Why
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
             break
         names = several([one.group for one in against])
         if not all(one.active for one in against) or time.monotonic() > until:
-            raise Refused(f"{len(against)} groups cannot be moved ({names}), so none is: {against[0].why}")
+            raise Refused(f"{count_of(len(against), 'group')} cannot be moved ({names}), so none is: {against[0].why}")
         log.info("waiting for the members of %d groups (%s) to leave %s", len(against), names, sides.new)
         time.sleep(LOOK_SECONDS)
     moved = [one for one in made.moving if one.why is None]
@@ -315,8 +315,8 @@ async def _settled(
     active = await groups_at_work(flow, source, state.switch.options)
     if active:
         raise Refused(
-            f"{len(active)} groups have members on {flow.flow.source} again ({several(sorted(active))}): stop them, or "
-            "abandon this switch and begin one with --leave-group"
+            f"{agreeing(len(active), 'group has', 'groups have')} members on {flow.flow.source} again "
+            f"({several(sorted(active))}): stop them, or abandon this switch and begin one with --leave-group"
         )
     return replace(seen, found={**seen.found, **fetched.found}, failed={**seen.failed, **fetched.failed})
 

@@ -108,8 +108,8 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
         Check(
             name="target",
             ok=not silent,
-            message=f"{len(silent)} partitions of {sides.new} ({several(silent)}) do not answer: bring their brokers "
-            "back"
+            message=f"no answer from {count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}): bring "
+            "their brokers back"
             if silent
             else f"{len(rows)} copied partitions of {sides.new} answer",
         ),
@@ -123,7 +123,7 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
     against = made.against(state.switch.options)
     if against:
         named = several([one.group for one in against])
-        message = f"{len(against)} groups ({named}) cannot be moved: {against[0].why}"
+        message = f"{count_of(len(against), 'group')} ({named}) cannot be moved: {against[0].why}"
         return Check(name="groups", ok=False, message=message)
     if made.unknown is not None and not state.switch.options.leave_unknown:
         return Check(name="groups", ok=False, message=made.unknown)

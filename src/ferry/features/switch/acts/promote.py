@@ -14,7 +14,7 @@ from ferry.kafka.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.model import AclBinding
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
-from ferry.words import several
+from ferry.words import agreeing, count_of, several
 
 
 def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -42,7 +42,12 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
             except NoAuthorizer as error:
                 note = f"; no write block is there: {error}"
     blocked = f", {len(removed)} ACLs that denied WRITE are deleted" if removed else note
-    moved = f"; {len(again)} groups had other offsets by then, and are moved again ({several(again)})" if again else ""
+    moved = ""
+    if again:
+        had = agreeing(
+            len(again), "group had other offsets by then, and is", "groups had other offsets by then, and are"
+        )
+        moved = f"; {had} moved again ({several(again)})"
     return Evidence(
         sentence=f"{sides.new} is the cluster that clients use{blocked}{moved}",
         facts={"removed_acls": [str(one) for one in removed], "moved_again": again},
@@ -79,13 +84,13 @@ def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:
         moved, active = connections.run(work)
     if active:
         raise Refused(
-            f"{len(active)} groups have members on {sides.old} again ({several(sorted(active))}), and would read twice "
-            f"what they read there now: stop them, then ferry switches abandon '{switch.named}' {switch.id}, and begin "
-            "again"
+            f"{agreeing(len(active), 'group has', 'groups have')} members on {sides.old} again "
+            f"({several(sorted(active))}), and would read twice what they read there now: stop them, then ferry "
+            f"switches abandon '{switch.named}' {switch.id}, and begin again"
         )
     if moved:
         raise Refused(
-            f"{len(moved)} partitions of {sides.old} have grown since they were drained ({several(moved)}), so a "
+            f"{count_of(len(moved), 'partition')} of {sides.old} grew after the drain ({several(moved)}), so a "
             f"producer still writes there: stop it, then ferry switches abandon '{switch.named}' {switch.id}, and "
             "begin again"
         )

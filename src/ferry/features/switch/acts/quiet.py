@@ -134,6 +134,6 @@ async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[s
 def _refuse_silent(source: Cluster, silent: Collection[TopicPartition]) -> None:
     if silent:
         raise Refused(
-            f"{len(silent)} partitions of {source.alias} did not report their ends "
+            f"{count_of(len(silent), 'partition')} of {source.alias} did not report their ends "
             f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
         )

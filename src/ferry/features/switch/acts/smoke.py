@@ -19,6 +19,7 @@ from ferry.kafka.produce.appending import Appender
 from ferry.lane.connections import TargetConnection
 from ferry.model import Record, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.words import count_of
 
 RECORDS = 10
 
@@ -47,7 +48,8 @@ def smoke_test(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
         finally:
             connection.run(partial(_remove, connection.target, topic))
     return Evidence(
-        sentence=f"{RECORDS} records went to {sides.new} and came back, offsets of {len(wanted)} groups can be read",
+        sentence=f"{RECORDS} records went to {sides.new} and came back, offsets of "
+        f"{count_of(len(wanted), 'group')} can be read",
         facts={
             "smoke": True,
             "records": RECORDS,

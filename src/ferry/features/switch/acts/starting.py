@@ -85,7 +85,7 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
         count = sum(end - start for _, start, end in stayed)
         where = several([str(place) for place, _, _ in stayed])
         sentence += (
-            f"; {count_of(count, 'record')} at most came to {len(stayed)} partitions of {sides.old} "
+            f"; {count_of(count, 'record')} at most came to {count_of(len(stayed), 'partition')} of {sides.old} "
             f"after it was drained ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
             "ferry failback exports them"
         )

@@ -18,7 +18,7 @@ from ferry.lane.connections import TargetConnection
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.words import several
+from ferry.words import count_of, several
 
 
 def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
@@ -40,13 +40,15 @@ def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
         created, ends = connection.run(partial(_live, sides, connection.target, wanted))
         begins = connection.run(partial(_begins, connection.target, ends, seen_ms))
     kept = len(names) - len(wanted)
-    parts = [f"{len(created)} topics created" + (f" ({several(sorted(created))})" if created else "")]
+    parts = [f"{count_of(len(created), 'topic')} created" + (f" ({several(sorted(created))})" if created else "")]
     parts.append(f"{len(wanted) - len(created)} were there")
     if kept:
         parts.append(f"{kept} keep their names")
     early = sum(1 for place, end in ends.items() if begins[place] < end)
     if early:
-        parts.append(f"producers may have come to {early} partitions before: groups begin before what they wrote")
+        parts.append(
+            f"producers may have come to {count_of(early, 'partition')} before: groups begin before what they wrote"
+        )
     return Evidence(
         sentence=", ".join(parts),
         facts={"created": sorted(created)},

@@ -18,7 +18,7 @@ from ferry.plan.rules.facts import Facts, SourceFacts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.policy import ReplicationPolicy
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED})
 """The reasons that keep a group from being moved. A group moved on the target by another client is not among them."""
@@ -240,8 +240,8 @@ def _topics(looked: Looked, policy: ReplicationPolicy, alias: str) -> Check:
     return Check(
         name="topics",
         ok=False,
-        message=f"{len(due)} topics of the target differ from the source: {named}; {_run_once(looked)}, which "
-        "corrects them, or see ferry plan",
+        message=f"{agreeing(len(due), 'topic of the target differs', 'topics of the target differ')} from the source: "
+        f"{named}; {_run_once(looked)}, which corrects them, or see ferry plan",
     )
 
 
@@ -357,7 +357,7 @@ def _groups(looked: Looked) -> Check:
         return Check(
             name="groups",
             ok=False,
-            message=f"{len({one.group for one in against})} groups could not be moved ({named}"
+            message=f"{count_of(len({one.group for one in against}), 'group')} could not be moved ({named}"
             + (f"; {len(active)} have members on the target" if active else "")
             + f"): {first}",
         )
@@ -394,7 +394,8 @@ def _checkpoints(looked: Looked) -> Check:
         every = f"every {'other ' if aside else ''}group that can be moved"
         message = f"{every} has a checkpoint to continue from without the source"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
-    named = f"{len(lacking)} groups have no checkpoint to go by without {source} ({_named(lacking)})"
+    have = agreeing(len(lacking), "group has", "groups have")
+    named = f"{have} no checkpoint to go by without {source} ({_named(lacking)})"
     if looked.planned:
         message = f"{named}: only {source} has their current offsets, and if it is lost they would be left"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
@@ -414,7 +415,8 @@ def _acls(looked: Looked) -> Check:
         return Check(
             name="acls",
             ok=False,
-            message=f"{due} ACLs of the target differ: see ferry acls diff, and let a run sync them",
+            message=f"{agreeing(due, 'ACL of the target differs', 'ACLs of the target differ')}: see ferry acls diff, "
+            "and let a run sync them",
         )
     aside = []
     if diff.left_out:

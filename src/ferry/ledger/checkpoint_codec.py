@@ -109,7 +109,7 @@ OUTCOME = Form(
         default=0,
         omit=lambda found: not found.again,
         least=1,
-        says="records at most that the written groups read again in repartitioned topics; absent: none, or not known",
+        says="records at most that the written groups read again in repartitioned topics, where inexact has `again`",
     ),
     F("at_ms"),
     F(

@@ -52,7 +52,7 @@ class GroupOutcome:
     `inexact` counts written offsets by how they were translated, where not exactly. Only the first of very many left
     entries are in `left`, and `more` is the number of the others. `unnamed` is the most groups that are only among
     those others and were to be written. `again` is the most records that the written groups read again in repartitioned
-    topics, without those that cannot be counted.
+    topics, at the offsets that `inexact` counts as `again`. For others it is none, or not known.
     """
 
     groups: int

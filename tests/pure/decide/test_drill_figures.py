@@ -147,3 +147,4 @@ def test_the_word_is_that_of_the_worst_step() -> None:
 def test_a_loss_is_told_with_what_is_not_known(golden: Golden) -> None:
     golden(loss_sentence([loss(0, 0, 0.0)], "primary"), "nothing lost")
     golden(loss_sentence([loss(0, 3, 1.5), loss(1, None, None)], "primary"), "one of two not known")
+    golden(loss_sentence([loss(0, 0, 0.0), loss(1, None, None)], "primary"), "one not known, of the other nothing")

@@ -38,3 +38,10 @@ def test_every_way_of_translating_inexactly_has_words(golden: Golden) -> None:
 def test_where_there_are_no_groups_there_is_nothing_to_tell(golden: Golden) -> None:
     assert NOTHING.is_empty
     golden("\n".join(group_sentences(NOTHING)))
+
+
+def test_what_is_read_again_is_of_the_offsets_for_which_it_is_counted(golden: Golden) -> None:
+    """For the groups that are before the copy it is not known, so that "at most" is not for the sum."""
+    (line,) = group_sentences(replace(NOTHING, groups=2, offsets=3, inexact={"again": 2, "before": 1}, again=5))
+    assert "5 records at most again; " in line
+    golden(line)

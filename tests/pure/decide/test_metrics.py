@@ -144,8 +144,9 @@ def test_gauges_of_lag_are_as_many_as_topics_unless_the_file_asks_for_partitions
         "lag-timestamp-seconds": 5,
         "lag-limit-seconds": 600,
     }
-    unknown = [replace(lags[0], records=None, seconds=None)]
-    assert (m.LAG_SECONDS, topic) not in lag_gauges(FLOW, unknown, 0), "0 would look like health"
+    unknown = [replace(lags[0], records=None, bytes=None, seconds=None)]
+    names = {metric for metric, _ in lag_gauges(FLOW, unknown, 0)}
+    assert names == {m.LAG_UNKNOWN, m.LAG_TIME, m.LAG_LIMIT}, "0 would look like health"
     by_partition = lag_gauges(flow("ferry.metrics.per.partition = true"), lags, 0)
     assert sum(metric is m.LAG_RECORDS for metric, _ in by_partition) == len(lags)
 
@@ -242,6 +243,9 @@ def test_records_that_may_be_lost_are_a_limit_of_each_partition_and_so_are_secon
     assert [wants_lag(flow(*lines)) for lines in ((called,), (called, "ferry.rpo.records = 5"))] == [False, True]
     told = with_lag(after_run({}, report(1, 1), both), both, lags, 5_000)
     assert (value(told, m.LAG_MOST_RECORDS), value(told, m.LAG_LIMIT_RECORDS)) == (6, 5)
+    silent = with_lag(told, both, [replace(one, records=None, bytes=None, seconds=None) for one in lags], 6_000)
+    assert value(silent, m.LAG_MOST_RECORDS) is None, "what was known before is old"
+    assert value(with_lag(silent, both, [], 7_000), m.LAG_MOST_RECORDS) == 0
 
 
 def test_a_comparison_of_nothing_tells_nothing() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ferry.errors import FerryError, Superseded
+from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts import drain
 from tests.pure.answers.stories import HEARTBEATS
 from tests.pure.answers.world import world
@@ -16,7 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # a whole switchover
 
 
 def test_records_of_an_overtaken_run_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = drain.checkpoint
     due: list[FerryError] = [Superseded("a newer run began")]
 
     def overtaken_once(*words: Any) -> Any:

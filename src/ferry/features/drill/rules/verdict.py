@@ -27,11 +27,11 @@ def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) ->
     ages = [loss.seconds for loss in losses if loss.records]
     known = [age for age in ages if age is not None]
     oldest = f"the oldest {max(known):.1f} s old" if known and len(known) == len(ages) else "of an age not known"
-    lost = f"at most {count_of(records, 'record')}, {oldest},"
+    lost = f"at most {count_of(records, 'record')}, {oldest}," if records else "nothing"
     if unknown:
         there = f"{unknown} of {count_of(len(losses), 'partition')} did not answer"
         return f"what would be missing{these}, had {source} been lost, is not known: {there}; {lost} of the others"
-    return f"had {source} been lost, {lost if records else 'nothing'} would be missing{these}"
+    return f"had {source} been lost, {lost} would be missing{these}"
 
 
 def shadow_sentence(

@@ -327,7 +327,10 @@ def _inexact(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> 
 
 
 def _again(found: Mapping[str, Collection[Write]], done: CommittedOffsets) -> int:
-    """Count how many records at most are read again after the written offsets, as far as that is known."""
+    """Count how many records at most are read again after the written offsets of outcome `again`.
+
+    For an offset of another outcome it is none, or it is not known.
+    """
     return sum(
         write.checkpoint.again or 0
         for group, writes in found.items()

@@ -21,9 +21,8 @@ def group_sentences(found: GroupOutcome) -> list[str]:
     lines = [f"{_LABELS.get(one.why, 'group left')}: {one.message}" for one in found.left]
     if found.more:
         lines.append(f"and {found.more} more of the groups were left or failed")
-    inexact = [f"{count} {_HOW[word]}" for word, count in sorted(found.inexact.items())]
-    if found.again:
-        inexact.append(f"there they read {count_of(found.again, 'record')} at most again")
+    more = {"again": f", and read {count_of(found.again, 'record')} at most again"} if found.again else {}
+    inexact = [f"{count} {_HOW[word]}{more.get(word, '')}" for word, count in sorted(found.inexact.items())]
     lines.append(
         f"groups: {found.groups} written with {found.offsets} offsets"
         + (f" ({'; '.join(inexact)})" if inexact else "")

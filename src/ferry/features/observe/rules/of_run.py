@@ -204,7 +204,8 @@ def with_lag(
     before: Values, flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int
 ) -> dict[tuple[str, Labels], float]:
     """Add a flow's lag to the metrics, per topic or partition: sums, and the age of the oldest record."""
-    names = {metric.name for metric in (m.LAG_RECORDS, m.LAG_BYTES, m.LAG_SECONDS, m.LAG_UNKNOWN)}
+    measured = (m.LAG_RECORDS, m.LAG_BYTES, m.LAG_SECONDS, m.LAG_UNKNOWN, m.LAG_MOST_RECORDS)
+    names = {metric.name for metric in measured}
     after = {key: value for key, value in before.items() if key[0] not in names}
     after |= {(metric.name, labels): value for (metric, labels), value in lag_gauges(flow, lags, at_ms).items()}
     return after
@@ -213,21 +214,25 @@ def with_lag(
 def lag_gauges(flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int) -> dict[tuple[Metric, Labels], float]:
     """Return a flow's lag as measured at `at_ms`, per topic or partition, and the limits that the file sets.
 
-    A topic of whose partitions no age is known has no `ferry_lag_seconds`, because 0 would look healthy.
+    A sum is that of the partitions whose lag is known; `ferry_lag_unknown_partitions` counts the others. Where none is
+    known, there is no sum, no age and no largest lag, because 0 would look healthy.
     """
     common, per_partition = labels_of(flow.flow, flow.lane), flow.of(AlertSettings).metrics_per_partition
     topics = [(of_place(common, lag.target, per_partition=per_partition), lag) for lag in lags]
     gauges: dict[tuple[Metric, Labels], float] = {}
     for labels, lag in topics:
         for metric, value in (
-            (m.LAG_RECORDS, lag.records or 0),
-            (m.LAG_BYTES, lag.bytes or 0),
+            (m.LAG_RECORDS, lag.records),
+            (m.LAG_BYTES, lag.bytes),
             (m.LAG_UNKNOWN, int(lag.records is None or lag.seconds is None)),
         ):
-            gauges[metric, labels] = gauges.get((metric, labels), 0) + value
+            if value is not None:
+                gauges[metric, labels] = gauges.get((metric, labels), 0) + value
         if lag.seconds is not None:
             gauges[m.LAG_SECONDS, labels] = max(gauges.get((m.LAG_SECONDS, labels), 0.0), lag.seconds)
-    gauges[m.LAG_MOST_RECORDS, common] = max((lag.records or 0 for lag in lags), default=0)
+    known = [lag.records for lag in lags if lag.records is not None]
+    if known or not lags:
+        gauges[m.LAG_MOST_RECORDS, common] = max(known, default=0)
     gauges[m.LAG_TIME, common] = at_ms / _MS
     for metric, limit in ((m.LAG_LIMIT, flow.rpo.seconds), (m.LAG_LIMIT_RECORDS, flow.rpo.records)):
         if limit is not None:

@@ -115,7 +115,7 @@ LAST_RUN_STATE = _gauge("last_run_state", "1 for the state of the last run: succ
 LAST_RUN_SECONDS = _gauge("last_run_seconds", "How long the last run took, to its last receipt")
 GENERATION = _gauge("last_run_generation", "The last run's place in the ledger")
 LAG_RECORDS = _gauge(
-    "lag_records", "Offsets not yet copied when the last run ended, an upper bound of records", *BY_TOPIC
+    "lag_records", "Offsets not yet copied when the last run ended, where known: an upper bound of records", *BY_TOPIC
 )
 LAG_BYTES = _gauge("lag_bytes", "About how many bytes that is", *BY_TOPIC)
 LAG_SECONDS = _gauge("lag_seconds", "Age of the oldest record that was not yet copied then", *BY_TOPIC)

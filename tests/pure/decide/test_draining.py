@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.features.switch.rules.draining import PASSING, lasting, undrained
+from ferry.features.switch.rules.draining import PASSING, lasting, left_sentence, undrained
 from ferry.ledger.draining import drain_run, standing_back
 from ferry.ledger.ledger import fold
 from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
@@ -24,6 +24,7 @@ from ferry.model.switch import (
     SwitchOutcome,
     Verb,
 )
+from ferry.plan.rules.lag import TotalLag
 from tests.golden import Golden
 from tests.pure.decide.values import lying, run_of
 
@@ -105,3 +106,10 @@ def test_what_somebody_has_to_mend_ends_a_drain_at_once_and_each_topic_is_told(g
     golden(undrained(twice), "two topics")
     five = [refused(RefusalKind.TRANSFORM, number) for number in range(5)]
     golden(undrained(five), "five topics")
+
+
+def test_a_lag_that_is_not_known_is_not_left_out_of_what_a_drain_has_not_copied(golden: Golden) -> None:
+    left = TotalLag(partitions=4, behind=2, unknown=1, records=7, bytes=0, seconds=None)
+    golden(left_sentence(left), "known and not known")
+    golden(left_sentence(replace(left, unknown=0, behind=1, records=1)), "known")
+    assert left_sentence(replace(left, behind=0, records=0)) == "the lag of 1 partition is not known"

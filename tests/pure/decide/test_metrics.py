@@ -239,6 +239,12 @@ def test_records_that_may_be_lost_are_a_limit_of_each_partition_and_so_are_secon
     assert "t-1" in alert.sentence
     (alert,) = alerts_of(both, report(1, 1), [lagging(0, records=9, seconds=601.0)])
     golden(alert.sentence, "seconds and records")
+    mute = replace(lagging(2, records=0, seconds=0.0), records=None, bytes=None, seconds=None)
+    (alert,) = alerts_of(both, report(1, 1), [mute])
+    golden(alert.sentence, "a lag that is not known")
+    assert "record" not in alert.sentence.partition("allow")[2], "none was counted"
+    (alert,) = alerts_of(both, report(1, 1), [mute, replace(lags[1], seconds=None)])
+    golden(alert.sentence, "a lag that is not known, and an age")
     called = "ferry.alert.callback = tests.airflow.heard.hear"
     assert [wants_lag(flow(*lines)) for lines in ((called,), (called, "ferry.rpo.records = 5"))] == [False, True]
     told = with_lag(after_run({}, report(1, 1), both), both, lags, 5_000)

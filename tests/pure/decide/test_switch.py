@@ -432,9 +432,9 @@ def test_what_a_source_that_is_gone_holds_is_not_known() -> None:
         observed_ms=5,
         target_end=11,
     )
-    assert uncopied_sentence([answered]) == "1 partition, 3 records not copied yet"
+    assert uncopied_sentence([answered]) == "1 partition, 3 offsets not copied yet"
     gone = replace(answered, source_end=10, source_known="receipt")
-    assert "is not known, at least 3 records" in uncopied_sentence([answered, gone])
+    assert "is not known, at least 3 offsets" in uncopied_sentence([answered, gone])
     assert "1 did not answer" in uncopied_sentence([answered, gone])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.report import Report, guard_counts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
-from ferry.words import count_of
+from ferry.words import agreeing, count_of
 
 THROTTLED_SHARE = 0.5
 """The share of a run's wall time.
@@ -91,14 +91,24 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
         if any(is_behind(lag, max_records=records, max_seconds=seconds) for lag in behind)
     )
     allow = "allow" if " and " in passed else "allows"
-    total = total_of(behind)
-    oldest = "of an age that is not known" if total.seconds is None else f"up to {total.seconds:.0f} s old"
-    names = ", ".join(str(lag.source) for lag in behind[:_NAMED])
-    more = f" and {len(behind) - _NAMED} more" if len(behind) > _NAMED else ""
-    return (
-        f"the lag of flow {flow.flow} is above what {passed} {allow}: {total.records} records {oldest} are not on "
-        f"{flow.flow.target} yet ({names}{more})"
-    )
+    known = [lag for lag in behind if lag.records is not None]
+    silent = [lag for lag in behind if lag.records is None]
+    told = []
+    if known:
+        total = total_of(known)
+        unaged = total.unknown or total.seconds is None
+        oldest = "of an age that is not known" if unaged else f"up to {total.seconds:.0f} s old"
+        are = agreeing(total.records, f"record {oldest} is", f"records {oldest} are")
+        told.append(f"{are} not on {flow.flow.target} yet ({_named(known)})")
+    if silent:
+        told.append(f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)})")
+    how = "is above" if known else "is not known, and may be above"
+    return f"the lag of flow {flow.flow} {how} what {passed} {allow}: {'; '.join(told)}"
+
+
+def _named(lags: Sequence[PartitionLag]) -> str:
+    names = ", ".join(str(lag.source) for lag in lags[:_NAMED])
+    return f"{names} and {len(lags) - _NAMED} more" if len(lags) > _NAMED else names
 
 
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:

@@ -12,7 +12,7 @@ from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.partition_state import takes
 from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.draining import lasting, undrained
+from ferry.features.switch.rules.draining import lasting, left_sentence, undrained
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.draining import drain_run
 from ferry.model import Plan, Refusal
@@ -51,8 +51,8 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
             behind = several([str(lag.source) for lag in lags if lag.records != 0])
             why = undrained(refused) if refused else "see what holds them up with ferry plan"
             raise Refused(
-                f"after {options.drain_timeout_seconds:g} s {left.records} records of {left.behind} partitions "
-                f"({behind}) are not copied yet: {why}; then continue"
+                f"after {options.drain_timeout_seconds:g} s not all is copied ({behind}): {left_sentence(left)}; "
+                f"{why}; then continue"
             )
     _refuse_moved(flow, state, patience_s)
     copied_now = agreeing(records, "record was", "records were")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ferry.model import Refusal, RefusalKind
+from ferry.plan.rules.lag import TotalLag
+from ferry.words import count_of
 
 PASSING = frozenset(
     {
@@ -34,3 +36,11 @@ def undrained(refusals: Sequence[Refusal]) -> str:
     told = list(dict.fromkeys(f"{one.message} [{one.kind}]" for one in refusals))
     more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
     return f"not all can be copied: {'; '.join(told[:_MOST_TOLD])}{more}"
+
+
+def left_sentence(left: TotalLag) -> str:
+    """Say how much a drain has not copied, and of how many partitions it is not known how much."""
+    told = [f"{count_of(left.records, 'offset')} of {count_of(left.behind, 'partition')} left"] if left.behind else []
+    if left.unknown:
+        told.append(f"the lag of {count_of(left.unknown, 'partition')} is not known")
+    return ", and ".join(told)

@@ -374,13 +374,16 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
 
 
 def uncopied_sentence(found: Collection[Standing]) -> str:
-    """How many records have no copy yet, as part of a sentence; not known where a source partition did not answer."""
+    """How many offsets have no copy yet, as part of a sentence; not known where a source partition did not answer.
+
+    Not all of them need have records: some may be transaction markers.
+    """
     unsure = sum(one.source_known != "source" for one in found)
-    missing = count_of(sum(max(0, one.source_end - one.copied_end) for one in found), "record")
+    missing = count_of(sum(max(0, one.source_end - one.copied_end) for one in found), "offset")
     there = count_of(len(found), "partition")
     if not unsure:
         return f"{there}, {missing} not copied yet"
-    unknown = f"how many records are not copied yet is not known, at least {missing}"
+    unknown = f"how many offsets are not copied yet is not known, at least {missing}"
     return f"{there}, of which {unsure} did not answer: {unknown}"
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ferry.config.flow.parts import Budget
 from ferry.ledger.units import least_dealt, read_ranges
 from ferry.model import Era, Plan, Receipt, TopicPartition
-from ferry.words import count_of
+from ferry.words import agreeing, count_of
 
 Json = dict[str, Any]
 
@@ -357,11 +357,11 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
     there = count_of(len(losses), "partition")
     if not records and not unsure:
         return f"nothing is lost: the copy of {there} reaches the ends that the source reported"
-    is_known = f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} known to be lost"
+    is_known = f"{agreeing(records, 'offset is', 'offsets are')} known to be lost"
     before = "before the loss" if lost_ms is not None else "before they were counted"
     if not unsure:
         age = "of an age that is not known" if worst is None else f"the oldest came {worst:.1f} s {before} at most"
-        return f"{count_of(records, 'record')} {'is' if records == 1 else 'are'} lost, at most: {age}"
+        return f"{agreeing(records, 'record is', 'records are')} lost, at most: {age}"
     window = (
         "and since when is not known either"
         if worst is None

@@ -24,7 +24,7 @@ class SeededMachine(ProtocolMachine):
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     """The protocol says when a slot takes over again, here thousands of times."""
-    log = logging.getLogger("ferry.protocol.slot")
+    log = logging.getLogger("ferry.protocol")
     before = log.level
     log.setLevel(logging.ERROR)
     yield
@@ -43,6 +43,7 @@ def test_no_long_interleaving_breaks_the_protocol() -> None:
     )
 
 
+@pytest.mark.timeout(120)  # thousands of interleavings
 @pytest.mark.parametrize(
     "clause",
     [

@@ -229,7 +229,7 @@ def assert_refused_until_left(back: Switcher, options: SwitchOptions, pair: Pair
     )
     with pytest.raises(Refused, match=rf"{here} cannot take over: transforms: {why}.*--leave-topic {masked}"):
         back.open("back", options, "bob")
-    with pytest.raises(Refused, match=r"--leave-topic other: that is no topic of "):
+    with pytest.raises(Refused, match=r"--leave-topic other: that is not a topic of "):
         back.open("back", replace(options, leave_topics=(masked, "other")), "bob")
     assert "back" not in back.states(), "nothing was written"
 

@@ -222,7 +222,7 @@ def test_a_group_that_somebody_moved_on_the_way_back_is_named_and_left_until_it_
     assert [one.name for one in check.checks if f"1 group ({group})" in one.message] == ["groups", "checkpoints"]
     lost = pair.turned.lost
     with lost.switcher(Verb.FAILOVER) as switcher:
-        with pytest.raises(Refused, match=f"groups: 1 groups .{group}. cannot be moved: .*--leave-group {group}"):
+        with pytest.raises(Refused, match=f"groups: 1 group .{group}. cannot be moved: .*--leave-group {group}"):
             switcher.open("lost-1", OPTIONS, "bob")
         assert switcher.states() == {}
         preview = switcher.preview("lost-1", replace(OPTIONS, leave_groups=(group,)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ferry.model import Receipt, Verified
 from ferry.model.evidence import Check, Compared, EvidenceKind, Goal, GroupMoved, Loss, Sample, summed
 from ferry.plan.rules.lag import PartitionLag
-from ferry.words import several
+from ferry.words import agreeing, several
 
 SAMPLES = 60
 """The most points in time for which a report shows lag and throughput."""
@@ -170,7 +170,7 @@ def untried(groups: Iterable[GroupMoved], paused: Sequence[str], *, copied: int 
         remedy = "" if paused else ": begin earlier with --from"
         found.append(f"nothing was copied, so nothing was tried out{remedy}")
     if idle:
-        there = "1 group was" if len(idle) == 1 else f"{len(idle)} groups were"
+        there = agreeing(len(idle), "group was", "groups were")
         found.append(f"{there} not tried out: {several(sorted(idle))}; their notes say why")
     return tuple(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,7 +13,7 @@ from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.report import Report, guard_counts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
-from ferry.words import agreeing, count_of
+from ferry.words import agreeing, count_of, several
 
 THROTTLED_SHARE = 0.5
 """The share of a run's wall time.
@@ -92,23 +92,18 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
     )
     allow = "allow" if " and " in passed else "allows"
     known = [lag for lag in behind if lag.records is not None]
-    silent = [lag for lag in behind if lag.records is None]
-    told = []
+    silent = [str(lag.source) for lag in behind if lag.records is None]
+    parts = []
     if known:
         total = total_of(known)
         unaged = total.unknown or total.seconds is None
         oldest = "of an age that is not known" if unaged else f"up to {total.seconds:.0f} s old"
         are = agreeing(total.records, f"record {oldest} is", f"records {oldest} are")
-        told.append(f"{are} not on {flow.flow.target} yet ({_named(known)})")
+        parts.append(f"{are} not on {flow.flow.target} yet ({several([str(lag.source) for lag in known])})")
     if silent:
-        told.append(f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)})")
+        parts.append(f"the lag of {count_of(len(silent), 'partition')} is not known ({several(silent)})")
     how = "is above" if known else "is not known, and may be above"
-    return f"the lag of flow {flow.flow} {how} what {passed} {allow}: {'; '.join(told)}"
-
-
-def _named(lags: Sequence[PartitionLag]) -> str:
-    names = ", ".join(str(lag.source) for lag in lags[:_NAMED])
-    return f"{names} and {len(lags) - _NAMED} more" if len(lags) > _NAMED else names
+    return f"the lag of flow {flow.flow} {how} what {passed} {allow}: {'; '.join(parts)}"
 
 
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:

@@ -84,15 +84,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
                     f"topics are paused ({several(list(plan.paused))}), so they cannot be drained: ferry resume, then "
                     "continue"
                 )
-            overtaken = False  # by a scheduled run that began at the same moment
-            try:
-                if runs.unfinished_slices(plan):
-                    failure = copy(runs, plan)
-                    if failure is not None:
-                        raise failure
-                checkpoint(runs, plan.run)
-            except Superseded:
-                overtaken = True
+            overtaken = _is_overtaken(runs, plan, copy)
             report = runs.report(plan.run)
     except Superseded:
         return 0, []  # before it had a plan
@@ -101,6 +93,19 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
     if plan.refusals or lasting(report.refusals):
         raise Refused(f"{undrained(report.refusals)}; all else is copied: fix that, then continue")
     return report.records, list(report.refusals)
+
+
+def _is_overtaken(runs: MicroRuns, plan: Plan, copy: Copy) -> bool:
+    """Copy what a plan has left, then the groups. Return whether a run that was scheduled meanwhile stopped that."""
+    try:
+        if runs.unfinished_slices(plan):
+            failure = copy(runs, plan)
+            if failure is not None:
+                raise failure
+        checkpoint(runs, plan.run)
+    except Superseded:
+        return True
+    return False
 
 
 def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> None:

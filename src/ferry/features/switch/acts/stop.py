@@ -54,17 +54,15 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         fenced = await fence_lane(sides.via, state, "stop", connections, still_mine)
         rows = await look_at_standings(sides.via, connections)
         silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+        unreported = (
+            f"{count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}) did not report their ends"
+        )
         if silent and state.switch.verb is not Verb.FAILOVER:
-            raise Refused(
-                f"{count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}) did not report their ends: "
-                "bring their brokers back, then continue"
-            )
+            raise Refused(f"{unreported}: bring their brokers back, then continue")
         others = await written_by_others(sides.via, connections, rows)
         sentence = f"{sides.via.flow} is paused, fenced: {count_of(fenced.slots, 'writer')}"
         if silent:
-            sentence += (
-                f"; {count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}) did not report their ends"
-            )
+            sentence += f"; {unreported}"
         if others:
             sentence += (
                 f"; other clients have written to {len(others)} copies on {sides.new} already ({several(others)})"

@@ -40,7 +40,7 @@ def undrained(refusals: Sequence[Refusal]) -> str:
 
 def left_sentence(left: TotalLag) -> str:
     """Say how much a drain has not copied, and of how many partitions it is not known how much."""
-    told = [f"{count_of(left.records, 'offset')} of {count_of(left.behind, 'partition')} left"] if left.behind else []
+    parts = [f"{count_of(left.records, 'offset')} of {count_of(left.behind, 'partition')} left"] if left.behind else []
     if left.unknown:
-        told.append(f"the lag of {count_of(left.unknown, 'partition')} is not known")
-    return ", and ".join(told)
+        parts.append(f"the lag of {count_of(left.unknown, 'partition')} is not known")
+    return ", and ".join(parts)

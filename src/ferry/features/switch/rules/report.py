@@ -28,7 +28,7 @@ from ferry.model.evidence import (
     summed,
 )
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb, next_step
-from ferry.words import count_of, several, to_the_second
+from ferry.words import agreeing, count_of, several, to_the_second
 
 _SAME = frozenset({"exact", "gap", "start"})
 """The words for an offset that leads to exactly the next record. Nothing was read before a `start`."""
@@ -238,7 +238,7 @@ def lost_sentence(losses: Sequence[Loss] | None) -> str:
         there = count_of(len(losses), "partition")
         return f"how many records were lost is not known: {unknown} of {there} did not answer"
     records = sum(loss.records or 0 for loss in losses)
-    return f"{count_of(records, 'record')} {'was' if records == 1 else 'were'} lost" + (", at most" if records else "")
+    return f"{agreeing(records, 'record was', 'records were')} lost" + (", at most" if records else "")
 
 
 def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:

@@ -24,7 +24,7 @@ class Feature:
     page: str = ""
     """What it answers to questions of the operator's page (`ferry.page.part.PageAnswer`), for the page's reader.
 
-    Its pages are in the module of its name in `ferry_airflow.page.features`.
+    Its pages and the starts of its DAGs are in the module of its name in `ferry_airflow.page.features`.
     """
 
 

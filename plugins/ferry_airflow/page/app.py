@@ -17,7 +17,7 @@ from ferry.reader.flows import CONFIG_VARIABLE
 from ferry.reader.process import ReaderProcess
 from ferry_airflow.connection import settings_of
 from ferry_airflow.deployment import airflow_deployment
-from ferry_airflow.page import actions, details, files, lanes, other_dags, pages, series, words
+from ferry_airflow.page import actions, details, files, other_dags, pages, series, words
 from ferry_airflow.page.features import feature_pages
 from ferry_airflow.page.flows import page_flows
 from ferry_airflow.page.page_state import PageState
@@ -34,7 +34,7 @@ POLICY = (
 def page_app() -> FastAPI:
     """Return a new application, to be mounted by Airflow."""
     app = FastAPI(title="Ferry", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(get_user)])
-    parts = (pages, words, details, lanes, *feature_pages(), other_dags, series, actions, files)
+    parts = (pages, words, details, *feature_pages(), other_dags, series, actions, files)
     app.state.office = PageState(flows=page_flows(), reader=_reader(), tabs=tabs_of(parts))
     for part in parts:
         app.include_router(part.router)

@@ -32,7 +32,7 @@ from ferry.reader.flows import Flows
 from ferry.reader.service import Service
 from ferry.reader.watch import Sight
 from ferry.reader.watcher import Watcher, Watchers
-from ferry_airflow.page import access, actions, airflow_side, dag_runs, details, other_dags, page_state, pages
+from ferry_airflow.page import access, actions, airflow_side, dag_runs, details, other_dags, page_state, pages, starting
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 
@@ -184,7 +184,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         reader = read_by(Service(Flows(), watchers, stays=True), config)
         app.state.office = replace(app.state.office, reader=reader)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
-        for module in (page_state, actions, other_dags, dag_runs):
+        for module in (page_state, starting, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
         monkeypatch.setattr(details, "reasons_of", lambda dag, run: made.reasons)
@@ -194,13 +194,14 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(page_state, "may_see_faults", lambda user: made.sees_faults)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
-        monkeypatch.setattr(actions, "audit", lambda *what: made.audited.append(what))
+        for module in (actions, starting):
+            monkeypatch.setattr(module, "audit", lambda *what: made.audited.append(what))
 
         def trigger(dag: str, who: str, conf: dict[str, object]) -> str:
             made.triggered.append((dag, who, conf))
             return "manual__1"
 
-        monkeypatch.setattr(actions, "trigger", trigger)
+        monkeypatch.setattr(starting, "trigger", trigger)
         yield made
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ferry_airflow.page import actions, pages, rendering
+from ferry_airflow.page import pages, rendering, starting
 from tests.airflow.page.conftest import HERE, Desk
 
 HTML = {"Accept": "text/html"}
@@ -45,7 +45,7 @@ def test_a_page_that_fails_is_a_page_that_says_so(
 def test_a_request_that_fails_gets_its_sentence_as_json(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(actions, "trigger", broken)
+    monkeypatch.setattr(starting, "trigger", broken)
     status, answer = desk.act("run", {})
     assert status == 500
     assert "Unexpected ZeroDivisionError" in str(answer["detail"])

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Body, HTTPException, Path, Request, status
 from fastapi.responses import RedirectResponse, Response
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
+from ferry.model.lane import LaneKind, lane_kind
 from ferry.page.cut import Cut
 from ferry.reader.documents import LaneLine, LanePage, RunDigest
 from ferry.reader.limits import RUNS
 from ferry.reader.questions import OfLane, OfLanes
-from ferry_airflow.page.access import User
+from ferry_airflow.naming import backfill_dag_id
+from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import INT32, NOTHING
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import EitherRun, place_of, shown_page
+from ferry_airflow.page.rendering import WANTED, WrongField
 from ferry_airflow.page.run_words import Badge, run_badge
+from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered, zoned
 from ferry_airflow.page.tabs import Tab
 
-router = APIRouter(prefix="/flow/{source}/{target}")
+router = APIRouter()
+showing = APIRouter(prefix="/flow/{source}/{target}")
+acting = acting_router()
 TABS = (Tab(place=60, name="backfills"),)
 
 LONGEST = 249
 """The longest name of a lane, which is a part of topics' names."""
 
 
-@router.get("/backfills")
+@showing.get("/backfills")
 def backfills(request: Request, open_flow: FlowDep, user: User) -> Response:
     """Show the lanes other than the flow's own."""
     answer = open_flow.ask(OfLanes())
@@ -50,7 +59,7 @@ def _alone(open_flow: OpenFlow, run: RunDigest) -> Badge:
     return open_flow.badge_of(run.state, run.run, run.ended_ms, DagState())
 
 
-@router.get("/lane/{lane}")
+@showing.get("/lane/{lane}")
 def one_lane(
     request: Request,
     open_flow: FlowDep,
@@ -90,3 +99,40 @@ def one_lane(
         cut=Cut(rows=rows, page=page, pages=pages, total=total, first=(page - 1) * RUNS + 1),
         copied=story.copied if story else NOTHING,
     )
+
+
+def _lane_of_windows(lane: str) -> str:
+    if lane_kind(lane) not in (LaneKind.BACKFILL, LaneKind.APPEND):
+        wanted = "backfill-NAME or append-NAME, where NAME has up to 40 letters, digits, hyphens and underscores"
+        raise PydanticCustomError(WANTED, "{wanted}", {"wanted": wanted})
+    return lane
+
+
+class BackfillAsked(RunAsked):
+    """Copy a window of history into a lane of its own."""
+
+    lane: Annotated[str, AfterValidator(_lane_of_windows)] = "backfill-airflow"
+    start: datetime
+    end: datetime
+
+
+@acting.post("/backfill")
+def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAsked, Body()]) -> dict[str, Any]:
+    """Start a run of the DAG of windows."""
+    dag = backfill_dag_id(open_flow.flow)
+    refuse(open_flow.rights.backfill, f"start runs of DAG {dag}")
+    if not open_flow.has_window_dag:
+        why = f"Flow {open_flow.flow} has no DAG of windows: its file says ferry.backfill.windows = none"
+        raise HTTPException(status.HTTP_409_CONFLICT, why)
+    start, end = zoned(asked.start), zoned(asked.end)
+    if end <= start:
+        raise WrongField(
+            "end", f"The window ends at {end.isoformat()} and begins at {start.isoformat()}: exchange them"
+        )
+    refuse_foreign_topics(open_flow, asked)
+    window = {"from": start.isoformat(), "to": end.isoformat()}
+    return triggered(request, open_flow, "ferry_backfill", dag, {"lane": asked.lane, **window, **topics_of(asked)})
+
+
+router.include_router(showing)
+router.include_router(acting)

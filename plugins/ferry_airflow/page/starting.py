@@ -1,0 +1,90 @@
+"""Requests of a user that start a run of a DAG: their bodies, what is refused, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, HTTPException, Request, status
+from pydantic import BaseModel, ConfigDict, Field
+
+from ferry.config.flow.flow import refuse_foreign_topic
+from ferry.errors import BadInput
+from ferry.reader.documents import Unknown
+from ferry.reader.questions import Look, OfUnknown
+from ferry_airflow.page.airflow_side import audit, dag_states, trigger
+from ferry_airflow.page.origin import from_here
+from ferry_airflow.page.page_state import OpenFlow
+from ferry_airflow.page.pages import part_of_run, place_of
+from ferry_airflow.page.rendering import WrongField, airflow_of
+from ferry_airflow.page.shown import moment
+
+
+def acting_router() -> APIRouter:
+    """Return a router for actions on a flow. It refuses requests that come from a page of another server."""
+    return APIRouter(prefix="/api/flow/{source}/{target}", dependencies=[Depends(from_here)])
+
+
+class Asked(BaseModel):
+    """The body of a request; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RunAsked(Asked):
+    """Start a run, or plan one; no topics: all that the flow selects."""
+
+    topics: list[Annotated[str, Field(min_length=1, max_length=249)]] = Field(default_factory=list, max_length=1000)
+
+
+def topics_of(asked: RunAsked) -> dict[str, Any]:
+    return {"topics": asked.topics} if asked.topics else {}
+
+
+def zoned(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def refuse_foreign(field: str, open_flow: OpenFlow, topic: str) -> None:
+    try:
+        refuse_foreign_topic(open_flow.config, topic)
+    except BadInput as error:
+        raise WrongField(field, str(error)) from error
+
+
+def refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
+    """Refuse topics that the flow does not copy, or that the source did not show at the last poll."""
+    for topic in asked.topics:
+        refuse_foreign("topics", open_flow, topic)
+    found = open_flow.ask(OfUnknown(topics=tuple(asked.topics))) if asked.topics else None
+    if found and found.got and not found.is_asked:
+        unknown: Unknown = found.got
+        raise WrongField(
+            "topics",
+            f"At {moment(unknown.lag_ms)} cluster {open_flow.flow.source} had no topic {unknown.topic}, or did not "
+            "show it: correct the name or, if it was created since, try again in a few seconds",
+        )
+
+
+def triggered(
+    request: Request, open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[str, Any]
+) -> dict[str, Any]:
+    state = dag_states({dag: 0})[dag]
+    if not state.known:
+        why = f"Airflow has no DAG {dag} now, and would not run it: see its import errors"
+        raise HTTPException(status.HTTP_409_CONFLICT, why)
+    try:
+        started = trigger(dag, open_flow.user, conf_of_run)
+    except BadInput as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+    audit(open_flow.user, event, dag, started, {"flow": str(open_flow.flow), **conf_of_run})
+    open_flow.ask(Look())
+    page = f"{place_of(request, open_flow.flow)}/{part_of_run(dag, started)}"
+    links = [{"text": started, "href": page, "top": False}]
+    text = f"Run {started} is queued."
+    if state.paused:
+        text = f"Run {started} is queued, and waits until DAG {dag} is unpaused in Airflow."
+        links.append({"text": dag, "href": f"{airflow_of(request)}/dags/{quote(dag, safe='')}", "top": True})
+    return {"run": started, "dag": dag, "waits": state.paused, "text": text, "links": links}

@@ -8,7 +8,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.parts import RecoveryPoint
 from ferry.features.observe.rules.due import due_ms, shortest_interval
 from ferry.features.observe.settings import AlertSettings
-from ferry.plan.rules.lag_start import PATIENCE_MS as DEAD_MS
+from ferry.ledger.history import SILENT_MS
 from ferry.reader.documents import Behind, PastState, RunDigest, Status
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
@@ -136,7 +136,7 @@ def is_at_work(seen: Status, dag: DagState, run: str, heard_ms: int, now_ms: int
         is_news = its.state == "success" and over is not None and seen.ledger_ms < over  # the ledger was read before
         return its.state in UNDER_WAY or is_news
     is_older = seen.last_run is not None and seen.last_run.run != run and any(one.run == run for one in seen.runs)
-    return not is_older and now_ms - heard_ms < DEAD_MS
+    return not is_older and now_ms - heard_ms < SILENT_MS
 
 
 def _unreachable(seen: Status) -> Standing | None:

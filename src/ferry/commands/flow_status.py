@@ -8,8 +8,8 @@ from ferry.ledger.history import PastState
 from ferry.model import Flow
 from ferry.plan.rules.lag import TotalLag
 
-GOOD = frozenset({PastState.SUCCESS, PastState.OPEN})
-"""States of a newest run that need no operator."""
+_BAD = frozenset({PastState.PARTIAL, PastState.FAILED})
+"""States of a newest run that need an operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,8 @@ class FlowStatus:
     """The newest run of a flow and its lag. Times are epoch milliseconds.
 
     `state` is None for a flow that never ran, and for one that could not be read: then `why` has the reason. `next_ms`
-    is the next time of the schedule; None without one, and while the flow is paused.
+    is the next time of the schedule; None without one, and while the flow is paused. `silent_since_ms` is when the
+    newest run last wrote to the ledger, if it has not ended and is silent (`PastRun.is_silent`); else None.
     """
 
     flow: Flow
@@ -25,6 +26,7 @@ class FlowStatus:
     state: PastState | None = None
     run: str | None = None
     started_ms: int | None = None
+    silent_since_ms: int | None = None
     records: int | None = None
     paused: tuple[str, ...] = ()
     lag: TotalLag | None = None
@@ -34,4 +36,4 @@ class FlowStatus:
     @property
     def is_good(self) -> bool:
         """Whether the flow was read, and its newest run, if any, needs no operator."""
-        return not self.why and (self.state is None or self.state in GOOD)
+        return not self.why and self.silent_since_ms is None and self.state not in _BAD

@@ -294,6 +294,10 @@ STATUS = Form(
     F("state", kind=optional(enum(PastState)), says="of the newest run; null: the flow never ran, or is not known"),
     F("run", says="its id"),
     F("started_ms"),
+    F(
+        "silent_since_ms",
+        says="when it last wrote to the ledger, if it has not ended and wrote nothing for 15 minutes; else null",
+    ),
     F("records", says="what it copied; null: it has no plan"),
     F("paused", kind=many(), says="topics that are paused; an empty name is the whole flow"),
     F("lag", kind=optional(TOTAL_LAG), says="null: not known"),

@@ -27,7 +27,7 @@ def status_command(
     """Show the newest run, the lag and the next time of every flow. Writes nothing.
 
     A flow whose clusters do not answer is shown as not known. Exit code 1 when there is one, or when the newest run of
-    a flow failed, was partial, or never got a plan.
+    a flow failed, was partial, or has not ended and wrote nothing for 15 minutes.
     """
     if watch is not None and context.for_programs:
         raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")
@@ -62,6 +62,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         state=None if newest is None else newest.state,
         run=None if newest is None else newest.opened.record.run,
         started_ms=None if newest is None else newest.opened.record.started_ms,
+        silent_since_ms=newest.heard_ms if newest is not None and newest.is_silent(wall_ms()) else None,
         records=None if newest is None or newest.report is None else newest.report.records,
         paused=tuple(sorted(seen.paused)),
         lag=total_of(lags),
@@ -75,6 +76,12 @@ def _show(found: list[FlowStatus]) -> None:
     for one in found:
         if one.why:
             echo(f"{one.flow}: not known: {one.why}")
+        if one.silent_since_ms is not None:
+            echo(
+                f"{one.flow}: run {one.run} has not ended, and wrote nothing to the ledger since "
+                f"{to_the_second(one.silent_since_ms)}: it was killed, or waits for a worker; the next run continues "
+                "where it is"
+            )
         if one.paused:
             topics = ", ".join(topic for topic in one.paused if topic)
             echo(f"{one.flow}: {'the flow' if '' in one.paused else topics} is paused (ferry ledger --pauses)")

@@ -29,6 +29,9 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition
 from ferry.words import count_of
 
+SILENT_MS = 900_000
+"""How long a run that has not ended may write nothing to the ledger before it counts as killed."""
+
 
 class PastState(StrEnum):
     """The states of RunState, and two for runs that never ended."""
@@ -94,6 +97,21 @@ class PastRun:
     report: Report | None
     earlier: Forgotten | None = None
     """What is left of an earlier run of the same name that the ledger had deleted before this one was opened."""
+
+    @property
+    def heard_ms(self) -> int:
+        """When it last wrote to the ledger, as far as receipts show: the newest one's time, else its beginning."""
+        started_ms = self.opened.record.started_ms
+        return max((one.at_ms for one in self.report.receipts), default=started_ms) if self.report else started_ms
+
+    @property
+    def has_not_ended(self) -> bool:
+        """Whether the ledger has no end of it: it is under way, or was killed."""
+        return self.state in (PastState.OPEN, PastState.UNPLANNED)
+
+    def is_silent(self, now_ms: int) -> bool:
+        """Return whether it has not ended, and has written nothing for SILENT_MS: most likely it was killed."""
+        return self.has_not_ended and now_ms - self.heard_ms > SILENT_MS
 
     @property
     def copy_state(self) -> PastState:

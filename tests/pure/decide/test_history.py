@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from ferry.cli.output import Form
+from ferry.commands.flow_status import FlowStatus
 from ferry.commands.forms import past_runs_json, receipts_json
 from ferry.commands.ledger import looked_up
 from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
 from ferry.lane.ledger_cache import LedgerCache
 from ferry.ledger.checkpoint_codec import checkpoint_record
-from ferry.ledger.history import Forgotten, PastRun, PastState, holders, named_run, past_run, past_runs
+from ferry.ledger.history import SILENT_MS, Forgotten, PastRun, PastState, holders, named_run, past_run, past_runs
 from ferry.ledger.ledger import LedgerView, fold, fold_on
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
@@ -24,6 +25,7 @@ from ferry.ledger.summary import rolled_up
 from ferry.ledger.verified_codec import run_verified_record
 from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segment, VerifyMode, Why
 from ferry.plan.rules.deletes import deleted_record
+from ferry.plan.rules.lag_start import standing_of
 from ferry_airflow.tables import report_lines
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 from tests.pure.run.ledger_model import ModelLog, now
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 OPENED = run_record(run_of("run-1"))  # at offset 0
 PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
 COPIED = receipt_records(replace(RECEIPT, generation=0))
+LONGER = plan_records(replace(PLAN, generation=0, slices=(piece(end=80),)))
 REFUSED = plan_records(replace(PLAN, generation=0, slices=(), refusals=(refusal(),)))
 ENDED = outcome_record(LANE, "run-1", [], [])
 NEWER = run_record(run_of("run-2"))
@@ -58,6 +61,32 @@ def test_how_a_run_ended(records: list[Record], state: PastState) -> None:
     past = [run for run in past_runs(fold(lying(*records), 99), LANE, 9) if run.opened.record.run == "run-1"]
     assert past[-1].state is state
     assert (past[-1].report is None) is (state is PastState.UNPLANNED)
+
+
+@pytest.mark.parametrize(
+    ("records", "heard_ms", "may_be_killed"),
+    [
+        ([OPENED], run_of("run-1").started_ms, True),
+        ([OPENED, *PLANNED], run_of("run-1").started_ms, True),
+        ([OPENED, *LONGER, *COPIED], RECEIPT.at_ms, True),  # a run may last for hours: its receipts show that it lives
+        ([OPENED, *PLANNED, *COPIED], RECEIPT.at_ms, False),
+        ([OPENED, *PLANNED, ENDED], run_of("run-1").started_ms, False),
+    ],
+)
+def test_a_run_that_has_not_ended_is_silent_some_time_after_its_last_record(
+    records: list[Record], heard_ms: int, may_be_killed: bool
+) -> None:
+    (past,) = past_runs(fold(lying(*records), 99), LANE, 1)
+    assert (past.heard_ms, past.has_not_ended) == (heard_ms, may_be_killed)
+    assert not past.is_silent(heard_ms + SILENT_MS)
+    assert past.is_silent(heard_ms + SILENT_MS + 1) is may_be_killed
+    state, since = past.state, heard_ms if may_be_killed else None
+    assert FlowStatus(flow=PLAN.flow, lane=LANE, state=state, silent_since_ms=since).is_good is (
+        state is PastState.SUCCESS
+    )
+    standing = standing_of(fold(lying(*records), 99), LANE, heard_ms + SILENT_MS)
+    assert standing.under_way is may_be_killed
+    assert not standing_of(fold(lying(*records), 99), LANE, heard_ms + SILENT_MS + 1).under_way
 
 
 DELETED = {

@@ -215,6 +215,15 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
             last_run=replace(RUN, state=PastState.UNPLANNED),
         ),
     ),
+    (
+        "replication",
+        "has not ended, and wrote nothing to the ledger for 901 s",
+        lambda one: replace(
+            one,
+            facts=replace(one.facts, now_ms=STARTED_MS + 901_000),
+            last_run=replace(RUN, state=PastState.OPEN),
+        ),
+    ),
     ("reverse", "add b->a.enabled = true", lambda one: replace(one, back=False)),
 ]
 

@@ -21,7 +21,6 @@ from ferry.ledger.report import Report, as_known, uncounted_sentence
 from ferry.ledger.runs import newest_run
 from ferry.ledger.unit_codec import eras, narrowed_units
 from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition
-from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.run.ledger.access import LedgerAccess
 from ferry.words import size, to_the_second
 
@@ -157,7 +156,7 @@ def _print_run(past: PastRun | Forgotten) -> None:
 def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
     """Print the state of a run without a sealed plan: only its age shows whether it is still being planned."""
     record = past.opened.record
-    if is_newest and wall_ms() - record.started_ms < PATIENCE_MS:
+    if is_newest and not past.is_silent(wall_ms()):
         echo(f"run {record.run} has no sealed plan: it is being planned, or ended before")
     else:
         echo(f"run {record.run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")

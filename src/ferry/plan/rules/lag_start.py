@@ -6,24 +6,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ferry.config.flow.lag_start import LagStart
-from ferry.ledger.history import PastRun, PastState, past_runs
+from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import LedgerView, pauses
 from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 
 PATIENCE_MS = 900_000
-"""After this time an open run counts as dead, an unanswered call is repeated, and what a run left is retried."""
+"""After this time an unanswered call is repeated, and what a run left is retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """The newest run of a flow, by its generation (-1: none), and what is paused (`""`: the flow).
 
-    `under_way_since_ms` is when it began, if it has something left to do; else None. `newest` is that run.
+    `under_way`: whether it has not ended, and is not silent (`PastRun.is_silent`). `newest` is that run.
     """
 
     generation: int = -1
-    under_way_since_ms: int | None = None
+    under_way: bool = False
     paused: frozenset[str] = frozenset()
     newest: PastRun | None = None
 
@@ -44,9 +44,13 @@ def standing_of(view: LedgerView, lane: str, now_ms: int) -> Standing:
     newest = past_runs(view, lane, 1)
     if not newest:
         return Standing(paused=paused)
-    opened, state = newest[0].opened, newest[0].state
-    since = opened.record.started_ms if state in (PastState.OPEN, PastState.UNPLANNED) else None
-    return Standing(generation=opened.generation, under_way_since_ms=since, paused=paused, newest=newest[0])
+    (last,) = newest
+    return Standing(
+        generation=last.opened.generation,
+        under_way=last.has_not_ended and not last.is_silent(now_ms),
+        paused=paused,
+        newest=last,
+    )
 
 
 def call_for_run(
@@ -58,7 +62,7 @@ def call_for_run(
     at the same position as when a run, by now over, was called for. Otherwise a run that was refused there would begin
     again and again.
     """
-    if "" in standing.paused or _under_way(standing, now_ms):
+    if "" in standing.paused or standing.under_way:
         return None
     is_fresh = last is not None and now_ms - last.at_ms < PATIENCE_MS
     if last is not None and is_fresh and last.generation == standing.generation:
@@ -81,8 +85,3 @@ def call_for_run(
     kept = {place: at for place, at in left.items() if any(lag.source == place and lag.position == at for lag in lags)}
     positions = {**kept, **{lag.source: lag.position for lag in behind}}
     return Call(generation=standing.generation, at_ms=now_ms, positions=positions, total=total)
-
-
-def _under_way(standing: Standing, now_ms: int) -> bool:
-    since = standing.under_way_since_ms
-    return since is not None and now_ms - since < PATIENCE_MS

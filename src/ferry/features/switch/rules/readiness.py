@@ -16,7 +16,6 @@ from ferry.plan.rules.blocking_transactions import HANGING_MS, ledger_notes
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts, SourceFacts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
-from ferry.plan.rules.lag_start import PATIENCE_MS
 from ferry.policy import ReplicationPolicy
 from ferry.words import agreeing, count_of, several
 
@@ -174,13 +173,19 @@ def _running(looked: Looked) -> Check:
             message=f"the last run, {run}, is {last.copy_state}: see what it says with ferry ledger --run {run}",
         )
     age = max(0, looked.facts.now_ms - started_ms) // 1000
-    if last.state is PastState.UNPLANNED and age * 1000 > PATIENCE_MS:
+    if last.is_silent(looked.facts.now_ms):
+        has = "has no plan: its log says why" if last.state is PastState.UNPLANNED else _silence(last, looked)
         return Check(
             name="replication",
             ok=False,
-            message=f"the last run, {run}, began {age} s ago and has no plan: its log says why; start another",
+            message=f"the last run, {run}, began {age} s ago and {has}; start another, which continues where it is",
         )
     return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.copy_state}")
+
+
+def _silence(last: PastRun, looked: Looked) -> str:
+    silent = (looked.facts.now_ms - last.heard_ms) // 1000
+    return f"has not ended, and wrote nothing to the ledger for {silent} s: it was killed, or waits for a worker"
 
 
 def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPartition]) -> Check:

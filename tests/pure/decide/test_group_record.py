@@ -73,7 +73,10 @@ def test_a_ledger_in_which_no_run_told_its_groups_knows_none(golden: Golden) -> 
     said = groups_not_known(FLOW, None, syncs=True)
     assert said is not None
     golden(said)
-    assert groups_not_known(FLOW, None, syncs=False) is None, "its file leaves the groups alone"
+    off = groups_not_known(FLOW, None, syncs=False)
+    assert off is not None
+    golden(off, "not synced")
+    assert "--leave-unknown" in off
 
 
 def test_brokers_that_did_not_list_their_groups_are_named(golden: Golden) -> None:

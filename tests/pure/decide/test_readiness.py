@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -328,6 +329,17 @@ def test_groups_that_the_switch_is_to_leave_are_not_among_every_group(planned: b
         golden(check.message, name)
     lacking = check_of(replace(looked, without_checkpoint={"late": "sync it"}), "checkpoints")
     assert lacking.ok is planned
+
+
+@pytest.mark.parametrize("planned", [False, True], ids=["at any time", "planned"])
+def test_groups_that_no_run_writes_have_no_checkpoint(planned: bool, golden: Golden) -> None:
+    looked = replace(WELL, syncs_groups=False, planned=planned)
+    assert check_of(looked, "checkpoints").ok, "the source has no group"
+    check = check_of(replace(looked, without_checkpoint={"billing": "the next run writes it"}), "checkpoints")
+    assert check.ok is planned
+    golden(check.message)
+    assert {"billing", "sync.group.offsets.enabled"} <= set(re.findall(r"[\w.]+\w", check.message))
+    assert "the next run writes it" not in check.message
 
 
 def settings(own: dict[str, str], **inherited: str) -> TopicSettings:

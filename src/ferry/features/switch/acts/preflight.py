@@ -10,7 +10,7 @@ from typing import Any
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, EmptyFilter, Refused
 from ferry.features.switch.acts.earlier import earlier_switch
-from ferry.features.switch.acts.groups import GroupPlan, plan_groups
+from ferry.features.switch.acts.groups import plan_groups
 from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.readiness import check_readiness, look_since
@@ -135,18 +135,8 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
     if made.unknown is not None:
         return Check(name="groups", ok=True, message=f"{message}; {made.unknown}")
     if not moved and not left:
-        message += f": {_nothing(sides, made)}"
+        message += f": neither {sides.old} nor the ledger has offsets of a group of this flow"
     return Check(name="groups", ok=True, message=message)
-
-
-def _nothing(sides: Sides, made: GroupPlan) -> str:
-    """Say why no group is moved, if none is left either."""
-    if not made.source_answers and not sides.via.syncs_groups:
-        return (
-            f"{sides.old} does not answer, and sync.group.offsets.enabled is false, so no run wrote offsets: every "
-            "group begins at its own offset, or by its own auto.offset.reset"
-        )
-    return f"neither {sides.old} nor the ledger has offsets of a group of this flow"
 
 
 def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Readiness, dict[str, Any]]:

@@ -336,11 +336,10 @@ def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> s
 
     `syncs`: whether the flow's file has its runs write the groups' offsets at all.
     """
-    if last is None and not syncs:
-        return None
     source = flow.source
     if last is None:
-        what = f"no run of {flow} has recorded its groups"
+        off = "" if syncs else "sync.group.offsets.enabled is false, so "
+        what = f"{off}no run of {flow} has recorded its groups"
     elif last.unnamed:
         what = f"the ledger does not name {count_of(last.unnamed, 'group')} that the last run left without a checkpoint"
     else:

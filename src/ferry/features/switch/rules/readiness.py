@@ -392,19 +392,21 @@ def _checkpoints(looked: Looked) -> Check:
     """Check that each group has a checkpoint for a failover in which the source does not answer."""
     lacking, source = looked.without_checkpoint, looked.plan.flow.source
     aside = _aside(looked)
-    if not looked.syncs_groups:
-        message = "sync.group.offsets.enabled is false: no run writes offsets, so a failover moves no group"
-        return Check(name="checkpoints", ok=True, message=message)
     if not lacking:
         every = f"every {'other ' if aside else ''}group that can be moved"
         message = f"{every} has a checkpoint to continue from without the source"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     have = agreeing(len(lacking), "group has", "groups have")
     named = f"{have} no checkpoint to go by without {source} ({_named(lacking)})"
+    if not looked.syncs_groups:
+        named = f"sync.group.offsets.enabled is false, so no run writes offsets: {named}"
     if looked.planned:
         message = f"{named}: only {source} has their current offsets, and if it is lost they would be left"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
-    return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
+    why = next(iter(lacking.values()))
+    if not looked.syncs_groups:
+        why = f"set it to true, or write them now and then with ferry groups sync '{looked.plan.flow}'"
+    return Check(name="checkpoints", ok=False, message=f"{named}: {why}")
 
 
 def _acls(looked: Looked) -> Check:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ferry.errors import BadInput
+from ferry.features.groups.rules.adopted_map import approximate
 from ferry.features.migrate.rules.adoption import (
     MOST_PAIRS,
     Left,
@@ -283,3 +286,26 @@ def test_a_pair_that_leads_back_voids_those_before_it() -> None:
     assert kept_pairs(((1, 1), (40, 40), (5, 41), (9, 45)), row) == ((5, 41), (9, 45))
     assert kept_pairs(((1, 1), (40, 40), (50, 3)), row) == ((50, 3),)
     assert kept_pairs(((1, 1), (60, 60)), row) == ((1, 1),)
+
+
+def of_mirror_maker(pairs: Sequence[tuple[int, int]], offset: int) -> int:
+    """Where MirrorMaker 2 leads a group by the syncs that it has (OffsetSyncStore.translateDownstream); -1: nowhere."""
+    before = [pair for pair in pairs if pair[0] <= offset]
+    if not before:
+        return -1
+    upstream, downstream = before[-1]
+    return downstream if offset == upstream else downstream + 1
+
+
+@given(count=st.integers(1, 400), seed=st.integers(0, 1 << 16), chosen=st.randoms(use_true_random=False))
+def test_a_group_reads_again_at_most_what_mirror_maker_2_would_have_it_read(
+    count: int, seed: int, chosen: Random
+) -> None:
+    """MirrorMaker 2 goes by at most 64 of the syncs that it writes, whichever they are."""
+    pairs = syncs(count, seed)
+    adoption, _ = kept_in_ledger(pairs)
+    stored = sorted(chosen.sample(pairs, min(64, count)))
+    for offset in chosen.sample(range(adoption.end), min(50, adoption.end)):
+        ours = approximate([adoption], offset)
+        assert ours is not None
+        assert ours.offset >= of_mirror_maker(stored, offset)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,10 +106,10 @@ def _lasting(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if not name.startswith(("AIRFLOW", "FERRY_", "PYTEST_"))}
 
 
-def start(*arguments: str | Path, config: Path) -> subprocess.Popen[str]:
+def start(*arguments: str | Path, config: Path, program: Sequence[str | Path] = (PROGRAM,)) -> subprocess.Popen[str]:
     """Begin a command, in a process group of its own."""
     return subprocess.Popen(
-        [PROGRAM, *arguments],
+        [*program, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

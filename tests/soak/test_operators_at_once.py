@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchOutcome, Verb
 from tests.kafka.chaos.test_kills import pause
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
-from tests.soak.switches import QUICK, finished, operator, states_of, written
+from tests.soak.switches import MOMENTS, QUICK, finished, held_operator, operator, states_of, written
 
 WAYS = (Verb.SWITCHOVER, Verb.FAILBACK)
 ENDED = {0, 2, 4}
@@ -26,6 +27,14 @@ def ended(process: subprocess.Popen[str], codes: set[int] = ENDED) -> str:
     assert process.returncode in codes, (process.returncode, out, err)
     assert "Traceback" not in err, err
     return out + err
+
+
+def continued(process: subprocess.Popen[str]) -> None:
+    """Wake a process that may stop itself once more on its way."""
+    while process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGCONT)
+        pause(0.1)
 
 
 def leading(pair: Pair, number: int) -> tuple[Pair, Verb]:
@@ -60,29 +69,26 @@ def test_an_operator_who_sleeps_in_any_step_and_wakes_late_changes_nothing(
         topics = read_there(way)
         way.run(way.flow)
         clients.produce(way.here, 4)
-        late = operator(way, verb, name, config, *options)
-        while late.poll() is None:
-            now = states_of(way).get(name)
-            if now is not None and (step in now.begun or step in now.done):
-                pause(rng.uniform(0.0, 0.2))
-                if late.poll() is None:
-                    os.killpg(late.pid, signal.SIGSTOP)
-                    asleep.add((verb, step))
-                break
+        moments = rng.choice([MOMENTS, MOMENTS[:1], MOMENTS[1:]])
+        late = held_operator(way, verb, name, config, *options, step=step, moments=moments)
+        if moments is MOMENTS:  # somewhere between them
+            os.killpg(late.pid, signal.SIGCONT)
+            pause(rng.uniform(0.0, 0.2))
+            os.killpg(late.pid, signal.SIGSTOP)
+        asleep.add((verb, step))
         try:
             ended(operator(way, verb, name, config, *options), {0})
             finished(way, name)
             clients.produce(way.there, 3)
             clients.consume(way.there, topics)
         finally:
-            if late.poll() is None:
-                os.killpg(late.pid, signal.SIGCONT)
+            continued(late)
         ended(late)
         clients.produce(way.there, 3)
         clients.consume(way.there, topics)
         assert sorted(clients.read) == sorted(clients.produced), (verb, step, "each is read once")
         assert len([state for state in states_of(way).values() if state.end is None]) == 0
-    assert len(asleep) >= len(STEPS[WAYS[1]]), asleep
+    assert asleep == {(verb, step) for verb in WAYS for step in STEPS[verb]}
 
 
 @pytest.mark.timeout(3 * 3600)

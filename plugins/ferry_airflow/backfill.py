@@ -19,6 +19,7 @@ from airflow.sdk import DAG, Context, Param, TriggerRule
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.words import count_of
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
 from ferry_airflow.form import TO_COPY, budget_params, flag, topics_param
@@ -45,7 +46,7 @@ class FerryWindowPlanOperator(FerryOperator):
                 plan = window_steps.preview(backfill)
             else:
                 plan, look = window_steps.open_first(backfill, origin_of(context))
-                self.log.info("window %s: %d offset(s) left", backfill.options.window, look.left)
+                self.log.info("window %s: %s left", backfill.options.window, count_of(look.left, "offset"))
         for line in tables.plan_lines(plan):
             self.log.info("%s", line)
 
@@ -89,11 +90,11 @@ class FerryWindowReportOperator(FerryOperator):
                 self.log.info("%s", line)
         records = sum(report.records for report in reports)
         self.log.info(
-            "window %s: %d record(s) in %d run(s), %d offset(s) left",
+            "window %s: %s in %s, %s left",
             backfill.options.window,
-            records,
-            len(reports),
-            look.left,
+            count_of(records, "record"),
+            count_of(len(reports), "run"),
+            count_of(look.left, "offset"),
         )
         if complaint is not None:
             raise final_failure(complaint)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from ferry.words import count_of
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.connection import settings_for
@@ -135,7 +136,7 @@ class DrillAssetsOperator(FerryOperator):
                 count += publish(context, flow, run, steps.copied_topics(flow, run))
         if not count:
             raise AirflowSkipException("the drill copied nothing in the live lane: no asset is updated")
-        self.log.info("%d event(s) of assets on %s", count, flow.flow.target)
+        self.log.info("%s of assets on %s", count_of(count, "event"), flow.flow.target)
 
 
 def _asked(task: Named, context: Context) -> Asked:

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.observe.settings import AlertSettings
+from ferry.words import count_of
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, origin_of, run_of
 from ferry_airflow.copying import copy_on_spark
@@ -100,7 +101,7 @@ class FerryCheckpointOperator(FerryOperator):
             self.log.info("%s", line)
         if copied:
             count = publish(context, flow, run, copied)
-            self.log.info("the assets of %d topic(s) on %s are updated", count, flow.flow.target)
+            self.log.info("the assets of %s on %s are updated", count_of(count, "topic"), flow.flow.target)
 
 
 class FerryReportOperator(FerryOperator):

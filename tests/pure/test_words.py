@@ -37,7 +37,7 @@ def test_a_number_has_its_thousands_apart(value: float, text: str) -> None:
     ("sentence", "wanted"),
     [
         ("71838 records are equal", "71_838 records are equal"),
-        ("8000 of 12000 partitions, 20 offset(s) left", "8_000 of 12_000 partitions, 20 offset(s) left"),
+        ("8000 of 12000 partitions, 20 offsets left", "8_000 of 12_000 partitions, 20 offsets left"),
         ("12345 more source offsets, 1234567 bytes.", "12_345 more source offsets, 1_234_567 bytes."),
         ("offset 1204111 of orders-3, [1204111, 1209412)", "offset 1204111 of orders-3, [1204111, 1209412)"),
         ("h:9092 partitions", "h:9092 partitions"),

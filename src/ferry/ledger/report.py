@@ -32,7 +32,7 @@ from ferry.model import (
     VerifyMode,
     Why,
 )
-from ferry.words import count_of
+from ferry.words import agreeing, count_of
 
 NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
 
@@ -331,7 +331,8 @@ def pieces_sentence(plan: Plan) -> str:
 
 def missing_sentence(count: int) -> str | None:
     """Return how many offsets have no record; None where all have."""
-    return f"missing at the source: {count} offset(s) in what was copied have no record" if count else None
+    there = agreeing(count, "offset in what was copied has", "offsets in what was copied have")
+    return f"missing at the source: {there} no record" if count else None
 
 
 def throttling(receipts: Iterable[Receipt]) -> ThrottleTime:

@@ -39,7 +39,7 @@ FLOW: Mapping[str, Entry] = {
     ),
     "topics.none.matched": Entry(
         K.TOPICS_NONE,
-        "topics ({patterns}) matches none of the {shown} topic(s) that cluster {cluster} shows",
+        "topics ({patterns}) matches none of the {shown:count topic} that cluster {cluster} shows",
         "correct it (ferry plan --why NAME explains one topic), or grant DESCRIBE on the topics; " + _OR_WAIT,
     ),
     "name.too-long": Entry(

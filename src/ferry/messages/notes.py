@@ -38,7 +38,7 @@ NOTES: Mapping[str, Entry] = {
     ),
     "run.of-switch": Entry(None, "opened by step {step} of {verb} {switch}"),
     "run.adopted": Entry(None, "{partitions:count partition} adopted from {predecessor} by {where}"),
-    "run.handed-back": Entry(None, "{positions} position(s) handed back to MirrorMaker 2: {topic} ({connector})"),
+    "run.handed-back": Entry(None, "{positions:count position} handed back to MirrorMaker 2: {topic} ({connector})"),
     "run.lane-dropped": Entry(None, "the lane is dropped"),
     "run.superseded": Entry(
         None,
@@ -77,7 +77,7 @@ NOTES: Mapping[str, Entry] = {
     # Topics of the target.
     "topic.fewer-replicas": Entry(
         None,
-        "{topics}: {replicas} replica(s) instead of {wanted}, because cluster {cluster} has no more brokers",
+        "{topics}: {replicas:count replica} instead of {wanted}, because cluster {cluster} has no more brokers",
         "add some, or lower replication.factor",
     ),
     "topic.settings-of-target": Entry(
@@ -103,7 +103,7 @@ NOTES: Mapping[str, Entry] = {
     ),
     "space.not-known": Entry(
         None,
-        "{silent} of {brokers} broker(s) of cluster {cluster} do not report their disk usage, so no run checks "
+        "cluster {cluster} does not show the disk usage of {silent} of {brokers:count broker}, so no run checks "
         "whether the copies fit",
         "this needs Kafka 3.3 and DESCRIBE on the cluster",
     ),
@@ -160,7 +160,7 @@ NOTES: Mapping[str, Entry] = {
     ),
     "acls.wide": Entry(
         None,
-        "ACLs with a prefix or for all topics also apply on cluster {cluster} to {count} topic(s) that flow {flow} "
+        "ACLs with a prefix or for all topics also apply on cluster {cluster} to {count:count topic} that flow {flow} "
         "did not copy ({topics}): {acls}; if that is too much, use DefaultReplicationPolicy, or exclude their "
         "principals (ferry.sync.acls.principal.mapping)",
     ),

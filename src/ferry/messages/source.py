@@ -31,7 +31,7 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.recreated.fewer": Entry(
         K.TOPIC_RECREATED,
-        "source {source} was copied up to offset {end}, but topic {topic} now has {partitions} partition(s)",
+        "source {source} was copied up to offset {end}, but topic {topic} now has {partitions:count partition}",
         f"it was deleted and created again; {ANEW}",
     ),
     "source.recreated.dealt": Entry(
@@ -41,8 +41,8 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.recreated.dealt.fewer": Entry(
         K.TOPIC_RECREATED,
-        "source topic {topic} was deleted and created again since it was copied to {target} (it has {partitions} "
-        "partition(s), {read} were read before)",
+        "source topic {topic} was deleted and created again since it was copied to {target} (it has "
+        "{partitions:count partition}, {read} were read before)",
         ANEW,
     ),
     "source.diverged": Entry(
@@ -110,7 +110,7 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.gone": Entry(
         K.TOPIC_GONE,
-        "source topic {topic}, copied before in {partitions} partition(s), is no longer on cluster {cluster}, or is "
+        "source topic {topic}, copied before in {partitions:count partition}, is no longer on cluster {cluster}, or is "
         "hidden from this login",
         "grant DESCRIBE on it, or name it in topics.exclude if it was deleted on purpose (with ferry.guard.topic.gone "
         "= skip, all such topics are only noted)",

@@ -93,7 +93,7 @@ TARGET: Mapping[str, Entry] = {
     ),
     "target.gone.dealt": Entry(
         K.TARGET_CHANGED,
-        "target topic {target} is gone although records were repartitioned into {partitions} partition(s) of it",
+        "target topic {target} is gone although records were repartitioned into {partitions:count partition} of it",
         _FIND_OUT,
     ),
     "target.recreated.dealt": Entry(
@@ -103,7 +103,7 @@ TARGET: Mapping[str, Entry] = {
     ),
     "target.fewer.dealt": Entry(
         K.TARGET_CHANGED,
-        "target topic {target} has {partitions} partition(s), fewer than were written",
+        "target topic {target} has {partitions:count partition}, fewer than were written",
         _FIND_OUT,
     ),
     "target.lost.dealt": Entry(

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from ferry.model.difference import Difference, NotCompared, Range
 from ferry.model.flow import Flow, TopicPartition
+from ferry.words import count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +136,10 @@ class RunVerified:
     def sentence(self) -> str:
         """The result in one sentence."""
         count = len(self.differences) + self.more
-        verdict = f"{count} difference(s)" if count else "equal" if self.equal else "not all could be compared"
+        verdict = count_of(count, "difference") if count else "equal" if self.equal else "not all could be compared"
         return (
-            f"verified by {self.mode}: {verdict}; {self.partitions} partition(s), {self.records} record(s) read, "
-            f"{self.bytes / 1e6:.1f} MB in {self.seconds:.1f} s"
+            f"verified by {self.mode}: {verdict}; {count_of(self.partitions, 'partition')}, "
+            f"{count_of(self.records, 'record')} read, {self.bytes / 1e6:.1f} MB in {self.seconds:.1f} s"
         )
 
     @property

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from ferry.errors import BadInput
 from ferry.model.difference import Range
 from ferry.model.flow import TopicPartition
+from ferry.words import count_of
 
 
 def time_text(at_ms: int) -> str:
@@ -92,7 +93,7 @@ class OffsetWindow:
     def __str__(self) -> str:
         count = len(self.ranges)
         place, (start, end) = min(self.ranges.items())
-        more = f" and {count - 1} more partition(s)" if count > 1 else ""
+        more = f" and {count_of(count - 1, 'more partition')}" if count > 1 else ""
         return f"offsets {start} to {end - 1} of {place}{more}"
 
 
@@ -115,7 +116,7 @@ class TopicWindows:
     def __str__(self) -> str:
         count = len(self.windows)
         topic, window = min(self.windows.items())
-        more = f" and {count - 1} more topic(s)" if count > 1 else ""
+        more = f" and {count_of(count - 1, 'more topic')}" if count > 1 else ""
         return f"{window} of {topic}{more}"
 
 

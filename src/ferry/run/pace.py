@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ferry.words import count_of
+
 
 def span(seconds: float) -> str:
     """Return an approximate time as text: `40 s`, `12 min`, `1.5 h`."""
@@ -19,4 +21,4 @@ def outlook(whole: int, left: int, seconds: float) -> str:
 
 def told(whole: int, left: int) -> str:
     """Return as text how many of `whole` offsets are left."""
-    return f"{100 * (whole - left) // max(1, whole)} % copied, {left} offset(s) left"
+    return f"{100 * (whole - left) // max(1, whole)} % copied, {count_of(left, 'offset')} left"

@@ -18,6 +18,7 @@ from ferry.ledger.report import pieces_sentence
 from ferry.ledger.unit_codec import heard_units
 from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
 from ferry.run.pace import span
+from ferry.words import count_of
 
 EVERY_SECONDS = 5.0
 PATIENCE_SECONDS = 5.0
@@ -52,7 +53,9 @@ class Progress:
         size = sum(receipt.bytes for receipt in written) / MEGABYTE
         left = sum(max(0, piece.end - ends.get(piece.target, piece.start)) for piece in self.plan.slices)
         since = sum(one.end - one.start for one in written if one.at_ms >= self.since_ms)
-        rest = f", {left} offset(s) left, about {span(seconds * left / since)} to go" if left and since else ""
+        rest = (
+            f", {count_of(left, 'offset')} left, about {span(seconds * left / since)} to go" if left and since else ""
+        )
         return (
             f"{done} of {pieces_sentence(self.plan)}, {records} records, {size:.1f} MB, "
             f"{size / max(seconds, 0.001):.1f} MB/s{rest}"

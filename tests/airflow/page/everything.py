@@ -184,7 +184,7 @@ def _answers(now: int) -> dict[str, Any]:
         "dealt": story_of(DEALT, place("t"), Sought(offset=20), 0, 50),
         "lane": LaneStory(
             lane=replace(lane, last_run=None),
-            outlook="75 % copied, 20 offset(s) left",
+            outlook="75 % copied, 20 offsets left",
             runs=tuple(replace(digest_of(past), run=f"{RUN}~{number}") for number in range(20, 0, -1)),
             known_runs=31,
         ),

@@ -32,7 +32,7 @@ KNOWN = Lane(name=LANE, kind=LaneKind.BACKFILL, topics=("a.orders.x",), parts=(P
 def story(runs: int, known: int) -> LaneStory:
     return LaneStory(
         lane=KNOWN,
-        outlook="75 % copied, 20 offset(s) left",
+        outlook="75 % copied, 20 offsets left",
         runs=tuple(digest(f"jan~{known - at}", PastState.SUCCESS) for at in range(runs)),
         known_runs=known,
     )
@@ -55,7 +55,7 @@ def past(state: PastState, origin: Origin, *, report: bool = True) -> PastRun:
 def test_a_lane_leads_to_its_micro_runs_and_partitions(desk: Desk) -> None:
     answered(desk, ("lane", LANE, 1), story(RUNS, 31))
     page = desk.page(THERE)
-    assert "75 % copied, 20 offset(s) left" in page
+    assert "75 % copied, 20 offsets left" in page
     assert f'href="{THERE}/run/jan~31"' in page
     assert f'href="{THERE}/partition/orders/1"' in page
     assert "[3, 9), [20, 40)" in page

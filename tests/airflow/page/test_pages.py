@@ -175,7 +175,7 @@ def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:
     desk.watcher._seen = replace(desk.watcher._seen, lanes=("live", "backfill-a", "backfill-b", "drill-c"))
     page = desk.page(f"{HERE}/backfills")
     assert "and 2 more lanes" in page
-    assert "75 % copied, 20 offset(s) left" in page
+    assert "75 % copied, 20 offsets left" in page
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def nobody_takes_over_while_it_runs(scene: Scene) -> None:
     answer = scene.ferry("migrate", "mm2", scene.flow)
     assert answer.code == 2, answer.err
     group = f"group {scene.lab.alias}-mm2 on cluster t{scene.lab.alias}"
-    assert f"MirrorMaker 2 still runs: {group} is Stable with 1 member(s)" in answer.err
+    assert f"MirrorMaker 2 still runs: {group} is Stable with 1 member," in answer.err
 
 
 def ferry_adopts_and_copies_what_came_since(scene: Scene) -> None:

@@ -75,7 +75,7 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
     for answer, words in (
         (skip(10), "--to 10 leads back: lane live is at offset 10"),
         (skip(31), "--to 31 leads beyond what the source has"),
-        (skip(20, partition="7"), "has 1 partition(s)"),
+        (skip(20, partition="7"), "has 1 partition,"),
         (skip(20, of="elsewhere"), "does not copy topic elsewhere"),
         (ferry("skip", flow, topic, "0", "--to", "20", "--reason", " ", config=config), "--reason is empty"),
     ):

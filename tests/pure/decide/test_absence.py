@@ -33,7 +33,7 @@ def test_a_copied_topic_that_the_source_lists_no_more_is_refused_and_the_others_
     assert (refused.topic, refused.partition, refused.kind) == ("orders", None, RefusalKind.TOPIC_GONE)
     for words in (
         "source topic orders",
-        "2 partition(s)",
+        "2 partitions",
         "no longer on cluster a",
         "grant DESCRIBE",
         "topics.exclude",

@@ -53,7 +53,7 @@ def test_the_rest_is_told_at_the_pace_of_a_run_that_is_under_way(golden: Golden)
     # 20 offsets in 10 seconds, though a run before copied 60 at once.
     golden(outlook_of(lane, AT + 10_000))
     over = replace(lane, last_run=replace(run, state=PastState.SUCCESS))
-    assert outlook_of(over, AT + 10_000) == "80 % copied, 20 offset(s) left"
+    assert outlook_of(over, AT + 10_000) == "80 % copied, 20 offsets left"
     assert outlook_of(replace(lane, whole=0, left=0), AT) == ""
 
 

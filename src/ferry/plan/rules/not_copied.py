@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ferry.model import Flow, Unsupported
 from ferry.model.observed import Counted
+from ferry.words import agreeing, several
 
 _REGISTRIES = re.compile(r"_schemas.*|kafkasql-(journal|topic)")
 """Topics in which schema registries keep schemas: `_schemas` (Confluent, Karapace), `kafkasql-journal` (Apicurio)."""
@@ -39,13 +40,14 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
             )
         )
     if streams:
+        of = f"of Kafka Streams applications ({several(streams)})"
+        one, many = f"topic {of} is copied as a plain topic", f"topics {of} are copied as plain topics"
         found.append(
             Unsupported(
                 what="streams-state",
                 count=len(streams),
-                message=f"{len(streams)} topic(s) of Kafka Streams applications ({streams[0]}, ...) are copied as "
-                "plain topics if at all, and the state built on them is not: let the applications build it again "
-                f"on {flow.target}",
+                message=f"{agreeing(len(streams), one, many)} if at all, and the state of the applications "
+                f"is not: let them build it again on {flow.target}",
             )
         )
     if registry is not None:

@@ -15,7 +15,7 @@ from ferry.plan.rules.progress import place_of_lane
 from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.topics import owned
-from ferry.words import several
+from ferry.words import count_of, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     part = topic.partitions.get(source.partition)
     if part is None:
         count = len(topic.partitions) + len(topic.leaderless)
-        raise BadInput(f"topic {topic.name} has {count} partition(s), counted from 0: there is no {source}")
+        raise BadInput(f"topic {topic.name} has {count_of(count, 'partition')}, counted from 0: there is no {source}")
     target = TopicPartition(
         topic=rules.policy.format_remote_topic(rules.flow.source, topic.name), partition=source.partition
     )

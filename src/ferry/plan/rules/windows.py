@@ -31,6 +31,7 @@ from ferry.model import (
     time_text,
 )
 from ferry.plan.rules.facts import Facts, SourceTopic
+from ferry.words import count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,9 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
         part = topic.partitions.get(place.partition)
         if part is None:
             count = len(topic.partitions) + len(topic.leaderless)
-            raise BadInput(f"topic {topic.name} has {count} partition(s), counted from 0: there is no {place}")
+            raise BadInput(
+                f"topic {topic.name} has {count_of(count, 'partition')}, counted from 0: there is no {place}"
+            )
         if end > part.log_end:
             raise BadInput(
                 f"the window of {place} ends before offset {end}, but the source's log ends at {part.log_end}: end it "

@@ -29,6 +29,7 @@ from ferry.kafka.groups.listing import describe_groups, list_groups
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.wire.mirror_records import parse_heartbeat
+from ferry.words import count_of
 
 _BEATS = 3
 """How many heartbeats must be due before their absence shows something."""
@@ -86,7 +87,7 @@ def refuse_undecided(target: Cluster, place: Mm2Place, found: ConnectorOffsets) 
     """Raise Refused while positions are in an open transaction."""
     if found.undecided:
         raise Refused(
-            f"topic {place.offsets_topic} on cluster {target.alias} has {found.undecided} position(s) of "
+            f"topic {place.offsets_topic} on cluster {target.alias} has {count_of(found.undecided, 'position')} of "
             f"{place.connector} in a transaction that is still open: wait until MirrorMaker 2's transaction.timeout.ms "
             "has passed, or end it with kafka-transactions.sh abort"
         )
@@ -106,7 +107,7 @@ async def refuse_members(cluster: Cluster, group: str, what: str, remedy: str) -
     who = ", ".join(f"{member.client_id} at {member.host.lstrip('/')}" for member in members[:3])
     raise Refused(
         f"{what} still runs: group {group} on cluster {cluster.alias} is {known.state}"
-        + (f" with {len(members)} member(s), {who}" if members else "")
+        + (f" with {count_of(len(members), 'member')}, {who}" if members else "")
         + f": {remedy}"
     )
 

@@ -20,7 +20,7 @@ from ferry.plan.rules.guards import (
 )
 from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.topics import owned
-from ferry.words import several
+from ferry.words import count_of, several
 
 MOST_PAIRS = 1 << 16
 """How many pairs the ledger keeps of a partition.
@@ -328,8 +328,8 @@ def _met(row: Row, found: Seam, left: Left, *, align: bool) -> Row:
             row,
             verdict=Verdict.REFUSED,
             doubled=0,
-            why=f"the copy {row.target} ends {found.records} record(s) before the position of {source_position(row)} "
-            f"in {left.where}: they are missing on the target; "
+            why=f"the copy {row.target} ends {count_of(found.records, 'record')} before the position of "
+            f"{source_position(row)} in {left.where}: the target lacks {'it' if found.records == 1 else 'them'}; "
             + (
                 f"--align begins after the copy's last record, at offset {behind}"
                 if behind is not None

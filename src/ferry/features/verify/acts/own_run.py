@@ -18,6 +18,7 @@ from ferry.ledger.runs import opened_run
 from ferry.ledger.unit_codec import narrowed_units
 from ferry.ledger.verified_codec import due, of_run, run_verified_record
 from ferry.model import Receipt, RunVerified, Verified, VerifyMode
+from ferry.words import agreeing
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,8 @@ class OwnRun(Verifier):
             bytes=sum(one.bytes for one in read),
         )
         if doubted:
-            log.warning("%d partition(s) are not as their receipts say: their records are compared", len(doubted))
+            differ = agreeing(len(doubted), "partition differs", "partitions differ")
+            log.warning("%s from the receipts: the records there are compared", differ)
             compared.add(
                 self.compare(
                     Survey(

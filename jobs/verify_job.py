@@ -23,12 +23,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--to", dest="until", help="end before this source offset, or before this time")
     parser.add_argument("--run", help="only what this run copied")
-    parser.add_argument("--sample", type=int, help="compare only one of N segments of each partition")
+    parser.add_argument("--one-in", dest="sample", type=int, help="compare only one in N segments of each partition")
+    parser.add_argument("--sample", type=int, help=argparse.SUPPRESS)  # as earlier versions spelled it
     parser.add_argument(
         "--seed",
         type=int,
         default=secrets.randbits(SEED_BITS),
-        help="seed of the sample, as an earlier comparison printed it",
+        help="with --one-in: choose by this seed, as an earlier comparison printed it",
     )
     parser.add_argument("--compacted", action="store_true", help="compare all topics like compacted ones")
     parser.add_argument(

@@ -102,7 +102,7 @@ def verify_arguments(wanted: Wanted) -> list[str]:
         ("--partition", wanted.partition),
         ("--from", wanted.start if wanted.since_ms is None else _text(wanted.since_ms)),
         ("--to", wanted.end if wanted.until_ms is None else _text(wanted.until_ms)),
-        ("--sample", wanted.sample),
+        ("--one-in", wanted.sample),
         ("--seed", wanted.seed),
     ):
         if value is not None:

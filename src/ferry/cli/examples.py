@@ -74,7 +74,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "translate": ("translate 'primary->backup' orders 3 1042", "translate 'primary->backup' --group billing"),
     "verify": (
         "verify 'primary->backup'",
-        "verify 'primary->backup' --topic orders --from 2026-01-01T00:00:00Z --sample 10",
+        "verify 'primary->backup' --topic orders --from 2026-01-01T00:00:00Z --one-in 10",
     ),
     "drills tabletop": ("drills tabletop 'primary->backup'",),
     "drills shadow": ("drills shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",),

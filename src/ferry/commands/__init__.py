@@ -106,6 +106,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         place="ferry.features.verify.cli.command:verify_command",
         help="Compare what was copied on both clusters, using the ledger: keys, values, headers, timestamps, order "
         "and count.",
+        old={"--sample": "--one-in"},
     ),
     "status": Row(
         panel=Panel.WATCH,

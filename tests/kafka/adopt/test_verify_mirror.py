@@ -99,7 +99,7 @@ def test_a_mirror_of_mirrormaker_2_is_compared_by_what_it_holds(
         [BACK.start + 1, BACK.start + 3],
     ]
 
-    for words, sentence in ((("--run", "r"), "needs the ledger's offset map"), (("--sample", "2"), "omit it")):
+    for words, sentence in ((("--run", "r"), "needs the ledger's offset map"), (("--one-in", "2"), "omit it")):
         refused = scene.ferry("verify", "--without-ledger", *words)
         assert (refused.code, sentence in refused.err) == (2, True)
 

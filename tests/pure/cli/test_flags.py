@@ -31,14 +31,16 @@ def test_an_option_has_one_form() -> None:
     assert {name: kinds for name, kinds in forms().items() if len(kinds) > 1} == SEVERAL
 
 
-def test_budgets_and_objectives_are_apart() -> None:
+def test_options_of_one_meaning_are_apart() -> None:
     by_option = {
         option: {words for words, command in COMMANDS.items() for one in command.params if option in one.opts}
-        for option in ("--max-records", "--rpo-records", "--why", "--reason")
+        for option in ("--max-records", "--rpo-records", "--why", "--reason", "--sample", "--one-in")
     }
     assert by_option == {
         "--max-records": {"plan", "run", "backfill"},
         "--rpo-records": {"lag", "readiness", "switchover", "failback"},
         "--why": {"plan"},
+        "--sample": {"plan"},
+        "--one-in": {"verify"},
         "--reason": {"pause", "skip", "switches abandon"},
     }

@@ -61,7 +61,7 @@ class Wanted:
                 raise BadInput(f"{option} is {(ms - now_ms) / 1000:.0f} s in the future: omit it, or correct it")
 
     def _check_without_ledger(self) -> None:
-        for option, given in (("--run", self.run), ("--sample", self.sample)):
+        for option, given in (("--run", self.run), ("--one-in", self.sample)):
             if given is not None:
                 raise BadInput(f"{option} {given} needs the ledger's offset map: omit it, or omit --without-ledger")
         if self.start is not None or self.end is not None:

@@ -53,11 +53,16 @@ def verify_command(
     run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Only what this run copied.")] = None,
     sample: Annotated[
         int | None,
-        typer.Option("--sample", min=1, metavar="N", help="Compare only one of N segments of each partition."),
+        typer.Option("--one-in", min=1, metavar="N", help="Compare only one in N segments of each partition."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, metavar="SEED", help="Seed of the sample, as an earlier comparison printed it."),
+        typer.Option(
+            "--seed",
+            min=0,
+            metavar="SEED",
+            help="With --one-in: choose by this seed, as an earlier comparison printed it.",
+        ),
     ] = None,
     compacted: Annotated[
         bool,
@@ -102,7 +107,7 @@ def verify_command(
             "the two"
         )
     if seed is not None and sample is None:
-        raise BadInput(f"--seed {seed} chooses a sample: add --sample, or omit it")
+        raise BadInput(f"--seed {seed} chooses among segments: add --one-in N, or omit it")
     (first, since_ms), (last, until_ms) = bound("--from", start), bound("--to", end)
     wanted = Wanted(
         topics=frozenset(topic) if topic else None,

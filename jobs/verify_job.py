@@ -23,7 +23,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--to", dest="until", help="end before this source offset, or before this time")
     parser.add_argument("--run", help="only what this run copied")
-    parser.add_argument("--one-in", dest="sample", type=int, help="compare only one in N segments of each partition")
+    parser.add_argument(
+        "--one-in", dest="sample", type=int, metavar="N", help="compare only one in N segments of each partition"
+    )
     parser.add_argument("--sample", type=int, help=argparse.SUPPRESS)  # as earlier versions spelled it
     parser.add_argument(
         "--seed",

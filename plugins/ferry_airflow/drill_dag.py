@@ -36,11 +36,12 @@ from ferry_airflow.form import (
     approval_params,
     flag,
     leaving_params,
+    measured_param,
     names_param,
-    seconds_param,
     topics_to_leave,
     waiting_params,
 )
+from ferry_airflow.measures import BYTES, SECONDS
 from ferry_airflow.naming import DRILL, drill_dag_id
 from ferry_airflow.switch_operators import APPROVE, PREVIEW
 
@@ -114,16 +115,10 @@ def _params() -> dict[str, Any]:
             title="From",
             description="Shadow: where to begin: earliest, a time with its zone, offsets; empty: an hour ago.",
         ),
-        "max_bytes": Param(
-            None,
-            type=["null", "integer"],
-            minimum=1,
-            title="Most bytes",
-            description="Shadow: copy no more than this.",
-        ),
+        "max_bytes": measured_param(BYTES, "Most bytes", "Shadow: copy no more than this."),
         "clean": flag("Clean up first", "Shadow: first remove what a killed drill left."),
         **leaving_params(),
         "leave_topics": topics_to_leave(),
         **waiting_params(),
-        "stay_seconds": seconds_param("Stay", "Full: how many seconds to wait before the failback begins.", 0),
+        "stay_seconds": measured_param(SECONDS, "Stay", "Full: how long to wait before the failback begins.", 0),
     }

@@ -26,6 +26,7 @@ from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, 
 from ferry.model.switch import Step, StepDone
 from ferry.run.local import copy_plan
 from ferry_airflow.drill_fields import foreign_field, nowhere
+from ferry_airflow.measures import seconds_of, size_of
 from ferry_airflow.report_link import place_on_page
 from ferry_airflow.switching import options_of, switch_id
 
@@ -97,7 +98,7 @@ class _Shadow:
             who=self.asked.who,
             start=_start(params.get("from")),
             topics=frozenset(params.get("topics") or ()) or None,
-            max_bytes=params.get("max_bytes"),
+            max_bytes=size_of(params, "max_bytes"),
             clean=bool(params.get("clean")),
         )
         return ShadowDrill(self.asked.flow, options)
@@ -153,13 +154,18 @@ class _Full:
         return FullDrill(asked.settings, asked.flow, options, copy=asked.copy)
 
     def preview(self) -> tuple[str, ...]:
+        self._stay()  # a wrong field is refused before a person approves
         return self._drill().preview()
 
     def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
         def told(step: Step, done: StepDone | None) -> None:
             say(f"{step} ..." if done is None else f"    {done.evidence.sentence}")
 
-        return self._drill().run(told, lambda: time.sleep(self.asked.params.get("stay_seconds") or 0))
+        stay = self._stay()
+        return self._drill().run(told, lambda: time.sleep(stay))
+
+    def _stay(self) -> float:
+        return seconds_of(self.asked.params, "stay_seconds") or 0.0
 
 
 _DRILLS: Mapping[EvidenceKind, Callable[[Asked], Drill]] = {

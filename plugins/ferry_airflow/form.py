@@ -7,10 +7,13 @@ from typing import Any
 from airflow.sdk import Param
 
 from ferry.model.switch import SwitchOptions
+from ferry.units import LONG_MAX, Duration, Size
+from ferry_airflow.measures import APPROVAL_SECONDS, BYTES, RUN_SECONDS, SECONDS
 
-APPROVAL_SECONDS = 3600
-MOST_APPROVAL_SECONDS = 7 * 24 * 3600
-"""The user who triggers the DAG sets how long an approval may be used: at most this long."""
+_AN_HOUR = 3600.0
+_OWN = "empty, or more than the flow allows: the flow's own."
+_BEGINS_WITH_A_NUMBER = r"^\s*\+?\d[\w.\s]*$"
+"""What Airflow refuses at once. The task that reads the field refuses the rest."""
 TO_COPY = "Source topics to copy, one per line; empty: all that the flow selects."
 LONGEST_TOPIC, LONGEST_GROUP = 249, 255
 """Kafka's own limit of a topic's name, and more than a group's name usually has."""
@@ -35,24 +38,20 @@ def topics_param(description: str) -> Param:
 def budget_params() -> dict[str, Any]:
     """Return the fields for a run's budgets, and the switches that every run has."""
     return {
-        "max_bytes": _budget("Most bytes", "Budget of this run in bytes as stored"),
-        "max_records": _budget("Most records", "Budget of this run in records"),
-        "max_seconds": _budget("Most seconds", "Time of this run's copy step in seconds"),
+        "max_bytes": measured_param(BYTES, "Most bytes", f"Budget of this run in bytes as stored; {_OWN}"),
+        "max_records": Param(
+            None,
+            type=["null", "integer"],
+            minimum=1,
+            title="Most records",
+            description=f"Budget of this run in records; {_OWN}",
+        ),
+        "max_seconds": measured_param(RUN_SECONDS, "Most seconds", f"Time of this run's copy step; {_OWN}"),
         "take_over": flag(
             "Take the lane over", "Continue even if the last run was of another deployment with another configuration."
         ),
         "dry_run": flag("Dry run", "Only show what a run would do now; nothing is written anywhere."),
     }
-
-
-def _budget(title: str, what: str) -> Param:
-    return Param(
-        None,
-        type=["null", "integer"],
-        minimum=1,
-        title=title,
-        description=f"{what}; empty, or more than the flow allows: the flow's own.",
-    )
 
 
 def approval_params(what: str) -> dict[str, Any]:
@@ -69,13 +68,8 @@ def approval_params(what: str) -> dict[str, Any]:
             title="Continue",
             description=f"The id of a {what} that is not finished; empty: a new one.",
         ),
-        "approval_timeout_seconds": Param(
-            APPROVAL_SECONDS,
-            type="integer",
-            minimum=1,
-            maximum=MOST_APPROVAL_SECONDS,
-            title="Approval within",
-            description="Seconds, a week at most; after them nothing is done.",
+        "approval_timeout_seconds": measured_param(
+            APPROVAL_SECONDS, "Approval within", "A week at most; after that nothing is done.", _AN_HOUR
         ),
     }
 
@@ -104,20 +98,30 @@ def waiting_params() -> dict[str, Any]:
     """Return the fields for the times that a planned switch waits."""
     default = SwitchOptions()
     return {
-        "quiet_seconds": seconds_param(
-            "Quiet for", "Seconds without new records before producers count as stopped.", default.quiet_seconds
+        "quiet_seconds": measured_param(
+            SECONDS, "Quiet for", "Time without new records before producers count as stopped.", default.quiet_seconds
         ),
-        "quiet_timeout_seconds": seconds_param(
-            "Quiet within", "Stop if that has not happened after this many seconds.", default.quiet_timeout_seconds
+        "quiet_timeout_seconds": measured_param(
+            SECONDS, "Quiet within", "Stop if that has not happened by then.", default.quiet_timeout_seconds
         ),
-        "drain_timeout_seconds": seconds_param(
-            "Drained within",
-            "Stop if the last records are not copied after this many seconds.",
-            default.drain_timeout_seconds,
+        "drain_timeout_seconds": measured_param(
+            SECONDS, "Drained within", "Stop if the last records are not copied by then.", default.drain_timeout_seconds
         ),
     }
 
 
-def seconds_param(title: str, description: str, default: float) -> Param:
-    """Return a field for a time in seconds."""
-    return Param(default, type="number", minimum=0, title=title, description=description)
+def measured_param(reader: Size | Duration, title: str, description: str, default: float | None = None) -> Param:
+    """Return a field for a size or a duration: text with units, or a plain number. Without a default it may be empty.
+
+    Airflow's form shows the first type that is not null: a field for text.
+    """
+    number = "number" if reader == SECONDS else "integer"
+    bounds: dict[str, Any] = {"minimum": reader.least} | ({} if reader.most == LONG_MAX else {"maximum": reader.most})
+    return Param(
+        None if default is None or isinstance(reader, Size) else reader.text(default),
+        type=[*(["null"] if default is None else []), "string", number],
+        pattern=_BEGINS_WITH_A_NUMBER,
+        title=title,
+        description=f"{description} Write {reader.form}.",
+        **bounds,
+    )

@@ -16,6 +16,7 @@ from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
+from ferry_airflow.measures import RUN_SECONDS, seconds_of, size_of
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
 SEED_BITS = 32
@@ -24,13 +25,13 @@ LISTED = 20
 
 
 def options_of(params: Mapping[str, Any]) -> RunOptions:
-    """Return the trigger form as options of a run."""
+    """Return the trigger form as options of a run; raises BadInput."""
     topics = params.get("topics")
     return RunOptions(
         only=frozenset(topics) if topics else None,
-        max_bytes=params.get("max_bytes"),
+        max_bytes=size_of(params, "max_bytes"),
         max_records=params.get("max_records"),
-        max_seconds=params.get("max_seconds"),
+        max_seconds=seconds_of(params, "max_seconds", RUN_SECONDS),
         take_over=bool(params.get("take_over")),
     )
 

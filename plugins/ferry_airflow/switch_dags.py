@@ -21,7 +21,8 @@ from airflow.sdk.definitions.param import ParamsDict
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.switch.settings import SwitchSettings
 from ferry.model.switch import STEPS, Step, SwitchOptions, Verb
-from ferry_airflow.form import approval_params, flag, leaving_params, topics_to_leave, waiting_params
+from ferry_airflow.form import approval_params, flag, leaving_params, measured_param, topics_to_leave, waiting_params
+from ferry_airflow.measures import SECONDS
 from ferry_airflow.naming import switch_dag_id
 from ferry_airflow.switch_operators import (
     APPROVE,
@@ -40,6 +41,7 @@ RETRY_DELAY = timedelta(seconds=10)
 """Short, because an operator is waiting."""
 _OUTSIDE_THE_POOL = frozenset({Step.READINESS, Step.QUIET})
 """Steps that only read: the flow's own runs continue meanwhile."""
+_CHECKED = "when the checks are made; empty: as the file says."
 _WHAT = {
     Verb.SWITCHOVER: "Moves clients from {source} to {target} as planned: nothing is lost",
     Verb.FAILOVER: "Moves clients to {target} although {source} may be gone: what is lost is counted",
@@ -95,11 +97,6 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
     return dag
 
 
-def _limit(kind: str, title: str, what: str) -> Param:
-    description = f"{what} when the checks are made; empty: as the file says."
-    return Param(None, type=["null", kind], minimum=0, title=title, description=description)
-
-
 def _params(verb: Verb) -> dict[str, Any]:
     """Return the trigger form."""
     default = SwitchOptions()
@@ -115,8 +112,14 @@ def _params(verb: Verb) -> dict[str, Any]:
     }
     if verb is not Verb.FAILOVER:
         form |= {
-            "max_records": _limit("integer", "RPO in records", "Records that a partition may lack"),
-            "max_seconds": _limit("number", "RPO in seconds", "Age of what a partition may lack"),
+            "max_records": Param(
+                None,
+                type=["null", "integer"],
+                minimum=0,
+                title="RPO in records",
+                description=f"Records that a partition may lack {_CHECKED}",
+            ),
+            "max_seconds": measured_param(SECONDS, "RPO in seconds", f"Age of what a partition may lack {_CHECKED}"),
             **waiting_params(),
         }
     if verb is Verb.FAILOVER:

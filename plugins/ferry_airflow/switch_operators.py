@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ from ferry.model import Flow
 from ferry_airflow.approving import digest_of_params, question, trouble_with
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.copying import copy_left
+from ferry_airflow.measures import APPROVAL_SECONDS, seconds_of
 from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
 
@@ -132,7 +133,8 @@ class AskingOperator(ApprovalOperator):
         params = context["params"]
         if params.get("dry_run"):
             raise AirflowSkipException("dry run: nothing is done")
-        self.response_timeout = timedelta(seconds=params["approval_timeout_seconds"])
+        with airflow_errors():
+            self.response_timeout = timedelta(seconds=_approval_seconds(params))
         preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
         self.body = question(
             preview, _asked_by(context) or "no user that Airflow knows", str(params.get("reason") or "")
@@ -200,8 +202,12 @@ def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
     from ferry.features.switch.acts.approvals import use_approval  # noqa: PLC0415 - as above
 
     params = context["params"]
-    within = float(params["approval_timeout_seconds"])
+    within = _approval_seconds(params)
     return use_approval(ledger, _run_of_dag(context), params=digest_of_params(params), by=by, within_s=within)
+
+
+def _approval_seconds(params: Mapping[str, Any]) -> float:
+    return float(seconds_of(params, "approval_timeout_seconds", APPROVAL_SECONDS))
 
 
 def approver_named(approval: Approval) -> str:

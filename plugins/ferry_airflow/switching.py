@@ -21,10 +21,12 @@ from ferry.run.local import copy_plan
 from ferry.words import to_the_second
 from ferry_airflow.connection import settings_for
 from ferry_airflow.drill_fields import not_allowed
+from ferry_airflow.measures import seconds_of
 from ferry_airflow.tables import table
 
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_ID = 100
+_WAITS = ("quiet_seconds", "quiet_timeout_seconds", "drain_timeout_seconds")
 PATIENCE_SECONDS = 60.0
 """How long a cluster is tried for the figures of a report."""
 
@@ -38,12 +40,14 @@ def switch_id(run: str, params: Mapping[str, Any]) -> str:
 
 
 def options_of(params: Mapping[str, Any]) -> SwitchOptions:
-    """Return the trigger form as options of a switch; a field that the verb does not have is at its default."""
+    """Return the trigger form as options of a switch; a field that the verb does not have is at its default.
+
+    Raises BadInput, which names the field.
+    """
     default = SwitchOptions()
+    waits = {name: seconds_of(params, name) for name in _WAITS if params.get(name) is not None}
     return SwitchOptions(
-        quiet_seconds=params.get("quiet_seconds", default.quiet_seconds),
-        quiet_timeout_seconds=params.get("quiet_timeout_seconds", default.quiet_timeout_seconds),
-        drain_timeout_seconds=params.get("drain_timeout_seconds", default.drain_timeout_seconds),
+        **waits,
         leave_groups=tuple(params.get("leave_groups") or ()),
         leave_topics=tuple(params.get("leave_topics") or ()),
         leave_active=bool(params.get("leave_active")),
@@ -53,7 +57,7 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         reverse=bool(params.get("reverse", default.reverse)),
         interrupt=bool(params.get("interrupt")),
         rpo_records=params.get("max_records"),
-        rpo_seconds=params.get("max_seconds"),
+        rpo_seconds=seconds_of(params, "max_seconds"),
         export=str(params.get("export") or ""),
     )
 

@@ -24,9 +24,10 @@ from ferry_airflow.drill_operators import DrillApprovalOperator
 from ferry_airflow.switch_operators import approval_of
 from tests.pure.decide.test_ledger import view_of
 
+AT = datetime.now(UTC).replace(microsecond=0)
 BOB = {"id": "7", "name": "bob"}
 RUN = "ferry_drill__a__b/manual__1"
-PARAMS = {"kind": "partial", "topics": ["orders"], "approval_timeout_seconds": 10**9}
+PARAMS = {"kind": "partial", "topics": ["orders"], "approval_timeout_seconds": "7d"}
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\na->b.enabled = true\n"
     "ferry.approvers = bob, 9\n"
@@ -115,8 +116,7 @@ def answered(user: dict[str, str] | None, **more: Any) -> None:
     task = drill_dag(parse_settings(FILE, "f").flow("a->b"), Path("/f")).get_task("approve")
     assert isinstance(task, DrillApprovalOperator)
     assert task.assigned_users == [{"id": "bob", "name": "bob"}, {"id": "9", "name": "9"}]
-    at = datetime(2026, 11, 1, tzinfo=UTC)
-    event = {"chosen_options": ["Approve"], "params_input": {}, "responded_at": at, "responded_by_user": user}
+    event = {"chosen_options": ["Approve"], "params_input": {}, "responded_at": AT, "responded_by_user": user}
     task.execute_complete(context(**more), event)
 
 
@@ -125,7 +125,7 @@ def test_airflows_own_answer_is_kept_for_the_run_and_used_once(ledger: Ledger) -
     kept = approval_of_run(ledger.view(), RUN)
     assert kept is not None
     assert (kept.who, kept.asked_by, kept.used_by) == ("bob", "ann", "")
-    assert kept.at_ms == datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000
+    assert kept.at_ms == AT.timestamp() * 1000
     used: Any = ledger
     assert approval_of(context(), used, "try 1 of the drill").who == "bob"
     with pytest.raises(Refused, match="used already"):  # the task was cleared

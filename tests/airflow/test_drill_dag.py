@@ -20,7 +20,7 @@ from ferry.model.switch import SwitchOptions
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of, reports_of
-from ferry_airflow.form import MOST_APPROVAL_SECONDS
+from ferry_airflow.measures import MOST_APPROVAL_SECONDS
 from ferry_airflow.switching import options_of
 
 FILE = (

@@ -1,0 +1,114 @@
+"""Sizes and durations in the trigger forms: units as in options, plain numbers as before, and errors with the field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException, ParamValidationError
+
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput
+from ferry.model.switch import Verb
+from ferry_airflow import steps, switching
+from ferry_airflow.backfill import backfill_dag
+from ferry_airflow.drill_dag import drill_dag
+from ferry_airflow.drilling import Asked, drill_of
+from ferry_airflow.switch_dags import switch_dag
+
+SETTINGS = parse_settings(
+    "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\na->b.enabled = true\n", "f"
+)
+FLOW = SETTINGS.flow("a->b")
+RUN: Callable[[], DAG] = partial(backfill_dag, FLOW, Path("/f"), "@daily")
+SWITCH: Callable[[], DAG] = partial(switch_dag, FLOW, Path("/f"), Verb.SWITCHOVER)
+DRILL: Callable[[], DAG] = partial(drill_dag, FLOW, Path("/f"))
+
+
+def filled(made: Callable[[], DAG], **form: Any) -> dict[str, Any]:
+    """The form of a DAG as Airflow merges and checks it."""
+    params = made().params
+    params.update(form)
+    return params.validate()
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [("10GiB", 10 << 30), ("2kb", 2000), ("500", 500), (500, 500), (5e9, 5_000_000_000), (None, None)],
+)
+def test_a_budget_in_bytes(size: object, count: int | None) -> None:
+    assert steps.options_of(filled(RUN, max_bytes=size)).max_bytes == count
+
+
+@pytest.mark.parametrize(("time", "count"), [("15m", 900), ("1h30m", 5400), ("90", 90), (90, 90), (None, None)])
+def test_a_budget_in_seconds(time: object, count: int | None) -> None:
+    assert steps.options_of(filled(RUN, max_seconds=time)).max_seconds == count
+
+
+def test_the_waits_and_the_objective_of_a_switch() -> None:
+    form = filled(
+        SWITCH, quiet_seconds="1500ms", quiet_timeout_seconds=30, drain_timeout_seconds="1d", max_seconds="2m"
+    )
+    options = switching.options_of(form)
+    waits = options.quiet_seconds, options.quiet_timeout_seconds, options.drain_timeout_seconds
+    assert (waits, options.rpo_seconds) == ((1.5, 30, 86_400), 120)
+
+
+@pytest.mark.parametrize("value", ["abc", "-1", "", 0, 1.5, True, ["1"]])
+@pytest.mark.parametrize("name", ["max_bytes", "max_seconds"])
+def test_airflow_refuses_at_once_what_begins_with_no_number_and_names_the_field(name: str, value: object) -> None:
+    with pytest.raises(ParamValidationError, match=name):
+        filled(RUN, **{name: value})
+
+
+def start(**form: Any) -> tuple[str, ...]:
+    asked = Asked(settings=SETTINGS, flow=FLOW, params=filled(DRILL, **form), who="d@h", run="manual__1")
+    return drill_of(asked).preview()
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("max_bytes", lambda **form: steps.options_of(filled(RUN, **form))),
+        ("max_seconds", lambda **form: steps.options_of(filled(RUN, **form))),
+        ("quiet_seconds", lambda **form: switching.options_of(filled(SWITCH, **form))),
+        ("quiet_timeout_seconds", lambda **form: switching.options_of(filled(SWITCH, **form))),
+        ("drain_timeout_seconds", lambda **form: switching.options_of(filled(SWITCH, **form))),
+        ("max_seconds", lambda **form: switching.options_of(filled(SWITCH, **form))),
+        ("max_bytes", lambda **form: start(kind="shadow", **form)),
+        ("stay_seconds", lambda **form: start(kind="full", **form)),
+    ],
+)
+def test_the_task_names_the_field_and_what_to_write(name: str, read: Callable[..., object]) -> None:
+    with pytest.raises(BadInput, match=rf"^{name}: '5x' is not a (size|duration).*; write "):
+        read(**{name: "5x"})
+
+
+@pytest.mark.parametrize(
+    ("within", "seconds"), [("2d", 172_800), (60, 60), ("7d", 604_800), ("8d", None), ("5x", None)]
+)
+def test_an_approval_within_a_week(within: object, seconds: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    task: Any = DRILL().get_task("approve")
+    monkeypatch.setattr("airflow.providers.standard.operators.hitl.ApprovalOperator.execute", lambda *_: "asked")
+    params = filled(DRILL, kind="full", approval_timeout_seconds=within)
+    context = {"params": params, "ti": SimpleNamespace(xcom_pull=lambda **_: ""), "dag_run": SimpleNamespace()}
+    if seconds is None:
+        with pytest.raises(AirflowFailException, match="approval_timeout_seconds: "):
+            task.execute(context)
+    else:
+        task.execute(context)
+        assert task.response_timeout.total_seconds() == seconds
+
+
+def test_an_untouched_form_shows_its_defaults_with_units() -> None:
+    form = filled(SWITCH)
+    assert (form["quiet_seconds"], form["approval_timeout_seconds"], filled(DRILL)["stay_seconds"]) == (
+        "10s",
+        "1h",
+        "0s",
+    )

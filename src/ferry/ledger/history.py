@@ -101,8 +101,8 @@ class PastRun:
     @property
     def heard_ms(self) -> int:
         """When it last wrote to the ledger, as far as receipts show: the newest one's time, else its beginning."""
-        started_ms = self.opened.record.started_ms
-        return max((one.at_ms for one in self.report.receipts), default=started_ms) if self.report else started_ms
+        written = [] if self.report is None else [one.at_ms for one in self.report.receipts]
+        return max([self.opened.record.started_ms, *written])
 
     @property
     def has_not_ended(self) -> bool:

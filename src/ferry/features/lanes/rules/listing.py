@@ -9,7 +9,7 @@ from typing import Any
 
 from ferry.ledger.codec import encode
 from ferry.ledger.copied import copied, united
-from ferry.ledger.history import PastRun, PastState, past_runs
+from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.kinds import KINDS_OF_LANE
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.map_block import Chain, MapEntry
@@ -89,7 +89,7 @@ def outlook_of(lane: Lane, now_ms: int) -> str:
         return ""
     seconds = 0.0
     run = lane.last_run
-    if run is not None and run.state is PastState.OPEN and run.report is not None:
+    if run is not None and run.report is not None and run.has_not_ended and not run.is_silent(now_ms):
         done = sum(receipt.end - receipt.start for receipt in run.report.kept)
         # The time that all that is copied would have taken at this run's pace.
         seconds = max(0, now_ms - run.opened.record.started_ms) / 1000 / done * (lane.whole - lane.left) if done else 0

@@ -37,7 +37,7 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from tests.program import environment
 from tests.pure.decide.test_museum import Exhibit
 from tests.pure.protocol.broker import Entry
-from tests.pure.scripted.broker import Part
+from tests.pure.scripted.batches import Part
 from tests.pure.scripted.clock import Clock, Skipping
 from tests.pure.scripted.whole import WholeBrokers
 from tests.pure.scripted.wire import Wire

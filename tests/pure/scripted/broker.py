@@ -23,21 +23,12 @@ from kafka.protocol.data_container import DataContainer
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Log, Rejected, Target
+from tests.pure.scripted.batches import aborted, identity, parts, records
 from tests.pure.scripted.faults import Asked, Fault
-from tests.pure.wire.logs import marker
 
 HOST = "scripted"
 _HEAD = struct.Struct(">hhi")
-_COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
 _CONTROLLER = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One of the records of a batch that was produced."""
-
-    batch: bytes
-    index: int
 
 
 class Connection(Protocol):
@@ -124,13 +115,13 @@ class Brokers:
         """Write a batch, outside any transaction; the offset of its first record."""
         log = self.log(topic, partition)
         base = log.end
-        log.append(_parts(batch))
+        log.append(parts(batch))
         return base
 
     def write_in(self, transactional_id: str, place: TopicPartition, batch: bytes) -> None:
         """Write a batch in a transaction of `target`."""
-        self.target.add(transactional_id, _identity(batch)[1], self.name(place))
-        self.target.write(transactional_id, _identity(batch)[1], self.name(place), _identity(batch)[2], _parts(batch))
+        self.target.add(transactional_id, identity(batch)[1], self.name(place))
+        self.target.write(transactional_id, identity(batch)[1], self.name(place), identity(batch)[2], parts(batch))
 
     def count(self, api: str) -> int:
         """How many requests of a kind have come."""
@@ -435,18 +426,18 @@ class Brokers:
         if self.leaders[place] != node:
             return codes.NOT_LEADER_OR_FOLLOWER, -1
         name = self.name(place)
-        number, epoch, sequence = _identity(batch)
+        number, epoch, sequence = identity(batch)
         if transactional_id is None:
             known = self._plain.get((name, number, sequence)) if number >= 0 else None
             if known is None:
                 known = self._plain[name, number, sequence] = self.target.logs[name].end
-                self.target.logs[name].append(_parts(batch))
+                self.target.logs[name].append(parts(batch))
             return 0, known
         try:
             txn = self.target.txns.get(transactional_id)
             if txn is None or txn.producer != number:
                 return codes.INVALID_PRODUCER_ID_MAPPING, -1
-            return 0, self.target.write(transactional_id, epoch, name, sequence, _parts(batch))
+            return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
         except (Fenced, Busy, Rejected) as error:
             return _code(error), -1
 
@@ -475,15 +466,15 @@ class Brokers:
         elif part.fetch_offset > log.end:
             code = codes.OFFSET_OUT_OF_RANGE
         end = stable if request.isolation_level else log.end
-        records = b"" if code else _records(log, part.fetch_offset, end, part.partition_max_bytes)
+        found = b"" if code else records(log, part.fetch_offset, end, part.partition_max_bytes)
         return kind(
             partition_index=part.partition,
             error_code=code,
             high_watermark=-1 if code else log.end,
             last_stable_offset=-1 if code else stable,
             log_start_offset=-1 if code else 0,
-            aborted_transactions=_aborted(log, part.fetch_offset, end) if request.isolation_level else None,
-            records=records,
+            aborted_transactions=aborted(log, part.fetch_offset, end) if request.isolation_level else None,
+            records=found,
         )
 
     def _ListOffsets(self, asked: Asked) -> Any:  # noqa: N802
@@ -564,48 +555,6 @@ def _outcome(act: Callable[[], object]) -> int:
     except (Fenced, Busy, Rejected) as error:
         return _code(error)
     return 0
-
-
-def _identity(batch: bytes) -> tuple[int, int, int]:
-    number, epoch, sequence = _IDENTITY.unpack_from(batch, 43)
-    return number, epoch, sequence
-
-
-def _parts(batch: bytes) -> list[Part]:
-    count = _COUNTED.unpack_from(batch, 23)[0] + 1
-    return [Part(batch, index) for index in range(count)]
-
-
-def _records(log: Log, start: int, end: int, most: int) -> bytes:
-    """Whole batches from the one that holds `start` up to before `end`: at least one, then up to `most` bytes."""
-    found: list[bytes] = []
-    size, at = 0, start
-    while at < end and (not found or size < most):
-        entry = log.entries[at]
-        if isinstance(entry.payload, Part):
-            base = at - entry.payload.index
-            found.append(struct.pack(">q", base) + entry.payload.batch[8:])
-            at = base + _COUNTED.unpack_from(entry.payload.batch, 23)[0] + 1
-        else:
-            assert entry.committed is not None, "only markers have no batch"
-            found.append(bytes(marker(at, entry.producer, commits=entry.committed).data))
-            at += 1
-        size += len(found[-1])
-    return b"".join(found)
-
-
-def _aborted(log: Log, start: int, end: int) -> list[Any]:
-    kind = consumer.FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction
-    found: list[Any] = []
-    first: dict[int, int] = {}
-    for offset, entry in enumerate(log.entries[:end]):
-        if entry.committed is None and entry.producer >= 0:
-            first.setdefault(entry.producer, offset)
-        elif entry.committed is not None and entry.producer in first:
-            begun = first.pop(entry.producer)
-            if not entry.committed and offset >= start:
-                found.append(kind(producer_id=entry.producer, first_offset=begun))
-    return found
 
 
 _CODES = {"error_code", "partition_error_code"}

@@ -26,7 +26,8 @@ from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
 from tests.pure.decide import values
 from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules
-from tests.pure.scripted.broker import Brokers, Part
+from tests.pure.scripted.batches import Part
+from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
 
 TIMEOUT_MS = 60_000

@@ -16,7 +16,8 @@ from kafka.protocol import admin, consumer
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from tests.pure.protocol.broker import POSITIONS
-from tests.pure.scripted.broker import Brokers, Part
+from tests.pure.scripted.batches import Part
+from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Asked
 
 _OF_TOPIC, _DEFAULT = 1, 5

@@ -1,7 +1,7 @@
 """Every command that the documents tell people to type is one, and some test does it for real.
 
 What `ferry` reads is held against the program's own parser, `make` against the Makefile. Which lines a test types, and
-why it does not type the others, is in `tests.world.documents.test_typed`: a line that is in none of its lists fails.
+why it does not type the others, is in `tests.world.documents.lines`: a line that is in none of its lists fails.
 """
 
 from __future__ import annotations
@@ -31,15 +31,8 @@ from tests.world.documents.commands import (
     told,
     typed,
 )
-from tests.world.documents.test_typed import (
-    ALONE,
-    NOT_TYPED,
-    OTHERS_NOT_TYPED,
-    OTHERS_TYPED,
-    RUNBOOKS,
-    STORY,
-    typed_here,
-)
+from tests.world.documents.lines import ALONE, NOT_TYPED, OTHERS_NOT_TYPED, OTHERS_TYPED, RUNBOOKS, STORY
+from tests.world.documents.test_typed import typed_here
 
 TYPED = typed()
 OF_FERRY = {one.line: one for one in TYPED if one.words[0] == "ferry"}

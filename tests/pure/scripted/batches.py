@@ -1,0 +1,67 @@
+"""Batches in the logs of the scripted brokers: records as entries of a modelled log, and what a fetch returns of it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol import consumer
+
+from tests.pure.protocol.broker import Log
+from tests.pure.wire.logs import marker
+
+_COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the records of a batch that was produced."""
+
+    batch: bytes
+    index: int
+
+
+def identity(batch: bytes) -> tuple[int, int, int]:
+    """Producer id, producer epoch and first sequence number of a batch."""
+    number, epoch, sequence = _IDENTITY.unpack_from(batch, 43)
+    return number, epoch, sequence
+
+
+def parts(batch: bytes) -> list[Part]:
+    """The records of a batch, one by one."""
+    count = _COUNTED.unpack_from(batch, 23)[0] + 1
+    return [Part(batch, index) for index in range(count)]
+
+
+def records(log: Log, start: int, end: int, most: int) -> bytes:
+    """Whole batches from the one that holds `start` up to before `end`: at least one, then up to `most` bytes."""
+    found: list[bytes] = []
+    size, at = 0, start
+    while at < end and (not found or size < most):
+        entry = log.entries[at]
+        if isinstance(entry.payload, Part):
+            base = at - entry.payload.index
+            found.append(struct.pack(">q", base) + entry.payload.batch[8:])
+            at = base + _COUNTED.unpack_from(entry.payload.batch, 23)[0] + 1
+        else:
+            assert entry.committed is not None, "only markers have no batch"
+            found.append(bytes(marker(at, entry.producer, commits=entry.committed).data))
+            at += 1
+        size += len(found[-1])
+    return b"".join(found)
+
+
+def aborted(log: Log, start: int, end: int) -> list[Any]:
+    """The aborted transactions of offsets from `start` up to before `end`, as a fetch lists them."""
+    kind = consumer.FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction
+    found: list[Any] = []
+    first: dict[int, int] = {}
+    for offset, entry in enumerate(log.entries[:end]):
+        if entry.committed is None and entry.producer >= 0:
+            first.setdefault(entry.producer, offset)
+        elif entry.committed is not None and entry.producer in first:
+            begun = first.pop(entry.producer)
+            if not entry.committed and offset >= start:
+                found.append(kind(producer_id=entry.producer, first_offset=begun))
+    return found

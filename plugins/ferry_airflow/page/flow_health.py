@@ -8,8 +8,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.parts import RecoveryPoint
 from ferry.features.observe.rules.due import due_ms, shortest_interval
 from ferry.features.observe.settings import AlertSettings
-from ferry.ledger.history import SILENT_MS
-from ferry.reader.documents import Behind, PastState, RunDigest, Status
+from ferry.reader.documents import NOT_ENDED, SILENT_MS, Behind, PastState, RunDigest, Status
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
 from ferry_airflow.page.shown import counted, duration, ms_of, number

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
-from ferry.ledger.history import PastState
+from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
 from ferry.ledger.repartitioned_at import Dealt
 from ferry.model import (
     Gap,
@@ -28,7 +28,7 @@ from ferry.model import (
 from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag, TotalLag
 
-__all__ = ["Dealt", "PastState"]
+__all__ = ["NOT_ENDED", "SILENT_MS", "Dealt", "PastState"]
 
 FEW = 20
 """How many things of a kind a plan shows."""

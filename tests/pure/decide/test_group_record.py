@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from ferry.features.switch.rules.moving import groups_not_known
+from ferry.features.switch.rules.moving import Moving, groups_not_known, moved_sentence
 from ferry.ledger.checkpoint_codec import SHOWN, checkpoint_record, newest_outcome
 from ferry.ledger.ledger import fold
 from ferry.model import Fate, Flow, GroupOutcome, LedgerRecord, Left, Record, TopicPartition, Why
@@ -41,14 +41,14 @@ def test_each_group_is_named_before_more_partitions_of_another_one() -> None:
     assert found.left[0].why is Why.FAILED
     assert len(found.left) + found.more == len(left)
     assert found.unnamed == 0
-    assert groups_not_known(FLOW, found, syncs=True) is None
+    assert groups_not_known(FLOW, found, unsynced="") is None
 
 
 def test_groups_that_are_not_named_are_counted_and_known_to_be_missing(golden: Golden) -> None:
     left = [one for number in range(SHOWN + 7) for one in moved(f"g-{number:03}", 2)]
     found = kept(checkpoint_record(LANE, "r-1", outcome(left)))
     assert (len(found.left), found.unnamed) == (SHOWN, 7)
-    said = groups_not_known(FLOW, found, syncs=True)
+    said = groups_not_known(FLOW, found, unsynced="")
     assert said is not None
     golden(said)
     assert "--leave-unknown" in said
@@ -58,7 +58,7 @@ def test_what_needs_no_checkpoint_is_not_missing() -> None:
     left = [one for number in range(SHOWN + 7) for one in moved(f"g-{number:03}", 2, Why.NOT_COPIED)]
     found = kept(checkpoint_record(LANE, "r-1", outcome(left)))
     assert found.unnamed == 0
-    assert groups_not_known(FLOW, found, syncs=True) is None
+    assert groups_not_known(FLOW, found, unsynced="") is None
 
 
 def test_of_a_record_by_an_earlier_version_all_that_it_counts_may_be_missing() -> None:
@@ -70,17 +70,30 @@ def test_of_a_record_by_an_earlier_version_all_that_it_counts_may_be_missing() -
 
 
 def test_a_ledger_in_which_no_run_told_its_groups_knows_none(golden: Golden) -> None:
-    said = groups_not_known(FLOW, None, syncs=True)
+    said = groups_not_known(FLOW, None, unsynced="")
     assert said is not None
     golden(said)
-    off = groups_not_known(FLOW, None, syncs=False)
-    assert off is not None
-    golden(off, "not synced")
-    assert "--leave-unknown" in off
+
+
+def test_a_flow_that_writes_no_offsets_of_groups_knows_none_even_if_it_did_before(golden: Golden) -> None:
+    for last in (None, outcome([])):
+        said = groups_not_known(FLOW, last, unsynced="sync.group.offsets.enabled is false")
+        assert said is not None
+        golden(said)
+        assert "sync.group.offsets.enabled is false" in said
+        assert "--leave-unknown" in said
+        nothing = moved_sentence([], "primary", source_answers=False, unknown=said)
+        assert said in nothing
+        assert "0 groups moved" not in nothing
+        some = moved_sentence([Moving(group="billing")], "primary", source_answers=False, unknown=said)
+        assert said in some
+        assert "1 group moved" in some
+        golden(nothing, "nothing moved")
+        golden(some, "one moved")
 
 
 def test_brokers_that_did_not_list_their_groups_are_named(golden: Golden) -> None:
     silent = Left(group="", place=None, why=Why.FAILED, message="groups of broker 3 of primary are not known")
-    said = groups_not_known(FLOW, kept(checkpoint_record(LANE, "r-1", outcome([silent]))), syncs=True)
+    said = groups_not_known(FLOW, kept(checkpoint_record(LANE, "r-1", outcome([silent]))), unsynced="")
     assert said is not None
     golden(said)

@@ -339,15 +339,20 @@ def test_groups_that_the_switch_is_to_leave_are_not_among_every_group(planned: b
     assert lacking.ok is planned
 
 
-@pytest.mark.parametrize("planned", [False, True], ids=["at any time", "planned"])
-def test_groups_that_no_run_writes_have_no_checkpoint(planned: bool, golden: Golden) -> None:
-    looked = replace(WELL, syncs_groups=False, planned=planned)
-    assert check_of(looked, "checkpoints").ok, "the source has no group"
-    check = check_of(replace(looked, without_checkpoint={"billing": "the next run writes it"}), "checkpoints")
-    assert check.ok is planned
+@pytest.mark.parametrize(
+    ("lacking", "planned", "ok"),
+    [({"billing": "sync it"}, False, False), ({"billing": "sync it"}, True, True), ({}, False, True), ({}, True, True)],
+    ids=["a group", "a group, planned", "none", "none, planned"],
+)
+def test_a_flow_that_writes_no_offsets_of_groups_is_ready_only_if_none_is_lost(
+    lacking: dict[str, str], planned: bool, ok: bool, golden: Golden
+) -> None:
+    looked = replace(WELL, unsynced="sync.group.offsets.enabled is false", without_checkpoint=lacking, planned=planned)
+    check = check_of(looked, "checkpoints")
+    assert check.ok is ok
     golden(check.message)
-    assert {"billing", "sync.group.offsets.enabled"} <= set(re.findall(r"[\w.]+\w", check.message))
-    assert "the next run writes it" not in check.message
+    assert "sync.group.offsets.enabled is false" in check.message
+    assert ("(billing)" in check.message) is bool(lacking)
 
 
 def settings(own: dict[str, str], **inherited: str) -> TopicSettings:

@@ -84,6 +84,11 @@ class FlowConfig:
         return self.groups.sync_group_offsets.occurs
 
     @property
+    def unsynced(self) -> str:
+        """Why runs do not write translated group offsets; empty if they do."""
+        return self.groups.sync_group_offsets.why_never("sync.group.offsets")
+
+    @property
     def emits_checkpoints(self) -> bool:
         """Whether runs write checkpoints in MirrorMaker 2's format."""
         return self.mirror.emit_checkpoints.occurs

@@ -41,6 +41,12 @@ class Periodic:
         """Whether runs do it at all."""
         return self.enabled and self.interval_s is not None
 
+    def why_never(self, key: str) -> str:
+        """Return why runs do not do it, by its lines in the file, which begin with `key`; empty if they do it."""
+        if not self.enabled:
+            return f"{key}.enabled is false"
+        return f"{key}.interval.seconds is negative" if self.interval_s is None else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsConfig:

@@ -36,7 +36,6 @@ from ferry.features.switch.rules.moving import (
     Moving,
     NewSide,
     Placed,
-    again_sentence,
     dealt_notes,
     decide_moving,
     from_memory,
@@ -44,6 +43,7 @@ from ferry.features.switch.rules.moving import (
     left_at_work,
     moved_at_work,
     moved_offsets,
+    moved_sentence,
     not_known,
     place_dealt,
     place_group,
@@ -98,18 +98,12 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
     moved = [one for one in made.moving if one.why is None]
     _commit_all(sides.via, made, moved, state, still_mine, patience_s)
     offsets = sum(len(one.writes) for one in moved)
-    again = sum(len(one.unchanged) for one in moved)
-    left = len(made.moving) - len(moved)
     return Evidence(
-        sentence=f"{count_of(len(moved), 'group')} moved: {count_of(offsets, 'offset')} written, {again} right already"
-        f", {left} left"
-        + ("" if made.source_answers else f"; {sides.old} does not answer, so the last checkpoint counts")
-        + again_sentence(moved)
-        + ("" if made.unknown is None else f"; {made.unknown}"),
+        sentence=moved_sentence(made.moving, sides.old, source_answers=made.source_answers, unknown=made.unknown),
         facts={
             "groups": len(moved),
             "offsets": offsets,
-            "left": left,
+            "left": len(made.moving) - len(moved),
             "source_answers": made.source_answers,
             "unknown": made.unknown,
         },
@@ -265,7 +259,7 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     last = newest_outcome(view, flow.lane)
     left = [] if last is None else [one for one in last.left if takes(one.group)]
     aside = {one.group: one.message for one in left if one.why is Why.KIND}
-    untold = groups_not_known(flow.flow, last, syncs=flow.syncs_groups)
+    untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced)
     remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)
     if not connections.has_source:
         if settled and state.switch.verb is not Verb.FAILOVER:  # it will be back, with what groups have read since

@@ -133,8 +133,8 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
     if left:
         message += f"; {len(left)} are left ({several(left)})"
     if made.unknown is not None:
-        return Check(name="groups", ok=True, message=f"{message}; {made.unknown}")
-    if not moved and not left:
+        message = f"{message}; {made.unknown}" if made.moving else f"no group can be moved: {made.unknown}"
+    elif not made.moving:
         message += f": neither {sides.old} nor the ledger has offsets of a group of this flow"
     return Check(name="groups", ok=True, message=message)
 

@@ -114,7 +114,7 @@ async def _checked(
         wants_back=back[1],
         without_checkpoint=lacking,
         planned=planned,
-        syncs_groups=flow.syncs_groups,
+        unsynced=flow.unsynced,
     )
     ready = readiness_of(looked, flow.topics.policy, flow.flow.source, rpo)
     check = transforms_check(flow.flow, _transformed(flow, view, facts.source.topics))

@@ -331,15 +331,16 @@ def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
     )
 
 
-def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> str | None:
+def groups_not_known(flow: Flow, last: GroupOutcome | None, *, unsynced: str) -> str | None:
     """Say why the ledger may not know all groups, from the `last` run with a checkpoint; None if it knows them.
 
-    `syncs`: whether the flow's file has its runs write the groups' offsets at all.
+    `unsynced`: why the flow's runs do not write the groups' offsets; empty if they do.
     """
     source = flow.source
-    if last is None:
-        off = "" if syncs else "sync.group.offsets.enabled is false, so "
-        what = f"{off}no run of {flow} has recorded its groups"
+    if unsynced:
+        what = f"{unsynced}, so runs of {flow} write no offsets of groups"
+    elif last is None:
+        what = f"no run of {flow} has recorded its groups"
     elif last.unnamed:
         what = f"the ledger does not name {count_of(last.unnamed, 'group')} that the last run left without a checkpoint"
     else:
@@ -351,6 +352,21 @@ def groups_not_known(flow: Flow, last: GroupOutcome | None, *, syncs: bool) -> s
         f"{what}, and {source} does not answer, so which groups there are is not known: bring {source} back, or begin "
         "the failover with --leave-unknown; a group that is not known begins at its own offset, or by its own "
         "auto.offset.reset"
+    )
+
+
+def moved_sentence(moving: Collection[Moving], old: str, *, source_answers: bool, unknown: str | None) -> str:
+    """Say what became of the groups; `unknown`: why there may be others that are not known, if there may be."""
+    if not moving and unknown is not None:
+        return f"no group moved: {unknown}"
+    moved = [one for one in moving if one.why is None]
+    offsets, again = sum(len(one.writes) for one in moved), sum(len(one.unchanged) for one in moved)
+    return (
+        f"{count_of(len(moved), 'group')} moved: {count_of(offsets, 'offset')} written, {again} right already, "
+        f"{len(moving) - len(moved)} left"
+        + ("" if source_answers else f"; {old} does not answer, so the last checkpoint counts")
+        + again_sentence(moved)
+        + ("" if unknown is None else f"; {unknown}")
     )
 
 

@@ -88,8 +88,8 @@ class Looked:
     """Groups whose offsets would not be known in a failover, each with a sentence."""
     planned: bool = False
     """Whether the checks are for a switch that reads the groups' offsets from the source itself."""
-    syncs_groups: bool = True
-    """Whether runs write the groups' offsets at all."""
+    unsynced: str = ""
+    """Why runs do not write the groups' offsets at all; empty if they do."""
     wants_back: bool = True
     """Whether the reverse flow is to be started."""
     no_authorizer: str = ""
@@ -393,6 +393,12 @@ def _checkpoints(looked: Looked) -> Check:
     """Check that each group has a checkpoint for a failover in which the source does not answer."""
     lacking, source = looked.without_checkpoint, looked.plan.flow.source
     aside = _aside(looked)
+    if looked.unsynced and not lacking:
+        message = (
+            f"{looked.unsynced}, so no run writes a checkpoint: no group lacks one now, new ones begin by their own "
+            f"auto.offset.reset, and a failover without {source} needs --leave-unknown"
+        )
+        return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     if not lacking:
         every = f"every {'other ' if aside else ''}group that can be moved"
         message = f"{every} has a checkpoint to continue from without the source"
@@ -402,12 +408,16 @@ def _checkpoints(looked: Looked) -> Check:
     if not looked.syncs_groups:
         named = f"sync.group.offsets.enabled is false, so no run writes offsets: {named}"
     if looked.planned:
-        message = f"{named}: only {source} has their current offsets, and if it is lost they would be left"
+        why = f", because {looked.unsynced}" if looked.unsynced else ""
+        message = f"{named}{why}: only {source} has their current offsets, and if it is lost they would be left"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
-    why = next(iter(lacking.values()))
-    if not looked.syncs_groups:
-        why = f"set it to true, or write them now and then with ferry groups sync '{looked.plan.flow}'"
-    return Check(name="checkpoints", ok=False, message=f"{named}: {why}")
+    if looked.unsynced:
+        message = (
+            f"{named}, because {looked.unsynced}: a failover leaves them where they are, or to their own "
+            f"auto.offset.reset; correct that line, or write checkpoints with ferry groups sync '{looked.plan.flow}'"
+        )
+        return Check(name="checkpoints", ok=False, message=message)
+    return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
 
 
 def _acls(looked: Looked) -> Check:

@@ -110,10 +110,7 @@ def is_begun(dag: DagState, run: str) -> bool:
 
 def is_left(seen: Status, dag: DagState, state: PastState, run: str, heard_ms: int, now_ms: int) -> bool:
     """Return whether a run has not ended and is active; `heard_ms`: when it last wrote to the ledger."""
-    return state in _NOT_ENDED and is_at_work(seen, dag, run, heard_ms, now_ms)
-
-
-_NOT_ENDED = frozenset({PastState.OPEN, PastState.UNPLANNED})
+    return state in NOT_ENDED and is_at_work(seen, dag, run, heard_ms, now_ms)
 
 
 def is_overdue(dag: DagState, now_ms: int) -> bool:

@@ -45,6 +45,10 @@ class PastState(StrEnum):
     """It has no sealed plan: it is being planned, or ended before that."""
 
 
+NOT_ENDED = frozenset({PastState.OPEN, PastState.UNPLANNED})
+"""The ledger has no end of the run: it is under way, or was killed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """What the ledger still has of a run whose record, plan and outcome it has deleted.
@@ -107,7 +111,7 @@ class PastRun:
     @property
     def has_not_ended(self) -> bool:
         """Whether the ledger has no end of it: it is under way, or was killed."""
-        return self.state in (PastState.OPEN, PastState.UNPLANNED)
+        return self.state in NOT_ENDED
 
     def is_silent(self, now_ms: int) -> bool:
         """Return whether it has not ended, and has written nothing for SILENT_MS: most likely it was killed."""

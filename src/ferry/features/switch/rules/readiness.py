@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ferry.features.acls.rules.acls import AclDiff
 from ferry.features.switch.rules.partition_state import came_sentence
-from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
 from ferry.model.switch import Step, SwitchState
@@ -22,8 +22,8 @@ from ferry.words import agreeing, count_of, several
 _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED})
 """The reasons that keep a group from being moved. A group moved on the target by another client is not among them."""
 
-_WELL = frozenset({PastState.SUCCESS, PastState.OPEN, PastState.UNPLANNED})
-"""The states of a healthy last run. It may be running, or about to begin; what runs leave undone shows in the lag."""
+_WELL = frozenset({PastState.SUCCESS, *NOT_ENDED})
+"""The states of a healthy last run, unless it is silent. What runs leave undone shows in the lag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -405,8 +405,6 @@ def _checkpoints(looked: Looked) -> Check:
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     have = agreeing(len(lacking), "group has", "groups have")
     named = f"{have} no checkpoint to go by without {source} ({_named(lacking)})"
-    if not looked.syncs_groups:
-        named = f"sync.group.offsets.enabled is false, so no run writes offsets: {named}"
     if looked.planned:
         why = f", because {looked.unsynced}" if looked.unsynced else ""
         message = f"{named}{why}: only {source} has their current offsets, and if it is lost they would be left"

@@ -266,6 +266,26 @@ def failing(made: World) -> Iterator[tuple[str, Kept]]:
     yield "status-after-a-failover", of("status", made.ask("status"))
 
 
+def unsynced(made: World) -> Iterator[tuple[str, Kept]]:
+    """A flow that carries no groups: what its pause keeps it from, and its failover when the source is lost."""
+    begun(made, "b->a.enabled = true", "sync.group.offsets.enabled = false", topics={"users": 1})
+    ask = made.ask
+    made.commit(made.a, "billing", users_0=4)
+    ask("run", "a->b", "--id", "r1")
+    yield "readiness-group-without-checkpoint", of("readiness", ask("readiness", "a->b"))
+    ask("pause", "a->b", "--reason", "night")
+    made.produce(made.a, "users", 0, 3)
+    yield "run-paused", of("run", ask("run", "a->b", "--id", "r2"))
+    ask("resume", "a->b")
+    made.lost = made.a
+    fail = "failover", "a->b", "--id", "s-1", "--no-reverse", "--no-smoke"
+    yield "failover-refused-dry", of("switch-preview", ask(*fail, "--dry-run"))
+    yield "error-groups-not-known", of("error", ask(*fail, "--approve-by", "bob"))
+    fail = *fail, "--leave-unknown"
+    yield "failover-dry", of("switch-preview", ask(*fail, "--dry-run"))
+    yield "failover", of("switch", ask(*fail, "--approve-by", "bob"))
+
+
 def drilling(made: World) -> Iterator[tuple[str, Kept]]:
     """Failovers that are rehearsed."""
     begun(made, "b->a.enabled = true", topics={"users": 1})
@@ -445,7 +465,7 @@ STORIES: Mapping[str, Story] = {
     one.__name__: one
     for one in (
         *(copying, guarded, verified, transformed, lanes, archive),
-        *(switching, failing, drilling, migrating, examined, files, elsewhere, museum),
+        *(switching, failing, unsynced, drilling, migrating, examined, files, elsewhere, museum),
     )
 }
 FORTH = {"ledger.jsonl": "a->b"}

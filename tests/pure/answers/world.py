@@ -73,6 +73,8 @@ class World:
     b: WholeBrokers = field(default_factory=lambda: WholeBrokers(alias="b"))
     now_ms: int = BEGAN_MS
     tokens: int = 0
+    lost: WholeBrokers | None = None
+    """A cluster that refuses connections."""
 
     def __post_init__(self) -> None:
         for number, one in enumerate((self.a, self.b)):
@@ -199,6 +201,8 @@ def world(folder: Path) -> Iterator[World]:
 
     async def build(self: ConnectionManager, node: Any, timeout_at: float | None = None) -> Wire:
         brokers, number = by_port[node.port]
+        if brokers is made.lost:
+            raise ConnectionRefusedError("Connection refused")
         return Wire(self._loop, brokers, number)
 
     patches: list[Any] = [

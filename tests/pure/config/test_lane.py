@@ -69,3 +69,17 @@ def test_windows_repeat(windows: str) -> None:
     text = FILE.format(policy="DefaultReplicationPolicy") + f"ferry.backfill.windows = {windows}\n"
     with pytest.raises(BadInput, match=r"ferry\.backfill\.windows"):
         parse_settings(text, "lanes.properties")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", ""),
+        ("sync.group.offsets.enabled = false", "sync.group.offsets.enabled is false"),
+        ("sync.group.offsets.interval.seconds = -1", "sync.group.offsets.interval.seconds is negative"),
+    ],
+)
+def test_which_line_keeps_runs_from_writing_offsets_of_groups(line: str, why: str) -> None:
+    flow = parse_settings(FILE.format(policy="DefaultReplicationPolicy") + line, "lanes.properties").flow("east->west")
+    assert flow.unsynced == why
+    assert flow.syncs_groups is (not why)

@@ -352,6 +352,10 @@ def test_a_flow_that_writes_no_offsets_of_groups_is_ready_only_if_none_is_lost(
     golden(check.message)
     assert "sync.group.offsets.enabled is false" in check.message
     assert ("(billing)" in check.message) is bool(lacking)
+    moved = check_of(looked, "groups")
+    assert moved.ok
+    assert "would write" not in moved.message
+    golden(moved.message, "groups")
 
 
 def settings(own: dict[str, str], **inherited: str) -> TopicSettings:

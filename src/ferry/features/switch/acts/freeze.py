@@ -29,10 +29,13 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows, held = connections.run(work)
         lost = why_lost(connections)
-    groups = _group_rows(plan_groups(sides, state, settled=False, patience_s=patience_s), rows)
+    made = plan_groups(sides, state, settled=False, patience_s=patience_s)
+    groups = _group_rows(made, rows)
+    seen = count_of(len(groups), "group") + ("" if made.unknown is None else ", there may be others")
+    if not groups and made.unknown is not None:
+        seen = "which groups there are is not known"
     return Evidence(
-        sentence=f"{uncopied_sentence(rows)}; {count_of(len(groups), 'group')}"
-        + (f"; {sides.old} does not answer" if lost else ""),
+        sentence=f"{uncopied_sentence(rows)}; {seen}" + (f"; {sides.old} does not answer" if lost else ""),
         facts={
             "source_answers": lost is None,
             "source_error": lost,

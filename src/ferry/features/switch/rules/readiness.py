@@ -369,10 +369,10 @@ def _groups(looked: Looked) -> Check:
         )
     kinds = {one.group for one in looked.groups if one.why is Why.KIND}
     aside = [*_counted("never moved, because of their kind", kinds), *_aside(looked)]
-    message = (
-        f"every {'other ' if aside else ''}group can be moved; a run now would write offsets of "
-        f"{looked.behind_groups} of them"
-    )
+    writes = f"a run now would write offsets of {looked.behind_groups} of them"
+    if looked.unsynced:
+        writes = f"no run writes their offsets, because {looked.unsynced}"
+    message = f"every {'other ' if aside else ''}group can be moved; {writes}"
     return Check(name="groups", ok=True, message="; ".join([message, *aside]))
 
 
@@ -411,8 +411,9 @@ def _checkpoints(looked: Looked) -> Check:
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     if looked.unsynced:
         message = (
-            f"{named}, because {looked.unsynced}: a failover leaves them where they are, or to their own "
-            f"auto.offset.reset; correct that line, or write checkpoints with ferry groups sync '{looked.plan.flow}'"
+            f"{named}, because {looked.unsynced}: in a failover they begin at their own offset, or by "
+            "their own auto.offset.reset; correct that line, or write checkpoints with ferry groups sync "
+            f"'{looked.plan.flow}'"
         )
         return Check(name="checkpoints", ok=False, message=message)
     return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")

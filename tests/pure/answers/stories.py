@@ -281,9 +281,9 @@ def unsynced(made: World) -> Iterator[tuple[str, Kept]]:
     fail = "failover", "a->b", "--id", "s-1", "--no-reverse", "--no-smoke"
     yield "failover-refused-dry", of("switch-preview", ask(*fail, "--dry-run"))
     yield "error-groups-not-known", of("error", ask(*fail, "--approve-by", "bob"))
-    fail = *fail, "--leave-unknown"
-    yield "failover-dry", of("switch-preview", ask(*fail, "--dry-run"))
-    yield "failover", of("switch", ask(*fail, "--approve-by", "bob"))
+    without = *fail, "--leave-unknown"
+    yield "failover-dry", of("switch-preview", ask(*without, "--dry-run"))
+    yield "failover", of("switch", ask(*without, "--approve-by", "bob"))
 
 
 def drilling(made: World) -> Iterator[tuple[str, Kept]]:

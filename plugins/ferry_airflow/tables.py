@@ -33,7 +33,7 @@ def plan_lines(plan: Plan) -> list[str]:
     would = "would be " if plan.only_shown else ""
     lines += [f"ACL {would}{change.kind}d: {change.binding}" for change in plan.acls]
     lines += [f"refused: {refusal.message}" for refusal in plan.refusals]
-    lines += [f"paused: {name or 'the whole flow'}" for name in plan.paused]
+    lines += [f"paused: {name}" for name in plan.held_back]
     lines += [f"note: {note}" for note in plan.notes]
     return lines + [f"not copied: {left.message}" for left in plan.not_copied]
 
@@ -51,6 +51,7 @@ def report_lines(report: Report) -> list[str]:
     lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.kept))]
     if report.dealt:
         lines += table(["source", "target", "records", "bytes", "chunks"], _dealt(report.dealt))
+    lines += [f"paused: {name}" for name in report.plan.held_back]
     said = missing_sentence(report.missing), throttled_sentence(report.throttled)
     lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {message}" for message in dict.fromkeys(refusal.message for refusal in report.refusals)]

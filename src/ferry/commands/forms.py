@@ -85,6 +85,7 @@ PLAN = Form(
     F("gaps", kind=many(GAP.kind), says=_GAPS_SAY),
     F("guards", lambda plan: guards_json(plan.refusals, plan), _GUARDS, says=_GUARDS_SAY),
     F("paused", kind=many(), says="source topics held back"),
+    F("flow_paused", says="whether the whole flow is paused"),
     F(
         "units",
         lambda plan: plan.dealt,
@@ -218,6 +219,11 @@ RUN = Form(
         says="how long tasks were held back, added up over tasks",
     ),
     F("paused", "plan.paused", many(), says="source topics that are paused, of which nothing was copied"),
+    F(
+        "flow_paused",
+        "plan.flow_paused",
+        says="true: the whole flow was paused, so the run copied nothing; runs of an earlier Ferry have false",
+    ),
     F("refusals", _refusals_json, Kind(schema=many(REFUSAL.kind).schema), says="what was not (wholly) copied"),
     F("gaps", "plan.gaps", many(GAP.kind), says=_GAPS_SAY),
     F(

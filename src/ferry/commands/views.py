@@ -49,8 +49,8 @@ def show_plan(plan: Plan) -> None:
         echo(line)
     for acl in plan.acls:
         echo(f"would {acl.kind} ACL: {acl.binding}")
-    for topic in plan.paused:
-        echo(f"paused: {topic}")
+    for name in plan.held_back:
+        echo(f"paused: {name}")
     for note in plan.notes:
         echo(f"note: {note}")
     for refusal in plan.refusals:
@@ -76,8 +76,8 @@ def show_report(report: Report, state: str | None = None) -> None:
         echo(line)
     for line in summary(report.plan.changes):
         echo(line)
-    for topic in report.plan.paused:
-        echo(f"paused: {topic}")
+    for name in report.plan.held_back:
+        echo(f"paused: {name}")
     # Once, if all target partitions of a topic wait for the same.
     for message, kind in dict.fromkeys((refusal.message, refusal.kind) for refusal in report.refusals):
         echo(f"refused: {message} [{kind}]")
@@ -94,8 +94,9 @@ def show_report(report: Report, state: str | None = None) -> None:
         if sentence is not None:
             echo(sentence)
     taken = f", superseded by run {report.superseded}" if report.superseded else ""
+    paused = ", the flow was paused" if report.plan.flow_paused else ""
     copied = f"{count_of(report.records, 'record')}, {size(report.bytes)} in {report.seconds:.1f} s"
     echo(
-        f"run {report.plan.run} of {report.plan.flow}: {state or report.state}{taken}; "
+        f"run {report.plan.run} of {report.plan.flow}: {state or report.state}{taken}{paused}; "
         f"{pieces_sentence(report.plan)}, {as_known(copied, report) or UNKNOWN}"
     )

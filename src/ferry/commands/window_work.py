@@ -161,8 +161,8 @@ def _show(work: WindowWork, *, dry_run: bool, parts: bool = False) -> None:
             right=["partition", "start", "end", "left"],
         )
     last = work.reports[-1] if work.reports else None
-    for topic in () if last is None else last.plan.paused:
-        echo(f"paused: {topic}")
+    for name in () if last is None else last.plan.held_back:
+        echo(f"paused: {name}")
     for note in () if last is None or work.is_done else last.notes:
         echo(f"note: {note}")
     for refusal in () if last is None else last.refusals:

@@ -57,6 +57,7 @@ PLAN = Form(
     F("target_cluster_id"),
     F("max_seconds"),
     F("caught_up", default=0),  # absent in plans of earlier Ferrys, which skip it in turn
+    F("flow_paused", default=False, omit=lambda plan: not plan.flow_paused),
     F("cut_short", default=False, omit=lambda plan: not plan.cut_short),
     F("lifted", kind=many(enum(RefusalKind)), default=(), omit=lambda plan: not plan.lifted),
 )

@@ -191,6 +191,9 @@ class Plan:
     lifted: tuple[RefusalKind, ...] = ()
     """Refusals that were lifted without offsets, as for a topic that is gone: their kinds."""
     paused: tuple[str, ...] = ()
+    """Source topics of which nothing is copied, because they, or the flow, are paused."""
+    flow_paused: bool = False
+    """Whether the whole flow is paused: its run moves no group, either. Plans of earlier Ferrys do not have it."""
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     max_seconds: int = 0
@@ -233,13 +236,18 @@ class Plan:
         return (*kept, *sorted(dealt, key=lambda piece: piece.target))
 
     @property
+    def held_back(self) -> tuple[str, ...]:
+        """What is paused, in words: the whole flow, or some topics."""
+        return ("the whole flow",) if self.flow_paused else self.paused
+
+    @property
     def is_idle(self) -> bool:
         """Whether its run read partitions, or was paused, and there is nothing to copy, to refuse or to change.
 
         A run with another purpose, such as an adoption, read none, and its notes show what it did.
         """
         done = (self.slices, self.refusals, self.changes, self.gaps, self.lifted, self.acls, self.eras)
-        return not any(done) and bool(self.caught_up or self.paused or not self.notes)
+        return not any(done) and bool(self.caught_up or self.held_back or not self.notes)
 
     @property
     def looked(self) -> bool:

@@ -36,8 +36,8 @@ def done_besides(report: Report) -> list[Line]:
         for one in plan.changes
     ]
     lines += [
-        Line(mood=Mood.HELD, word="paused", text=f"{f'topic {name}' if name else 'the whole flow'} was paused")
-        for name in plan.paused
+        Line(mood=Mood.HELD, word="paused", text=f"{name if plan.flow_paused else f'topic {name}'} was paused")
+        for name in plan.held_back
     ]
     return lines + [Line(mood=Mood.UNKNOWN, word="note", text=note) for note in report.notes]
 

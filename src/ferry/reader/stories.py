@@ -187,7 +187,7 @@ def plan_story(plan: Plan) -> PlanStory:
         changes=_first(
             plan.changes, lambda one: ChangeLine(kind=one.kind.value, topic=one.topic, partitions=one.partitions)
         ),
-        paused=Cut.of(plan.paused, 1, FEW),
+        paused=Cut.of(plan.held_back, 1, FEW),
         notes=Cut.of(plan.notes, 1, FEW),
         slices=_first(
             plan.kept,

@@ -237,7 +237,8 @@ def test_paused_topics_are_named_and_neither_copied_nor_created(
     plan = planned(facts_with(TWO, lane={"pauses": pauses}))
     assert [piece.source.topic for piece in plan.slices] == copied
     assert [change.source_topic for change in plan.changes] == copied
-    assert plan.paused == paused
+    assert (plan.paused, plan.flow_paused) == (paused, "" in pauses)
+    assert plan.is_idle is plan.flow_paused
 
 
 def test_a_run_may_be_narrowed_to_some_topics() -> None:

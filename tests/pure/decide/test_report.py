@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from ferry.commands.views import show_report
 from ferry.ledger.report import (
     RunState,
     report_of,
@@ -14,6 +15,9 @@ from ferry.ledger.report import (
 )
 from ferry.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, ThrottleTime
+from ferry.reader.run_sentences import done_besides
+from ferry_airflow.steps import complaint
+from ferry_airflow.tables import report_lines
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, refusal
 
@@ -150,3 +154,23 @@ def test_what_copies_the_rest_is_this_run_until_another_one_has_the_lane() -> No
     said = [*taken.notes, unfinished_sentence(taken, piece_left)]
     assert len(said) == 2
     assert all("run newer" in sentence and "--resume" not in sentence for sentence in said)
+
+
+@pytest.mark.parametrize(
+    ("paused", "is_whole"), [(("orders", "users"), True), (("orders",), False)], ids=["the flow", "a topic"]
+)
+def test_a_run_that_a_pause_kept_from_copying_is_not_taken_for_an_idle_one(
+    paused: tuple[str, ...], is_whole: bool, golden: Golden, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = report_of(replace(PLAN, slices=(), paused=paused, flow_paused=is_whole), 0, [], {}, None)
+    assert report.state is RunState.SUCCESS
+    show_report(report)
+    shown = capsys.readouterr().out.strip()
+    golden(shown, "in a terminal")
+    assert ("flow was paused" in shown.splitlines()[-1]) is is_whole
+    told = [line for line in report_lines(report) if line.startswith("paused: ")]
+    assert len(told) == 1
+    assert told[0] in shown
+    assert [line.word for line in done_besides(report)] == ["paused"]
+    missed = complaint(replace(report, groups=None), None, translates=True)
+    assert (missed is None) is is_whole, "no run of a paused flow moves groups"

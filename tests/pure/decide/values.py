@@ -383,6 +383,7 @@ plans = st.builds(
     gaps=st.lists(gaps, max_size=2).map(tuple),
     lifted=st.lists(st.sampled_from(RefusalKind), max_size=2).map(tuple),
     paused=st.lists(names, max_size=2).map(tuple),
+    flow_paused=st.booleans(),
     source_cluster_id=texts,
     target_cluster_id=texts,
     max_seconds=small,

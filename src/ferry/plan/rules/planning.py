@@ -157,6 +157,7 @@ class _Draft:
             eras=tuple(era for deal in self._deals for era in deal.eras if era.source_topic not in shut_out),
             lifted=tuple(self._lifted),
             paused=tuple(self.paused),
+            flow_paused="" in facts.lane.pauses,
             source_cluster_id=facts.source.cluster_id,
             target_cluster_id=facts.target.cluster_id,
             max_seconds=rules.max_seconds,

@@ -139,7 +139,7 @@ class PartialDrill:
             for number in range(1, MOST_RUNS + 1):
                 plan = runs.open_new(f"{self._options.drill}-{number}", local_origin(), RunOptions(only=self._topics))
                 found.refusals += refused_by(plan)
-                found.paused = plan.paused
+                found.paused = plan.held_back
                 if not plan.kept:
                     break
                 self._options.opened(plan.run)

@@ -205,7 +205,7 @@ class ShadowDrill:
                 found.records += report.records
                 found.notes += [note for note in plan.notes if note not in found.notes]
                 found.refusals += refused_by(plan) if number == 1 else []
-                found.paused = plan.paused if number == 1 else found.paused
+                found.paused = plan.held_back if number == 1 else found.paused
                 found.samples = samples_of(began, offsets, chunks)
                 there = count_of(partitions, "partition")
                 entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"

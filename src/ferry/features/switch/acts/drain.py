@@ -81,8 +81,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
             plan = runs.open_new(run, local_origin())
             if plan.paused:
                 raise Refused(
-                    f"topics are paused ({several(list(plan.paused))}), so they cannot be drained: ferry resume, then "
-                    "continue"
+                    f"paused, so not drained: {several(plan.held_back)}; end that with ferry resume, then continue"
                 )
             overtaken = _is_overtaken(runs, plan, copy)
             report = runs.report(plan.run)

@@ -27,7 +27,7 @@ def status_command(
     """Show the newest run, the lag and the next time of every flow. Writes nothing.
 
     A flow whose clusters do not answer is shown as not known. Exit code 1 when there is one, or when the newest run of
-    a flow failed, was partial, or has not ended and wrote nothing for 15 minutes.
+    a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15 minutes.
     """
     if watch is not None and context.for_programs:
         raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")

@@ -40,7 +40,12 @@ OPTIONS = AdoptionOptions(who="ann@desk-7")
 
 @pytest.fixture
 def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
-    """A flow of which 20 of 30 records are on the target already, copied by somebody else."""
+    """A flow of which a part is copied."""
+    return copied_in_part(source_cluster, target_cluster, topic)
+
+
+def copied_in_part(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
+    """Make a flow of which 20 of 30 records are on the target already, copied by another program."""
     made = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     create_topic(source_cluster, topic)
     create_topic(target_cluster, made.target_topic(topic))

@@ -12,23 +12,21 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.features.migrate.acts import adopting
-from ferry.features.migrate.acts.adopting import AdoptionOptions, Mm1Place, adopt
+from ferry.features.migrate.acts.adopting import Mm1Place, adopt
 from ferry.lane.pruning import Write
-from ferry.ledger.adoption_codec import adoptions
-from ferry.ledger.ledger import LedgerView, gaps
+from ferry.ledger.ledger import LedgerView, skips
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import RunState
 from ferry.ledger.runs import sealed_plan
+from ferry.ledger.summary import SUMMARY
 from ferry.ledger.unit_codec import eras
-from ferry.ledger.window_codec import recorded_windows
-from ferry.model import OffsetWindow, Record, TopicPartition
+from ferry.model import Record, TopicPartition
 from ferry.plan import planner, skipping
 from ferry.plan.options import RunOptions
-from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.starts import recorded_starts
-from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -41,9 +39,10 @@ from tests.harness import (
     send,
     settled,
 )
+from tests.kafka.adopt.test_at_rest import OPTIONS, copied_in_part
+from tests.kafka.run.test_backfill import History
 from tests.kafka.run.test_topic_changes import configure, settings_of
-from tests.pure.run.unit_flows import LATELY, Units, lab_of
-from tests.tiers import ANSWER_S
+from tests.pure.run.unit_flows import Units, lab_of
 
 LIVE = "live"
 
@@ -56,29 +55,19 @@ def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: s
     return Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
 
 
-def after_deciding(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Have something happen once after a driver has decided, and before it writes anything of that."""
-    decide, left = decide_plan, [act]
+def after_deciding(
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], where: ModuleType = planner, rule: str = "decide_plan"
+) -> None:
+    """Have something happen once after a driver has decided by a rule, and before it writes anything of that."""
+    decide, left = getattr(where, rule), [act]
 
-    def slowly(rules: Any, facts: Any, run: str, generation: int) -> Any:
-        plan = decide(rules, facts, run, generation)
-        if generation >= 0 and left:
+    def slowly(*facts: Any) -> Any:
+        decided = decide(*facts)
+        if facts[-1] != -1 and left:  # that generation decides before any fence, or for a dry run
             left.pop()()
-        return plan
+        return decided
 
-    monkeypatch.setattr(planner, "decide_plan", slowly)
-
-
-def once(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, act: Callable[[], object]) -> None:
-    """Have something happen once before a function of a module is called."""
-    call, left = getattr(module, name), [act]
-
-    def late(*args: Any, **more: Any) -> Any:
-        if left:
-            left.pop()()
-        return call(*args, **more)
-
-    monkeypatch.setattr(module, name, late)
+    monkeypatch.setattr(where, rule, slowly)
 
 
 def before_looking(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -127,72 +116,86 @@ def test_the_start_of_an_overtaken_driver_skips_nothing(lab: Lab, topic: str, mo
     assert starts.offsets == {TopicPartition(topic=topic, partition=number): 100 for number in range(5)}
 
 
-def test_the_gap_of_an_overtaken_skip_does_not_count(lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gap_of_an_overtaken_driver_passes_over_nothing(
+    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert lab.micro_run().records == 500
     send(producer(lab.source), topic, numbered(50, partitions=5, start=500))
-    once(monkeypatch, skipping, "keep_skip", lab.micro_run)
-    wish = SkipRequest(source=TopicPartition(topic=topic, partition=0), to=105, who="ann", reason="damaged")
-    with lab.runs() as runs, pytest.raises(Superseded):
-        runs.skip(wish, "slow", local_origin())
-    assert lab.assert_equal() == 550
-    with lab.runs() as runs:
-        assert not list(gaps(settled(runs), LIVE))
+    source = TopicPartition(topic=topic, partition=0)
 
-
-def test_the_window_of_an_overtaken_backfill_does_not_count(
-    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lane = "backfill-late"
-
-    def window(end: int) -> RunOptions:
-        ranges = {TopicPartition(topic=topic, partition=0): (0, end)}
-        return RunOptions(window=OffsetWindow(ranges=ranges))
-
-    def copied(run: str, end: int) -> int:
-        with MicroRuns(lab.flow, lane=lane, patience_s=ANSWER_S) as runs:
-            return lab.copy(runs, runs.open_run(run, local_origin(), window(end))).records
-
-    after_deciding(monkeypatch, lambda: copied("quick", 40))
-    with MicroRuns(lab.flow, lane=lane, patience_s=ANSWER_S) as runs:
-        with pytest.raises(Superseded):
-            runs.open_run("slow", local_origin(), window(80))
-        view = settled(runs)
-    assert {one.run for one in recorded_windows(view, lane)} == {"quick"}
-    assert {(one.run, one.start, one.end) for one in receipts(view, lane=lane)} == {("quick", 0, 40)}
-    assert copied("next", 80) == 40
-
-
-def test_the_adoption_of_an_overtaken_driver_copies_nothing_again(
-    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A second adoption, after the lane went on, would put its position back to where the predecessor was."""
-    given = [replace(one, timestamp=LATELY + number) for number, one in enumerate(numbered(30))]
-    one = f"{topic}-one"
-    create_topic(lab.source, one)
-    create_topic(lab.target, lab.target_topic(one))
-    lab = replace(lab, topics=(one,))
-    send(producer(lab.source), one, given)
-    send(producer(lab.target), lab.target_topic(one), given[:20])
-    place, options = Mm1Place(group=f"mirror-{lab.alias}"), AdoptionOptions(who="ann")
-    commit_offsets(lab.source, place.group, {(one, 0): 20})
-
-    def taken(run: str) -> None:
+    def pass_to(offset: int, run: str) -> None:
         with lab.runs() as runs:
-            adopt(runs, place, options, run, local_origin())
+            wish = SkipRequest(source=source, to=offset, who="ann@desk-7", reason="bad records")
+            runs.skip(wish, run, local_origin(), interrupt=True)
+
+    after_deciding(monkeypatch, lambda: pass_to(102, "quick"), skipping, "skip_gap")
+    with pytest.raises(Superseded):
+        pass_to(105, "slow")
+    assert lab.micro_run().records == 48
+    with lab.runs() as runs:
+        (gap,) = skips(settled(runs), LIVE)[source]
+    assert (gap.run, gap.start, gap.end) == ("quick", 100, 102)
+
+
+def test_the_window_of_an_overtaken_driver_leaves_no_record_out(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(source_cluster, target_cluster, topic)
+    history.record(0.5)
+    window = history.hours(0, 1)
 
     def overtake() -> None:
-        taken("quick")
+        history.record(0.7)  # the slow one has settled that the window ends before it
+        assert history.copy(window, max_records=1).records == 1
+
+    after_deciding(monkeypatch, overtake)
+    with history.runs() as runs, pytest.raises(Superseded):
+        runs.open_run("slow", local_origin(), RunOptions(window=window))
+    assert history.copy(window).records == 1
+    assert history.scratch()[0] == ["0.5", "0.7"]
+
+
+def test_the_adoption_of_an_overtaken_driver_takes_the_lane_nowhere_back(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = copied_in_part(source_cluster, target_cluster, topic)
+    at = Mm1Place(group=f"mirror-{lab.alias}")
+    commit_offsets(source_cluster, at.group, {(topic, 0): 20})
+
+    def adopted(run: str) -> None:
+        with lab.runs() as runs:
+            adopt(runs, at, OPTIONS, run, local_origin())
+
+    def overtake() -> None:
+        with lab.runs() as runs:
+            assert lab.copy(runs, runs.open_run("ends-slow", local_origin())).records == 0
+        adopted("quick")
         assert lab.micro_run().records == 10
 
-    once(monkeypatch, adopting, "adoptions_of", overtake)
+    after_deciding(monkeypatch, overtake, adopting, "adoptions_of")
     with pytest.raises(Superseded):
-        taken("slow")
+        adopted("slow")
     assert lab.micro_run().records == 0
-    assert [row[2] for row in read_topic(lab.target.bootstrap, lab.target_topic(one))[0]] == [
-        message.value for message in given
-    ]
+    copied = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
+    assert [row[2] for row in copied[0]] == [message.value for message in numbered(30)]
+
+
+def test_an_overtaken_driver_writes_no_summary(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    after_sealing, left = planner.Planner._keep_short, [lab.micro_run]
+
+    async def late(self: planner.Planner, *sealed: Any) -> None:
+        if left:
+            left.pop()()
+        await after_sealing(self, *sealed)
+
+    monkeypatch.setattr(planner, "is_due", lambda _: True)
+    monkeypatch.setattr(planner.Planner, "_keep_short", late)
     with lab.runs() as runs:
-        assert {found.run for found in adoptions(settled(runs), LIVE)} == {"quick"}
+        runs.open_run("slow", local_origin())
+        view = settled(runs)
+    slow, quick = view.runs
+    assert slow.record.run == "slow"
+    assert {key[1] for key, _ in view.of_kind(SUMMARY)} == {quick.generation}
 
 
 def test_the_tombstones_of_an_overtaken_driver_take_no_receipt_away(

@@ -138,9 +138,23 @@ def next_request(queues: dict[int, deque[Any]]) -> list[tuple[int, Any]]:
     return parts
 
 
+async def topics_of(sent: Any) -> Any:
+    """Wait for the answer to a request; return its topics, which are empty if there is no answer.
+
+    kafka-python's future returns None to a waiter that is woken before the answer has come: it waits again.
+    """
+    answer = await sent
+    while not sent.is_done:
+        answer = await sent
+    return () if answer is None else answer.responses or ()
+
+
 async def settle(flying: deque[Any]) -> None:
-    """Wait for the oldest answer."""
-    for part in (await flying.popleft()).responses[0].partition_responses:
+    """Wait for the oldest answer. Raises RuntimeError if there is none, because the batches may be written or not."""
+    topics = await topics_of(flying.popleft())
+    if not topics:
+        raise RuntimeError("a produce request has no answer: run the scenario again")
+    for part in topics[0].partition_responses:
         assert part.error_code == 0, part
 
 
@@ -154,10 +168,11 @@ async def copy(source: Side, target: Side) -> int:
     copied = 0
 
     async def take_in(number: int) -> None:
-        (part,) = (await ahead.pop(number)).responses[0].partitions  # awaited, so that a failure is raised
-        for batch, following in batches(part.records or b""):
-            queues[number].append(batch)
-            position[number] = following
+        topics = await topics_of(ahead.pop(number))  # awaited, so that a failure is raised
+        for part in topics[0].partitions if topics else ():  # without an answer the same fetch is sent again
+            for batch, following in batches(part.records or b""):
+                queues[number].append(batch)
+                position[number] = following
 
     while any(queues.values()) or any(at < ends[number] for number, at in position.items()):
         for number in [number for number, answer in ahead.items() if answer.is_done]:

@@ -1,14 +1,18 @@
-"""The benchmark's bare pump asks for more partitions at once than a connection takes requests."""
+"""The benchmark's bare pump: more partitions at once than a connection takes requests, and answers that are none."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka.future import Future
+
+from tests.pure.wire.logs import data
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
 
@@ -44,3 +48,64 @@ def test_a_request_waits_while_the_connection_takes_no_more_and_not_for_one_that
     side._manager = SimpleNamespace(get_connection=lambda node: connection)
     assert asyncio.run(side.submit("it")) == answer
     assert connection.slept == slept
+
+
+def woken(awaitable: Any, future: Future | None = None, value: object = None) -> Any:
+    """The result of something that awaits, woken before its future is done, and again when it is."""
+    waiting = awaitable.__await__()
+    next(waiting)
+    try:
+        waiting.send(None)
+        if future is not None:
+            future.success(value)
+            waiting.send(None)
+    except StopIteration as ended:
+        return ended.value
+    raise AssertionError("it still waits")
+
+
+def produced(code: int = 0) -> Any:
+    """The answer to a produce request."""
+    return SimpleNamespace(responses=[SimpleNamespace(partition_responses=[SimpleNamespace(error_code=code)])])
+
+
+def test_a_waiter_that_is_woken_early_waits_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    pump = importlib.import_module("bare_pump")
+    sent = Future()
+    woken(pump.settle(deque([sent])), sent, produced())
+
+
+@pytest.mark.parametrize("answer", [None, SimpleNamespace(responses=None), SimpleNamespace(responses=[])])
+def test_a_produce_request_without_an_answer_is_an_error_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    pump = importlib.import_module("bare_pump")
+    with pytest.raises(RuntimeError, match="has no answer"):
+        asyncio.run(pump.settle(deque([Future().success(answer)])))
+
+
+def test_a_fetch_without_an_answer_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    pump = importlib.import_module("bare_pump")
+    batch = data([(b"k", b"v")])
+    part = SimpleNamespace(records=bytearray(batch.data))
+    answers: list[Any] = [None, SimpleNamespace(responses=None)]
+    answers.append(SimpleNamespace(responses=[SimpleNamespace(partitions=[part])]))
+    written: list[Any] = []
+
+    async def ends() -> dict[int, int]:
+        return {0: batch.next_offset}
+
+    async def fetched(_: object) -> Future:
+        return Future().success(answers.pop(0))
+
+    async def taken(request: Any) -> Future:
+        written.append(request)
+        return Future().success(produced())
+
+    source: Any = SimpleNamespace(partitions=[0], topic="orders", topic_id=None, ends=ends, submit=fetched)
+    target: Any = SimpleNamespace(topic="copy", topic_id=None, submit=taken)
+    assert asyncio.run(pump.copy(source, target)) == len(batch.data)
+    assert (answers, len(written)) == ([], 1)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import psutil
 
 from ferry.ledger.switch_codec import switch_states
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from tests.harness import wait_until
 from tests.kafka.run.switching import Pair
 from tests.program import PROGRAM, start
+from tests.soak import asleep
 
-HELD = Path(__file__).with_name("held.py")
-MOMENTS = ("begun", "done")
-"""Of a step, as `tests.soak.held` knows them."""
+REQUESTS = (0, 1, 2, 4, 8, 16, 32)
+"""After how many requests of a step its process may fall asleep."""
+
+AT_ITS_END = 1 << 30
+"""More requests than a step makes: its process falls asleep when all is done and the ledger does not have that yet."""
 
 QUICK = ("--quiet-seconds", "0.6", "--quiet-timeout", "20", "--drain-timeout", "120")
 
@@ -31,34 +32,25 @@ def written(pair: Pair, folder: Path) -> Path:
 
 
 def operator(
-    pair: Pair,
-    verb: Verb,
-    switch: str,
-    config: Path,
-    *options: str,
-    program: Sequence[str | Path] = (PROGRAM,),
+    pair: Pair, verb: Verb, switch: str, config: Path, *options: str, program: Sequence[str | Path] = (PROGRAM,)
 ) -> subprocess.Popen[str]:
     """The command. `pair` leads where clients go; of a failback the flow that is named is the one back."""
     flow = pair.flow if verb is not Verb.FAILBACK else pair.back
     return start(verb.value, flow, "--id", switch, "--approve-by", "bob", *options, config=config, program=program)
 
 
-def held_operator(
-    pair: Pair, verb: Verb, switch: str, config: Path, *options: str, step: Step, moments: Sequence[str]
+def sleeper(
+    pair: Pair, verb: Verb, switch: str, config: Path, steps: Iterable[Step], requests: int, *options: str
 ) -> subprocess.Popen[str]:
-    """The command, stopped at the first of the moments of a step (`tests.soak.held`). It has to come there."""
-    program = (sys.executable, "-P", HELD, step.value, ",".join(moments))
-    process = operator(pair, verb, switch, config, *options, program=program)
+    """The command, which stops in each of the steps once it has made so many requests there (tests/soak/asleep.py)."""
+    words = (asleep.__file__, ",".join(steps), str(requests))
+    return operator(pair, verb, switch, config, *options, program=(sys.executable, "-P", *words))
 
-    def is_stopped() -> bool:
-        return psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
 
-    wait_until(lambda: process.poll() is not None or is_stopped(), 300, f"{moments} of {step} of {verb}")
-    assert process.poll() is None, (step, moments, process.communicate())
-    state = states_of(pair)[switch]
-    assert step in state.begun, state
-    assert step not in state.done, state
-    return process
+def is_asleep(process: subprocess.Popen[str]) -> bool:
+    """Wait until a command stops in a step; False when it ended."""
+    found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+    return found is not None and found.si_code == os.CLD_STOPPED
 
 
 def states_of(pair: Pair) -> dict[str, SwitchState]:

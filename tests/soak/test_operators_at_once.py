@@ -6,16 +6,14 @@ import os
 import random
 import signal
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchOutcome, Verb
-from tests.kafka.chaos.test_kills import pause
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
-from tests.soak.switches import MOMENTS, QUICK, finished, held_operator, operator, states_of, written
+from tests.soak.switches import AT_ITS_END, QUICK, REQUESTS, finished, is_asleep, operator, sleeper, states_of, written
 
 WAYS = (Verb.SWITCHOVER, Verb.FAILBACK)
 ENDED = {0, 2, 4}
@@ -27,14 +25,6 @@ def ended(process: subprocess.Popen[str], codes: set[int] = ENDED) -> str:
     assert process.returncode in codes, (process.returncode, out, err)
     assert "Traceback" not in err, err
     return out + err
-
-
-def continued(process: subprocess.Popen[str]) -> None:
-    """Wake a process that may stop itself once more on its way."""
-    while process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGCONT)
-        pause(0.1)
 
 
 def leading(pair: Pair, number: int) -> tuple[Pair, Verb]:
@@ -69,12 +59,8 @@ def test_an_operator_who_sleeps_in_any_step_and_wakes_late_changes_nothing(
         topics = read_there(way)
         way.run(way.flow)
         clients.produce(way.here, 4)
-        moments = rng.choice([MOMENTS, MOMENTS[:1], MOMENTS[1:]])
-        late = held_operator(way, verb, name, config, *options, step=step, moments=moments)
-        if moments is MOMENTS:  # somewhere between them
-            os.killpg(late.pid, signal.SIGCONT)
-            pause(rng.uniform(0.0, 0.2))
-            os.killpg(late.pid, signal.SIGSTOP)
+        late = sleeper(way, verb, name, config, [step], rng.choice((*REQUESTS, AT_ITS_END)), *options)
+        assert is_asleep(late), (verb, step, late.communicate())
         asleep.add((verb, step))
         try:
             ended(operator(way, verb, name, config, *options), {0})
@@ -82,7 +68,7 @@ def test_an_operator_who_sleeps_in_any_step_and_wakes_late_changes_nothing(
             clients.produce(way.there, 3)
             clients.consume(way.there, topics)
         finally:
-            continued(late)
+            os.killpg(late.pid, signal.SIGCONT)
         ended(late)
         clients.produce(way.there, 3)
         clients.consume(way.there, topics)

@@ -11,29 +11,27 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchState, Verb
-from tests.kafka.chaos.test_kills import pause
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
-from tests.soak.switches import MOMENTS, QUICK, finished, held_operator, operator, written
+from tests.soak.switches import AT_ITS_END, QUICK, REQUESTS, finished, is_asleep, operator, sleeper, states_of, written
 
 
 def killed_in_each_step(
     pair: Pair, verb: Verb, switch: str, folder: Path, rng: random.Random, *options: str
 ) -> SwitchState:
-    """The finished switch, of which a process died in each step three times: at both moments, and somewhere between.
+    """The finished switch: in each step a process of it has died at its beginning, after some requests and at its end.
 
     `pair` leads where clients go; of a failback the flow that is named is the one back.
     """
     config = written(pair, folder)
     for step in STEPS[verb]:
-        for moment in MOMENTS:
-            process = held_operator(pair, verb, switch, config, *options, step=step, moments=[moment])
+        for requests in (0, rng.choice(REQUESTS), AT_ITS_END):
+            process = sleeper(pair, verb, switch, config, [step], requests, *options)
+            assert is_asleep(process), (step, requests, process.communicate())
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate(timeout=300)
-        process = held_operator(pair, verb, switch, config, *options, step=step, moments=MOMENTS)
-        os.killpg(process.pid, signal.SIGCONT)
-        pause(rng.uniform(0.0, 0.3))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=300)
+            now = states_of(pair)[switch]
+            assert step in now.begun, (step, requests)
+            assert step not in now.done, (step, requests)
     process = operator(pair, verb, switch, config, *options)
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, (out, err)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from pathlib import Path
 
@@ -11,35 +12,41 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchState, Verb
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
-from tests.soak.switches import MOMENTS, QUICK, finished, held_operator, operator, states_of, written
+from tests.soak.switches import QUICK, REQUESTS, finished, is_asleep, operator, sleeper, written
 
 SPOKEN = {0, 1, 2, 3, 4}
 """What a command says of an outage: never a crash, and never silence."""
+
+TRIES = 4
+"""How often a step may fail while the cluster is there again: a broker that has just begun may answer too late."""
 
 PATIENCE = ("--patience", "4")
 
 
 def through_outages(
-    pair: Pair, verb: Verb, switch: str, folder: Path, victim: RunningCluster, *options: str
+    pair: Pair, verb: Verb, switch: str, folder: Path, rng: random.Random, victim: RunningCluster, *options: str
 ) -> SwitchState:
-    """The finished switch, through whose steps the cluster went away at both moments.
+    """The finished switch: in each step the cluster was away, from the moment when its process had made some requests.
 
-    A step that does not need the cluster is done without it, and the outage meets a later one.
+    A step that does not need the cluster is done without it. The process then sleeps in the next step, too, without it.
     """
-    config = written(pair, folder)
-    for step in STEPS[verb]:
-        for moment in MOMENTS:
-            known = states_of(pair).get(switch)
-            if known is not None and step in known.done:
-                break
-            process = held_operator(pair, verb, switch, config, *PATIENCE, *options, step=step, moments=[moment])
-            victim.brokers[0].kill()
+    config, left, tries = written(pair, folder), list(STEPS[verb]), TRIES
+    while left:
+        assert tries, left
+        tries -= 1
+        process = sleeper(pair, verb, switch, config, left, rng.choice(REQUESTS), *PATIENCE, *options)
+        while is_asleep(process):
+            left.pop(0)
+            tries = TRIES
+            if victim.brokers[0].is_alive():
+                victim.brokers[0].kill()
             os.killpg(process.pid, signal.SIGCONT)
-            out, err = process.communicate(timeout=300)
-            assert process.returncode in SPOKEN, (process.returncode, out, err)
-            assert "Traceback" not in err, err
-            if process.returncode:
-                assert f"ferry {verb} " in err or "ferry: " in err, err
+        out, err = process.communicate(timeout=300)
+        assert process.returncode in SPOKEN, (process.returncode, out, err)
+        assert "Traceback" not in err, err
+        if process.returncode:
+            assert f"ferry {verb} " in err or "ferry: " in err, err
+        if not victim.brokers[0].is_alive():
             victim.start()
     process = operator(pair, verb, switch, config, *options)
     out, err = process.communicate(timeout=600)
@@ -54,6 +61,7 @@ def test_a_cluster_that_goes_away_in_any_step_costs_no_record(
     source_cluster: RunningCluster,
     target_cluster: RunningCluster,
     topic: str,
+    rng: random.Random,
     tmp_path: Path,
     policy: str,
     lost: str,
@@ -66,13 +74,13 @@ def test_a_cluster_that_goes_away_in_any_step_costs_no_record(
     pair.run(pair.flow)
 
     victim = source_cluster if lost == "old" else target_cluster
-    through_outages(pair, Verb.SWITCHOVER, "over-1", tmp_path, victim, *QUICK)
+    through_outages(pair, Verb.SWITCHOVER, "over-1", tmp_path, rng, victim, *QUICK)
     clients.produce(target_cluster, 20)
     clients.consume(target_cluster, there, 15)
 
     victim = target_cluster if lost == "old" else source_cluster
     export = ("--export", str(tmp_path / "stranded.jsonl"))
-    state = through_outages(pair.turned, Verb.FAILBACK, "back-1", tmp_path, victim, *QUICK, *export)
+    state = through_outages(pair.turned, Verb.FAILBACK, "back-1", tmp_path, rng, victim, *QUICK, *export)
     assert state.fact(Step.STRANDED, "records") == 0
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, home)
@@ -82,7 +90,7 @@ def test_a_cluster_that_goes_away_in_any_step_costs_no_record(
         clients.produce(source_cluster, 10)
         pair.run(pair.flow)
         clients.consume(source_cluster, home, 4)
-        state = through_outages(pair.lost, Verb.FAILOVER, "lost-1", tmp_path, target_cluster)
+        state = through_outages(pair.lost, Verb.FAILOVER, "lost-1", tmp_path, rng, target_cluster)
         clients.produce(target_cluster, 5)
         clients.consume(target_cluster, there)
         assert set(clients.read) == set(clients.produced), "nothing is lost"

@@ -388,6 +388,10 @@ def test_a_flow_begins_behind_the_cut_over_once() -> None:
     assert not first_run(view, "live"), "ferry.start does not count any more"
     assert recorded_starts(view, "live").offsets == {HERE: 30}
     assert begun(records, 30) == ([], []), "a second attempt has nothing to do"
+    second, gaps = begun(records, 80)
+    assert not gaps
+    moved = recorded_starts(fold(lying(*records, *second), 99), "live", {"orders": "id"})
+    assert moved.offsets == {HERE: 80}, "the next switch there moves the start of the same topic forward (ADR 42)"
 
     records, _ = begun([], 0)
     view = fold(lying(*records), 99)

@@ -43,10 +43,6 @@ class AbortedTransactions:
             return False
         return batch.is_transactional and batch.producer_id in self._open
 
-    def end(self, producer_id: int) -> None:
-        """Count a producer's aborted transaction as ended, because its marker cannot be read."""
-        self._open.discard(producer_id)
-
     def leaves_out(self, batch: Batch) -> bool:
         """Return whether nothing of this next batch is copied: it is aborted, a marker, or empty.
 

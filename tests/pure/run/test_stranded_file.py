@@ -114,28 +114,6 @@ def test_what_cannot_be_opened_is_in_the_file_as_bytes_and_blocks_nothing(
     assert (row["start"], row["end"], row["records"], row["unopened"]) == (1, 4, 2, 2)
 
 
-def test_a_record_before_the_damage_of_its_batch_is_in_the_file_once() -> None:
-    """The batch counts as unopened from the first record on that cannot be read."""
-    (broken,) = batches(raw_batch(record(0, b"k", b"v") + record(1, b"k", b"w") + b"\x7f", count=3, base=5))
-    records, (unopened,) = read_as_committed([broken])
-    assert [one.offset for one in records] == [5, 6]
-    assert (unopened.offset, unopened.end, unopened.data) == (7, 8, bytes(broken.data))
-
-
-def test_a_damaged_marker_blocks_no_export() -> None:
-    """It ends the transaction all the same: a producer that has an aborted one can write nothing but its marker."""
-    transactional, control, producer = 0x10, 0x30, 7
-
-    def batch(base: int) -> bytes:
-        return raw_batch(record(0, b"k", b"v"), attributes=transactional, producer_id=producer, base=base)
-
-    marker = raw_batch(b"\xff", attributes=control, producer_id=producer, base=1)
-    found = [*batches(batch(0) + marker + batch(2))]
-    records, unopened = read_as_committed(found, aborted=[(producer, 0)])
-    assert [one.offset for one in records] == [2]
-    assert [(one.offset, one.end, one.data) for one in unopened] == [(1, 2, marker)]
-
-
 def test_a_file_that_is_there_is_replaced_by_nothing_but_its_own_content(tmp_path: Path) -> None:
     """The path is read from the ledger, where others may have written that this step has begun."""
     path, victim = tmp_path / "stranded.jsonl", tmp_path / "authorized_keys"

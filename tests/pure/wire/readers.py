@@ -18,15 +18,13 @@ from ferry.wire.records import open_batch, record_digests
 PLACE = TopicPartition(topic="orders", partition=0)
 
 
-def read_as_committed(
-    found: Sequence[Batch], aborted: Sequence[tuple[int, int]] = ()
-) -> tuple[list[ReadRecord], list[UnopenedBatch]]:
-    """What failback's reader hands over of batches that a broker sent; `aborted`: producer ids with first offsets."""
+def read_as_committed(found: Sequence[Batch]) -> tuple[list[ReadRecord], list[UnopenedBatch]]:
+    """What failback's reader hands over of batches that a broker sent."""
     records: list[ReadRecord] = []
     unopened: list[UnopenedBatch] = []
 
     async def fetch(_: object, __: object, ___: int, ____: int, take: Callable[..., None], **_____: int) -> None:
-        take(found, SimpleNamespace(aborted=aborted))
+        take(found, SimpleNamespace(aborted=()))
 
     with mock.patch.object(committed, "read_batches", fetch):
         asyncio.run(

@@ -33,7 +33,7 @@ class ReadRecord:
 class UnopenedBatch:
     """A batch that cannot be read to its end: its bytes as in the log, and the reason as a sentence.
 
-    `[offset, end)` are the offsets that were not read. Records of it before them were passed to `take`.
+    It covers the offsets `[offset, end)` by its header. Records before the damage were passed to `take`.
     """
 
     offset: int
@@ -52,20 +52,18 @@ async def read_committed(
 ) -> None:
     """Pass the committed records of `[start, end)` to `take`, in order; `end` is at most the last stable offset.
 
-    `unopened` receives the batches that are damaged, or larger when decompressed than the memory allows. A damaged
-    marker is among them, and ends the aborted transaction of its producer, who can have written nothing else since.
-    Raises Refused when the topic may not be read, Retryable when it stays unreadable, and Unreachable when its leader
-    does not answer.
+    `unopened` receives the batches that are damaged, or larger when decompressed than the memory allows. Raises Refused
+    when the topic may not be read, Retryable when it stays unreadable, Unreachable when its leader does not answer, and
+    Corrupt for a marker that is none.
     """
     aborted = AbortedTransactions()
 
     def judge(found: Sequence[Batch], part: Any) -> None:
         aborted.learn(part.aborted)
         for batch in found:
-            unread = batch.base_offset
+            if aborted.leaves_out(batch):
+                continue
             try:
-                if aborted.leaves_out(batch):
-                    continue
                 check(batch, place.topic, place.partition)
                 for one in contents(batch, MOST_DECOMPRESSED):
                     if start <= one.offset < end:
@@ -79,11 +77,9 @@ async def read_committed(
                                 headers=headers,
                             )
                         )
-                    unread = one.offset + 1
             except (Corrupt, Malformed, TooLong) as error:
-                if batch.is_control:
-                    aborted.end(batch.producer_id)
                 why = f"the batch at offset {batch.base_offset} of {place} cannot be read: {error}"
-                unopened(UnopenedBatch(offset=unread, end=batch.next_offset, data=bytes(batch.data), why=why))
+                first, after = batch.base_offset, batch.next_offset
+                unopened(UnopenedBatch(offset=first, end=after, data=bytes(batch.data), why=why))
 
     await read_batches(cluster, place, start, end, judge, isolation=READ_COMMITTED)

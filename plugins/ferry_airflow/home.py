@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ferry.files import write_whole
 from ferry.ports import LOOPBACK, free_ports
 from ferry.spark.submit import ARCHIVE_FOLDER, ARCHIVE_VARIABLE
 
@@ -122,9 +123,7 @@ def _kept(path: Path, make: Callable[[], str]) -> str:
 
 def _write_private(path: Path, text: str) -> None:
     """Write a file that only this user may read, even if it existed with other rights."""
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(text)
+    write_whole(path, text)
 
 
 def _fernet_key() -> str:

@@ -1,14 +1,22 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, and the owner's alone.
+
+Each is written under a name that cannot be predicted, which exists as a new file only, and gets its own name at the
+end. So no link is followed, and no other process reads half of it.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import secrets
-import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
+from ferry.errors import BadInput
+
+PRIVATE = 0o600
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -17,36 +25,66 @@ def is_full(error: OSError) -> bool:
     return error.errno in _NO_ROOM
 
 
-def write_whole(path: Path, text: str, *, mode: int = 0o666, durable: bool = False) -> None:
-    """Write `text` to `path` through a rename, so that a reader never sees half of it.
+def write_whole(path: Path, text: str, *, mode: int = PRIVATE, durable: bool = False) -> None:
+    """Write `text` to `path`, and replace what has that name; a link itself is replaced, not what it leads to.
 
     `mode` is narrowed by the umask, as for any new file. With `durable` the file is on the disk when this returns.
     Raises OSError when it cannot be written; then nothing of it is left.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-            file.write(text)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        draft.replace(path)
+    with draft(path, mode=mode) as (file, made):
+        file.write(text.encode())
+        file.flush()
+        if durable:
+            os.fsync(file.fileno())
+        made.replace(path)
         if durable:
             sync_folder(path.parent)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
 
 
-def new_draft(path: Path, what: str) -> Path:
-    """Make an empty file next to `path`, with a name that cannot be predicted, readable by its owner alone.
+@contextmanager
+def new_file(path: Path, *, mode: int = PRIVATE, name: str = "") -> Iterator[IO[bytes]]:
+    """Provide the content of a new file. It is at `path`, and on the disk, when the block has ended without an error.
 
-    Raises OSError.
+    `name` is the user's name for it. Raises BadInput if `path` is taken, by a link too, or if it cannot be written;
+    also for an OSError of the block.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=f".{what}", dir=path.absolute().parent)
-    os.close(descriptor)
-    return Path(name)
+    try:
+        with draft(path, mode=mode) as (file, made):
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))  # a rename alone replaces what is there
+            made.replace(path)
+            sync_folder(path.parent)
+    except OSError as error:
+        raise _not_new(name or str(path), error.strerror) from None
+
+
+def refuse_taken(path: Path, *, name: str = "") -> None:
+    """Raise BadInput if `new_file` would, as far as that can be found out without writing."""
+    if os.path.lexists(path):
+        raise _not_new(name or str(path), os.strerror(errno.EEXIST))
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise _not_new(name or str(path), os.strerror(errno.EACCES if path.parent.is_dir() else errno.ENOENT))
+
+
+def _not_new(name: str, why: str | None) -> BadInput:
+    return BadInput(f"{name}: cannot be written: {why}; name a new file")
+
+
+@contextmanager
+def draft(path: Path, *, mode: int = PRIVATE) -> Iterator[tuple[IO[bytes], Path]]:
+    """Provide an empty file next to `path`, open for writing, and its path; it is removed unless the block renames it.
+
+    `mode` is narrowed by the umask. Raises OSError.
+    """
+    made = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        try:
+            yield file, made
+        finally:
+            with suppress(OSError):
+                made.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.cells import cell_len
 
 from ferry.errors import BadInput
-from ferry.files import write_whole
+from ferry.files import new_file, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -346,17 +346,8 @@ def _print_records(terminal: Console, columns: Sequence[str], cells: list[list[s
 
 def write_new(path: Path, text: str, *, mode: int, name: str = "") -> None:
     """Create a file; BadInput when it exists already or cannot be written. `name`: the user's name for it."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-    except OSError as error:
-        raise not_new(name or str(path), error.strerror) from None
-
-
-def not_new(name: str, why: str | None) -> BadInput:
-    """Return the error of a file that cannot be created."""
-    return BadInput(f"{name}: cannot be written: {why}; name a new file")
+    with new_file(path, mode=mode, name=name) as file:
+        file.write(text.encode())
 
 
 def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:

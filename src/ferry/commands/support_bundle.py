@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +14,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import echo, not_new, print_table
+from ferry.cli.output import echo, print_table
 from ferry.clock import wall_ms
 from ferry.codec.form import Json
 from ferry.commands.config.shapes import check_json
@@ -29,11 +28,11 @@ from ferry.config.settings import properties_text
 from ferry.config.text.properties import parse_all
 from ferry.config.text.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput, FerryError
+from ferry.files import PRIVATE, new_file, refuse_taken
 from ferry.words import to_the_second
 
 RUNS = 20
 """How many of the newest runs of a flow are in it."""
-MODE = 0o600
 SHORTEST = 4
 """The shortest secret that is searched for: a shorter one occurs by chance."""
 
@@ -71,8 +70,7 @@ def bundle_command(
     now_ms = wall_ms()
     stamp = to_the_second(now_ms).replace("-", "").replace(":", "")
     path = output or Path(f"ferry-support-{stamp}.tar.gz")
-    if os.path.lexists(path):
-        raise not_new(f"--output {path}", "it exists already")
+    refuse_taken(path, name=f"--output {path}")
     secrets, parts, missing = _gathered(context)
     readme = README.format(time=to_the_second(now_ms), hidden=HIDDEN, runs=RUNS)
     parts["missing.json"] = _text({"missing": missing})
@@ -185,14 +183,10 @@ def _write(path: Path, root: str, files: dict[str, str], now_ms: int) -> None:
         for name, text in files.items():
             content = text.encode()
             entry = tarfile.TarInfo(f"{root}/{name}")
-            entry.size, entry.mtime, entry.mode = len(content), now_ms // 1000, MODE
+            entry.size, entry.mtime, entry.mode = len(content), now_ms // 1000, PRIVATE
             archive.addfile(entry, io.BytesIO(content))
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(packed.getvalue())
-    except OSError as error:
-        raise not_new(f"--output {path}", error.strerror) from None
+    with new_file(path, name=f"--output {path}") as file:
+        file.write(packed.getvalue())
 
 
 def _show(path: Path | None, files: Iterable[str], missing: list[Json]) -> None:

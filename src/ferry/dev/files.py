@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ferry.errors import BadInput
+from ferry.files import write_whole
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write `content` to `path` by a rename, so that a reader never gets half of it."""
-    draft = path.with_name(path.name + ".new")
-    draft.write_text(json.dumps(content, indent=2) + "\n")
-    draft.replace(path)
+    write_whole(path, json.dumps(content, indent=2) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
-from ferry.cli.output import echo, not_new, print_table, write_new
+from ferry.cli.output import echo, print_table, write_new
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import all_problems
@@ -25,6 +23,7 @@ from ferry.config.reading.slips import shown
 from ferry.config.settings import STANDARD_INPUT, properties_text
 from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import parse_all
+from ferry.files import PRIVATE, refuse_taken
 from ferry.words import count_of
 
 BAD_INPUT = 2
@@ -95,9 +94,11 @@ def _write(out: Path, text: str, *, like: Path, dry_run: bool) -> None:
     A dry run checks that it does not exist.
     """
     if not dry_run:
-        write_new(out, text, mode=0o600 if like == STANDARD_INPUT else like.stat().st_mode & 0o777, name=f"--fix {out}")
-    elif os.path.lexists(out):
-        raise not_new(f"--fix {out}", os.strerror(errno.EEXIST))
+        write_new(
+            out, text, mode=PRIVATE if like == STANDARD_INPUT else like.stat().st_mode & 0o777, name=f"--fix {out}"
+        )
+    else:
+        refuse_taken(out, name=f"--fix {out}")
 
 
 def _show(

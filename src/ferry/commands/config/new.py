@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +9,13 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import echo, not_new, print_json, print_warning, write_new
+from ferry.cli.output import echo, print_json, print_warning, write_new
 from ferry.config.client_check import all_problems
 from ferry.config.first_file import FirstCluster, first_file
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity
 from ferry.errors import BadInput
+from ferry.files import refuse_taken
 
 OWNER_ONLY = 0o600
 """The file will hold passwords sooner or later."""
@@ -73,7 +72,7 @@ def new_command(
         if problem.severity is Severity.ERROR:
             option = _option(problem.key, there, here)
             raise BadInput(f"{option}: {problem.message}; nothing is written")
-    _look_at(out) if dry_run else write_new(out, text, mode=OWNER_ONLY)
+    refuse_taken(out) if dry_run else write_new(out, text, mode=OWNER_ONLY)
     flow = str(examined.flows[0].flow)
     warnings = [str(problem) for problem in problems]
     for side, tls, ca in (("source", source_tls, source_ca), ("target", target_tls, target_ca)):
@@ -121,11 +120,3 @@ def _agreed(value: bool | None, *, ca: str | None, question: str) -> bool:
     if value is not None or ca is not None:
         return True if ca is not None else bool(value)
     return sys.stdin.isatty() and typer.confirm(question, default=True)
-
-
-def _look_at(out: Path) -> None:
-    """Raise BadInput if `write_new` would, as far as that can be found out without writing."""
-    if out.exists() or out.is_symlink():
-        raise not_new(str(out), os.strerror(errno.EEXIST))
-    if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise not_new(str(out), os.strerror(errno.EACCES if out.parent.is_dir() else errno.ENOENT))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -11,7 +11,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.archive.rules.export import Digest, Exported, ExportHead, head_line, record_line
-from ferry.files import new_draft
+from ferry.files import new_file, refuse_taken
 from ferry.lane.connections import TargetConnection
 from ferry.lane.summaries import LedgerLog
 from ferry.model import Fate, Record
@@ -27,13 +27,13 @@ class LinesWriter(Protocol):
         """Write the next line; `one` is its record, or None for the head and the end."""
 
     def close(self) -> None:
-        """Finish the file."""
+        """Finish the content; the file stays open."""
 
 
 def export_ledger(
     flow: FlowConfig,
     path: Path,
-    make: Callable[[Path], LinesWriter],
+    make: Callable[[IO[bytes]], LinesWriter],
     *,
     patience_s: float = 60.0,
     dry_run: bool = False,
@@ -45,12 +45,11 @@ def export_ledger(
     how many there are. Raises BadInput if there is no ledger or the file cannot be created, and Unreachable if the
     target does not answer.
     """
-    if path.exists():
-        raise BadInput(f"{path} exists already: name another file, or move it away")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise BadInput(f"{path} cannot be written: name a file in a folder that is there and where you may write")
-    with TargetConnection.of(flow, patience_s=patience_s) as connection:
-        part = None if dry_run else new_draft(path, "part")
+    refuse_taken(path)
+    with (
+        TargetConnection.of(flow, patience_s=patience_s) as connection,
+        nullcontext() if dry_run else new_file(path) as file,
+    ):
         head = ExportHead(
             flow=str(flow.flow),
             topic=connection.ledger.place.topic,
@@ -60,28 +59,20 @@ def export_ledger(
 
         async def work() -> tuple[int, int]:
             await connection.ledger.find()
-            writer = _Nowhere() if part is None else make(part)
             digest, end = Digest(), await connection.ledger.end()
-            writer.line(digest.add(head_line(head)), None)
-            upto = start = await connection.ledger.start()
-            async for one in committed(connection.ledger, end):
-                if isinstance(one, int):
-                    upto = one
-                else:
-                    writer.line(digest.add(record_line(one)), one)
-                    told(one.offset + 1 - start, end - start)
-            writer.line(digest.end_line(upto), None)
-            writer.close()
+            with closing(_Nowhere() if file is None else make(file)) as writer:
+                writer.line(digest.add(head_line(head)), None)
+                upto = start = await connection.ledger.start()
+                async for one in committed(connection.ledger, end):
+                    if isinstance(one, int):
+                        upto = one
+                    else:
+                        writer.line(digest.add(record_line(one)), one)
+                        told(one.offset + 1 - start, end - start)
+                writer.line(digest.end_line(upto), None)
             return digest.records, upto
 
-        try:
-            found = connection.run(work)
-            if part is not None:
-                part.replace(path)
-        finally:
-            if part is not None:
-                part.unlink(missing_ok=True)
-    return found
+        return connection.run(work)
 
 
 async def committed(log: LedgerLog, end: int) -> AsyncIterator[Exported | int]:
@@ -120,19 +111,16 @@ class _Nowhere:
 class JsonLines:
     """A LinesWriter for JSON lines."""
 
-    def __init__(self, path: Path) -> None:
-        """Create the file `path`, or replace it."""
-        self._file: IO[bytes] = path.open("wb")
+    def __init__(self, file: IO[bytes]) -> None:
+        """Write to a file that is open."""
+        self._file = file
 
     def line(self, line: bytes, one: Exported | None) -> None:
         """Write the next line."""
         self._file.write(line + b"\n")
 
     def close(self) -> None:
-        """Finish the file; it is on the disk when this returns."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        """Do nothing: there is nothing after the last line."""
 
 
 def json_lines(path: Path) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -52,9 +52,9 @@ class ParquetLines:
     The most used fields of receipts are columns, too.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Create the file `path`, or replace it."""
-        self._writer = pq.ParquetWriter(path, _SCHEMA, compression="zstd")
+    def __init__(self, file: IO[bytes]) -> None:
+        """Write to a file that is open."""
+        self._writer = pq.ParquetWriter(file, _SCHEMA, compression="zstd")
         self._rows: list[dict[str, Any]] = []
         self._lines: list[str] = []
 
@@ -75,7 +75,7 @@ class ParquetLines:
         self._rows = []
 
     def close(self) -> None:
-        """Finish the file."""
+        """Write the rows that are left, and the metadata."""
         self._flush()
         self._writer.add_key_value_metadata({_LINES.decode(): encode(self._lines).decode()})
         self._writer.close()

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ferry.config.flow.report import FOLDER
 from ferry.errors import BadInput, Refused
-from ferry.files import is_full
+from ferry.files import draft, is_full, sync_folder
 
 ALONE: Mapping[str, bytes] = MappingProxyType({})
 """For a file without others that belong to it."""
@@ -124,13 +124,13 @@ class LocalStore:
             os.link(made, self._path / name)  # a rename would replace an existing file
             for each, draft in others.items():
                 draft.replace(self._path / each)
-        self._sync_folder()
+        sync_folder(self._path)
 
     def replace(self, name: str, content: bytes) -> None:
         """Write a file with fsync, and replace the one that may exist."""
         with self._written(content) as made:
             made.replace(self._path / name)
-        self._sync_folder()
+        sync_folder(self._path)
 
     def delete(self, name: str) -> None:
         """Remove a file."""
@@ -139,22 +139,11 @@ class LocalStore:
     @contextlib.contextmanager
     def _written(self, content: bytes) -> Any:
         self._path.mkdir(parents=True, exist_ok=True)
-        made = self._path / f".{secrets.token_hex(8)}.tmp"
-        try:
-            with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "wb") as file:  # noqa: PTH123 - Path.open cannot say O_EXCL with a mode
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+        with draft(self._path / "report", mode=0o640) as (file, made):
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
             yield made
-        finally:
-            made.unlink(missing_ok=True)
-
-    def _sync_folder(self) -> None:
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class _ObjectStore:

@@ -21,7 +21,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.partition_state import takes
 from ferry.features.switch.acts.sides import Sides
-from ferry.files import new_draft, sync_folder
+from ferry.files import PRIVATE, draft, sync_folder
 from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
@@ -50,7 +50,8 @@ def refuse_unwritable(state: SwitchState) -> None:
         raise BadInput(f"{path} is there already: name another file with --export, stranded records replace nothing")
     folder = path.absolute().parent
     try:
-        new_draft(path, "probe").unlink()
+        with draft(path):
+            pass
     except OSError as error:
         raise BadInput(
             f"{folder} cannot be written ({error.strerror}), where stranded records would go: name another file with "
@@ -208,10 +209,8 @@ async def _exported(
     """Write the file. It and its name are on the disk before the step can be recorded as done."""
     digest = hashlib.sha256()
     rows: list[dict[str, Any]] = []
-    draft: Path | None = None
     try:
-        draft = new_draft(path, "part")  # it holds keys and values
-        with draft.open("wb") as file:
+        with draft(path) as (file, made):  # it holds keys and values
 
             def write(body: Mapping[str, Any]) -> None:
                 line = json.dumps(body, ensure_ascii=False).encode() + b"\n"
@@ -225,16 +224,12 @@ async def _exported(
                 rows += found.rows(looked_to=ends[place])
             file.flush()
             os.fsync(file.fileno())
-        if rows:
-            _refuse_other(path, digest.hexdigest())
-            draft.replace(path)
-            draft = None
-            sync_folder(path.parent)
+            if rows:
+                _refuse_other(path, digest.hexdigest())
+                made.replace(path)
+                sync_folder(path.parent)
     except OSError as error:
         raise BadInput(f"{path} cannot be written ({error.strerror}): name another file with --export") from None
-    finally:
-        if draft is not None:
-            draft.unlink(missing_ok=True)
     return rows, digest.hexdigest() if rows else ""
 
 
@@ -245,7 +240,7 @@ def _refuse_other(path: Path, digest: str) -> None:
     an empty one, is from an attempt that was killed before the step was recorded.
     """
     try:
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE)
     except FileExistsError:
         is_same = not path.is_symlink() and path.is_file()
         if is_same and path.stat().st_size:

@@ -12,7 +12,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.committed import ReadRecord, UnopenedBatch, read_committed
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.model import Codec, TopicPartition
-from ferry.wire.batch import HEADER_BYTES
+from ferry.wire.batch import HEADER_BYTES, batches
 from ferry.wire.content import MOST_DECOMPRESSED
 from tests.harness import create_topic, on_cluster, producer
 from tests.pure.wire.hostile import packed, record
@@ -65,6 +65,28 @@ def test_what_retention_has_taken_is_passed(source_cluster: RunningCluster, fill
     assert committed(source_cluster, filled, 0, 13) == [*LATER]
     found = on_cluster(source_cluster, lambda client: read_topic(client, filled))
     assert [record.value for _, record in found] == [b"9", b"10", b"11"]
+
+
+def test_a_damaged_abort_marker_is_reported_and_hides_nothing_of_what_its_producer_commits_later(
+    source_cluster: RunningCluster, filled: str
+) -> None:
+    """The broker lists aborted transactions by its own index, which has the marker's offset."""
+    (log,) = source_cluster.brokers[0].data.glob(f"{filled}-0/*.log")
+    content = bytearray(log.read_bytes())
+    marker = next(one for one in batches(content) if one.base_offset == ABORTED.stop)
+    marker.data[-1] ^= 1
+    with log.open("r+b") as file:  # in place: the broker has it open
+        file.write(content)
+    rows: list[ReadRecord] = []
+    unopened: list[UnopenedBatch] = []
+
+    async def work(client: Cluster) -> None:
+        await client.refresh([filled])
+        await read_committed(client, TopicPartition(topic=filled, partition=0), 0, 13, rows.append, unopened.append)
+
+    on_cluster(source_cluster, work)
+    assert [row.offset for row in rows] == [*COMMITTED, *LATER]
+    assert [(one.offset, one.end, one.data) for one in unopened] == [(8, 9, bytes(marker.data))]
 
 
 def test_what_no_reader_opens_is_handed_over_as_it_lies_in_the_log(source_cluster: RunningCluster, topic: str) -> None:

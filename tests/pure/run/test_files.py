@@ -148,7 +148,7 @@ def test_a_name_that_is_taken_is_refused_by_all_in_the_same_words(tmp_path: Path
         opened,
         lambda: refuse_taken(path),
         lambda: write_new(path, "yours", mode=PRIVATE),
-        lambda: export_ledger(SimpleNamespace(), path, JsonLines),  # type: ignore[arg-type] - it is not asked
+        lambda: exported(path, JsonLines),
     ):
         with pytest.raises(BadInput) as refused:
             write()

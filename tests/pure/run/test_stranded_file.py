@@ -88,11 +88,11 @@ def test_what_cannot_be_opened_is_in_the_file_as_bytes_and_blocks_nothing(
     bomb = packed(Codec.ZSTD, record(0, b"k", bytes(80 << 20)), base=3)
     good = packed(Codec.SNAPPY, record(0, b"k", b"v", [(b"\xff", b"1"), (b"name", None)]), base=1)
     (damaged,) = batches(raw_batch(b"\x1f\x8b\x08", codec=Codec.GZIP, base=2))
-    flipped = bytearray(good.data)
+    flipped = bytearray(packed(Codec.SNAPPY, record(0, b"k", b"v"), base=4).data)
     flipped[-1] ^= 1
     (rotten,) = batches(bytes(flipped))
     records, unopened = read_as_committed([good, damaged, bomb, rotten])
-    assert [one.offset for one in unopened] == [2, 3, 1]
+    assert [one.offset for one in unopened] == [2, 3, 4]
 
     async def read(*arguments: Any) -> None:
         *_, take, keep = arguments

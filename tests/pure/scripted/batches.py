@@ -57,11 +57,11 @@ def aborted(log: Log, start: int, end: int) -> list[Any]:
     kind = consumer.FetchResponse.FetchableTopicResponse.PartitionData.AbortedTransaction
     found: list[Any] = []
     first: dict[int, int] = {}
-    for offset, entry in enumerate(log.entries[:end]):
+    for offset, entry in enumerate(log.entries):
         if entry.committed is None and entry.producer >= 0:
             first.setdefault(entry.producer, offset)
         elif entry.committed is not None and entry.producer in first:
             begun = first.pop(entry.producer)
-            if not entry.committed and offset >= start:
+            if not entry.committed and offset >= start and begun < end:
                 found.append(kind(producer_id=entry.producer, first_offset=begun))
     return found

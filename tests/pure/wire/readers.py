@@ -23,8 +23,10 @@ def read_as_committed(found: Sequence[Batch]) -> tuple[list[ReadRecord], list[Un
     records: list[ReadRecord] = []
     unopened: list[UnopenedBatch] = []
 
-    async def fetch(_: object, __: object, ___: int, ____: int, take: Callable[..., None], **_____: int) -> None:
-        take(found, SimpleNamespace(aborted=()))
+    async def fetch(_: object, __: object, ___: int, ____: int, take: Callable[..., int | None], **_____: int) -> None:
+        left = list(found)
+        while left and (at := take(left, SimpleNamespace(aborted=()))) is not None:
+            left = [batch for batch in left if batch.base_offset >= at]
 
     with mock.patch.object(committed, "read_batches", fetch):
         asyncio.run(

@@ -16,6 +16,7 @@ from ferry.wire.batch import Batch, check
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import MOST_DECOMPRESSED, contents
 from ferry.wire.headers import Header, parse_headers
+from ferry.wire.order import disorder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class ReadRecord:
 class UnopenedBatch:
     """A batch that cannot be read to its end: its bytes as in the log, and the reason as a sentence.
 
-    It covers the offsets `[offset, end)` by its header. Records before the damage were passed to `take`.
+    It covers the offsets `[offset, end)`, as far as its header and the next batch's show.
     """
 
     offset: int
@@ -52,34 +53,100 @@ async def read_committed(
 ) -> None:
     """Pass the committed records of `[start, end)` to `take`, in order; `end` is at most the last stable offset.
 
-    `unopened` receives the batches that are damaged, or larger when decompressed than the memory allows. Raises Refused
-    when the topic may not be read, Retryable when it stays unreadable, Unreachable when its leader does not answer, and
-    Corrupt for a marker that is none.
+    `unopened` receives the batches that are damaged, or larger when decompressed than the memory allows. No record of
+    theirs goes to `take`. Raises Refused when the topic may not be read, Retryable when it stays unreadable, and
+    Unreachable when its leader does not answer.
     """
-    aborted = AbortedTransactions()
+    reading = _Reading(place=place, start=start, end=end, take=take, unopened=unopened)
+    await read_batches(cluster, place, start, end, reading.judge, isolation=READ_COMMITTED)
 
-    def judge(found: Sequence[Batch], part: Any) -> None:
-        aborted.learn(part.aborted)
-        for batch in found:
-            if aborted.leaves_out(batch):
+
+class _Reading:
+    """The reading of one range."""
+
+    def __init__(
+        self,
+        *,
+        place: TopicPartition,
+        start: int,
+        end: int,
+        take: Callable[[ReadRecord], None],
+        unopened: Callable[[UnopenedBatch], None],
+    ) -> None:
+        self._place, self._start, self._end = place, start, end
+        self._take, self._unopened = take, unopened
+        self._aborted = AbortedTransactions()
+        self._due = start
+        self._begun = False
+        self._damaged: set[int] = set()
+        """Base offsets of batches that were passed to `unopened`, and may come again."""
+
+    def judge(self, found: Sequence[Batch], part: Any) -> int | None:
+        """Take in the batches of an answer; return the offset to fetch next."""
+        self._aborted.learn(part.aborted)
+        for index, batch in enumerate(found):
+            if batch.base_offset in self._damaged:
                 continue
             try:
-                check(batch, place.topic, place.partition)
-                for one in contents(batch, MOST_DECOMPRESSED):
-                    if start <= one.offset < end:
-                        headers = tuple(parse_headers(one.headers))
-                        take(
-                            ReadRecord(
-                                offset=one.offset,
-                                timestamp_ms=one.timestamp,
-                                key=one.key,
-                                value=one.value,
-                                headers=headers,
-                            )
-                        )
-            except (Corrupt, Malformed, TooLong) as error:
-                why = f"the batch at offset {batch.base_offset} of {place} cannot be read: {error}"
-                first, after = batch.base_offset, batch.next_offset
-                unopened(UnopenedBatch(offset=first, end=after, data=bytes(batch.data), why=why))
+                self._check(found, index)
+                left_out = self._aborted.leaves_out(batch)
+            except Corrupt as error:
+                return self._pass(found, index, error)
+            self._begun, self._due = True, batch.next_offset
+            if not left_out:
+                self._open(batch)
+        last = found[-1]
+        if last.base_offset not in self._damaged:
+            return None
+        # It came again, and nothing after it: its header alone shows where it ends.
+        return last.next_offset if self._due < last.next_offset <= self._end else self._end
 
-    await read_batches(cluster, place, start, end, judge, isolation=READ_COMMITTED)
+    def _check(self, found: Sequence[Batch], index: int) -> None:
+        """Raise Corrupt if not all of a batch's header can be believed."""
+        check(found[index], self._place.topic, self._place.partition)
+        wrong = disorder(found, index, self._due, self._place, begun=self._begun)
+        if wrong is not None:
+            raise Corrupt(wrong)
+
+    def _pass(self, found: Sequence[Batch], index: int, error: Corrupt) -> int:
+        """Report a damaged batch; return the offset to fetch next.
+
+        It may have been an abort marker, without which all that its producer wrote later would count as aborted. So
+        what is known of aborted transactions is dropped. The broker lists those that touch the next fetch by its own
+        index (Kafka's `TransactionIndex`), which has the offset of the marker that ended each.
+        """
+        batch, is_last = found[index], index + 1 == len(found)
+        offset = batch.base_offset if self._due <= batch.base_offset < self._end or not self._begun else self._due
+        end = batch.next_offset if is_last else found[index + 1].base_offset
+        if not offset < end <= self._end:
+            end = offset + 1
+        why = f"{error}; it is not known whether it is a marker, or holds records that were committed"
+        self._report(batch, offset, end, why)
+        self._damaged.add(batch.base_offset)
+        self._aborted = AbortedTransactions()
+        self._begun, self._due = True, offset + 1 if is_last else end
+        return self._due
+
+    def _open(self, batch: Batch) -> None:
+        """Pass the records of a batch to `take`, once it is known that all can be read."""
+        try:
+            for one in contents(batch, MOST_DECOMPRESSED):
+                parse_headers(one.headers)
+        except (Malformed, TooLong) as error:
+            self._report(batch, batch.base_offset, batch.next_offset, str(error))
+            return
+        for one in contents(batch, MOST_DECOMPRESSED):
+            if self._start <= one.offset < self._end:
+                self._take(
+                    ReadRecord(
+                        offset=one.offset,
+                        timestamp_ms=one.timestamp,
+                        key=one.key,
+                        value=one.value,
+                        headers=tuple(parse_headers(one.headers)),
+                    )
+                )
+
+    def _report(self, batch: Batch, offset: int, end: int, error: str) -> None:
+        why = f"the batch at offset {offset} of {self._place} cannot be read: {error}"
+        self._unopened(UnopenedBatch(offset=offset, end=end, data=bytes(batch.data), why=why))

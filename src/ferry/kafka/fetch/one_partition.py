@@ -17,8 +17,11 @@ from ferry.wire.batch import Batch, batches
 
 _FETCH_BYTES = 8 << 20
 
-Take = Callable[[Sequence[Batch], Any], None]
-"""Takes the next batches, and the part of the fetch answer that they came in."""
+Take = Callable[[Sequence[Batch], Any], int | None]
+"""Takes the next batches, and the part of the fetch answer that they came in.
+
+It returns the offset to fetch next, or None for the one after the last batch.
+"""
 
 
 async def read_batches(
@@ -65,10 +68,10 @@ async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, t
         if part.error_code:
             await cluster.refresh([place.topic])
             raise Retryable(f"{place} on cluster {cluster.alias}: {codes.advised(part.error_code)}")
-        found = [batch for batch in batches(part.records) if batch.next_offset > at]
+        found = [one for one in batches(part.records) if one.next_offset > at or one.base_offset >= at]
         if found:
-            take(found, part)
-            at = found[-1].next_offset
+            following = take(found, part)
+            at = found[-1].next_offset if following is None else following
         readable = part.last_stable_offset if isolation == READ_COMMITTED else part.high_watermark
         if not part.records and readable >= end:
             at = end  # compaction left nothing between here and the end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -39,7 +39,7 @@ def export_command(
     """Write every committed record of the flow's ledger to a file. Runs may be active meanwhile."""
     from ferry.features.archive.acts.export import JsonLines, export_ledger  # noqa: PLC0415 - brings the Kafka clients
 
-    make: Callable[[Path], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
+    make: Callable[[IO[bytes]], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
     chosen = context.flow()
     with counted(None, f"Reading the ledger of {chosen.flow}", quiet=context.quiet) as told:
 

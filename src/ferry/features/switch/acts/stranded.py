@@ -2,7 +2,8 @@
 
 They are counted, and written to a file. The file has one JSON object a line, with topic, partition, offset, timestamp,
 key, value and headers. Bytes that are not UTF-8 are in base64, under `key_base64`, `value_base64`, `name_base64`. A
-batch that cannot be opened has a line of its own, with its unchanged bytes under `batch_base64`.
+batch that cannot be opened has a line of its own, with its unchanged bytes under `batch_base64`; no record of it has
+another line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.protocol.names import transactional_id
 from ferry.run.ledger.access import LedgerAccess
 from ferry.words import count_of
+
+_NAMED = 20
+"""How many batches of a partition that cannot be opened the evidence names; the file has all."""
 
 
 def export_path(state: SwitchState) -> Path:
@@ -83,7 +87,7 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
     if unopened:
         where += (
             f"; {unopened} batches could not be opened, their bytes are in the file (batch_base64, with why): how many "
-            "records they hold is not known"
+            "committed records they hold is not known"
         )
     return Evidence(
         sentence=f"left on {sides.new} and never copied: {count_of(records, 'record')} of "
@@ -264,7 +268,8 @@ class _Found:
     _start: int | None = None
     _end: int = 0
     _records: int = 0
-    _unopened: set[int] = field(default_factory=set)
+    _unopened: dict[int, UnopenedBatch] = field(default_factory=dict)
+    """By offset. The first `_NAMED` are named in the evidence."""
 
     def take(self, record: ReadRecord) -> None:
         self.write(record_json(self.place, record))
@@ -275,7 +280,7 @@ class _Found:
         """Write a batch only once: it is in two ranges if records between them came from the other cluster."""
         if batch.offset not in self._unopened:
             self.write(unopened_json(self.place, batch))
-            self._unopened.add(batch.offset)
+            self._unopened[batch.offset] = replace(batch, data=b"")
             self._reach(batch.offset, batch.end)
 
     def _reach(self, start: int, end: int) -> None:
@@ -287,7 +292,9 @@ class _Found:
         if self._start is None:
             return []
         counts = {"records": self._records, "unopened": len(self._unopened)}
-        return [{**_place(self.place), "start": self._start, "end": self._end, **counts, "looked_to": looked_to}]
+        row = {**_place(self.place), "start": self._start, "end": self._end, **counts, "looked_to": looked_to}
+        named = [{"offset": one.offset, "end": one.end, "why": one.why} for one in self._unopened.values()]
+        return [{**row, "batches": named[:_NAMED]} if named else row]
 
 
 def _place(place: TopicPartition) -> dict[str, Any]:

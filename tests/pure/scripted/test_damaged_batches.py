@@ -21,7 +21,8 @@ from ferry.wire.batch import HEADER_BYTES, Batch, batches
 from tests.pure.protocol.broker import Entry
 from tests.pure.protocol.broker import Log as Entries
 from tests.pure.scripted import broker
-from tests.pure.scripted.broker import Brokers, Part
+from tests.pure.scripted.batches import Part
+from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
 from tests.pure.wire.hostile import raw_batch, record
 from tests.pure.wire.logs import PLAIN, Log, Step, histories, log_of

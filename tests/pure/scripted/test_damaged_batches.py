@@ -74,7 +74,7 @@ def lying(log: Log, damage: Mapping[int, tuple[int, int]], most: int = 1 << 20) 
         else:
             parts = [Part(bytes(batch.data), at) for at in range(step.records)]
             entries.entries += [Entry(payload=part, producer=step.producer) for part in parts]
-    with patch.object(broker, "_records", found):
+    with patch.object(broker, "records", found):
         yield brokers
 
 

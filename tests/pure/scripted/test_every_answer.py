@@ -24,11 +24,14 @@ from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.wire import scripted
-from tests.tiers import IN_PART, share
+from tests.tiers import IN_PART, PATIENCE, share
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT, OWN = transactional_id(FLOW, LANE, 0), transactional_id(FLOW, LANE, DRIVER)
+UNNAMED = {-1, 13, 35, 42, 46, 52, 59, 105, 120, 999}
+"""Codes that Ferry has no name for, as UNKNOWN_SERVER_ERROR, and one that no broker has yet (Kafka's `Errors`)."""
 CODES = {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {codes.NONE}
+CODES |= UNNAMED
 FEW = {
     codes.UNKNOWN_TOPIC_OR_PARTITION,
     codes.NOT_LEADER_OR_FOLLOWER,
@@ -184,6 +187,7 @@ def turn(name: str) -> int:
 CASES = [(name, *case) for name, one in REQUESTS.items() for case in cases(one)]
 
 
+@pytest.mark.timeout(120 * PATIENCE)  # in `make test-all` one case meets all codes
 @pytest.mark.parametrize(("name", "version", "applied"), CASES)
 def test_an_error_code(name: str, version: int, applied: bool) -> None:
     one = REQUESTS[name]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
+from ferry.features.acls.acts.sync import AclSyncer
 from ferry.features.acls.rules.acls import (
     AclDiff,
     AclFacts,
@@ -27,6 +30,7 @@ from ferry.ledger.acl_codec import (
     parse_acl_change,
     synced_record,
 )
+from ferry.ledger.codec import claim_record
 from ferry.ledger.ledger import UNREAD, fold
 from ferry.ledger.own_acls import OwnAcl, due_in_ms, own_acls
 from ferry.ledger.plan_codec import plan_records
@@ -513,6 +517,33 @@ def test_a_forged_ledger_record_deletes_no_acl_of_what_is_no_copy(
     diff = named_as_ours(rules, made, source, others=frozenset(others))
     assert (diff.deleted, diff.foreign) == ((), (acl(made),))
     assert any(str(acl(made)) in sentence for sentence in remarks(rules, diff))
+
+
+@pytest.mark.parametrize("made", ["deny User:x Read on topic ord*", "deny User:x Read on topic *"])
+def test_a_forged_claim_deletes_no_acl_that_is_about_a_copy_and_about_what_is_none(made: str) -> None:
+    """`payroll` and `ordinary` are on the target; that the flow brought them is the ledger's word alone."""
+    claimed = frozenset({"ordinary", "payroll"})
+    for rules in (IDENTITY, ANY_IDENTITY):
+        diff = named_as_ours(rules, made, made, claimed=claimed)
+        assert (diff.deleted, diff.foreign) == ((), (acl(made),))
+        own = "deny User:x Read on topic orders*"
+        assert [change.binding for change in named_as_ours(rules, own, own, claimed=claimed).deleted] == [acl(own)]
+    # Where names show whose a copy is, they need not show it.
+    copies = named_as_ours(FULL, "deny User:x Read on topic a.*", "deny User:x Read on topic *", claimed={"a.gone"})
+    assert [change.binding for change in copies.deleted] == [acl("deny User:x Read on topic a.*")]
+
+
+def test_what_the_flow_created_by_the_ledger_s_word_alone_is_told_from_what_the_source_shows() -> None:
+    flow: Any = SimpleNamespace(
+        copies_of=lambda name: (name,),
+        topics=SimpleNamespace(selection=SimpleNamespace(takes=lambda _: True), policy=IDENTITY.policy),
+    )
+    source: Any = SimpleNamespace(topics=dict.fromkeys(("orders", "full")))
+    names = ("orders", "full", "gone", "payroll", "forged", "__consumer_offsets")
+    target: Any = SimpleNamespace(topics=dict.fromkeys(names))
+    view = fold(lying(claim_record("gone", FLOW, LANE), claim_record("forged", FLOW, LANE)), 99)
+    syncer = AclSyncer(flow=flow, lane=LANE, source=source, target=target)
+    assert syncer._not_shown(view, frozenset({"full"})) == ({"payroll"}, {"full", "gone", "forged"})
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -56,30 +56,36 @@ class AclSyncer:
         It uses the source's metadata from which the plan was made. It reads the target's ACLs only if there is
         something to compare. Raises NoAuthorizer, NotPermitted and Unreachable.
         """
+        refused = frozenset(refusal.topic for refusal in plan.refusals if refusal.partition is None)
+        others, claimed = self._not_shown(view, refused)
         facts = AclFacts(
             source_cluster_id=self.source.cluster_id,
             source=await described_acls(self.source),
             target=frozenset(),
             own=own_acls(view, self.lane),
             topics=frozenset(name for name in self.source.topics if self.flow.topics.selection.takes(name)),
-            refused=frozenset(refusal.topic for refusal in plan.refusals if refusal.partition is None),
-            others=self._others(view),
+            refused=refused,
+            others=others,
+            claimed=claimed,
         )
         diff = decide_acls(self._rules, facts)
         if not diff.changes and not facts.own:
             return diff
         return decide_acls(self._rules, replace(facts, target=await described_acls(self.target)))
 
-    def _others(self, view: LedgerView) -> frozenset[str]:
-        """Return the topics of the target that the flow did not create.
+    def _not_shown(self, view: LedgerView, refused: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the topics of the target that the flow did not create, and those that it created by the ledger alone.
 
         Internal topics of Kafka and MirrorMaker are left out.
         """
         flow = self.flow
-        taken = filter(flow.topics.selection.takes, self.source.topics)
-        copies = {copy for name in taken for copy in flow.copies_of(name)}
-        others = self.target.topics.keys() - copies - claims(view).keys()
-        return frozenset(name for name in others if not flow.topics.policy.is_internal_topic(name))
+        taken = {name: flow.copies_of(name) for name in self.source.topics if flow.topics.selection.takes(name)}
+        shown = {copy for name, copies in taken.items() if name not in refused for copy in copies}
+        doubtful = {
+            name for name in self.target.topics.keys() - shown if not flow.topics.policy.is_internal_topic(name)
+        }
+        others = doubtful - claims(view).keys() - {copy for copies in taken.values() for copy in copies}
+        return frozenset(others), frozenset(doubtful - others)
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
         """Return the plan with what its run would do to the target's ACLs; changes nothing."""

@@ -51,7 +51,8 @@ class AclFacts:
     """The ACLs of both clusters, and what the ledger has about those on the target.
 
     `topics` are the topics of the source that the flow takes. `refused` are those of them that the plan refuses as a
-    whole. `others` are topics of the target that the flow did not create.
+    whole. `others` are topics of the target that the flow did not create. `claimed` are those that it created by the
+    ledger's word alone: no topic of the source that the plan takes becomes one of them.
     """
 
     source_cluster_id: str
@@ -61,6 +62,7 @@ class AclFacts:
     topics: frozenset[str]
     refused: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    claimed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,8 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
 
     An ACL that Ferry made and that was deleted on the target is made again, as in MirrorMaker 2.
     """
-    topics, others, copies = sorted(facts.topics), sorted(facts.others), _shown_copies(rules, facts)
+    topics, others = sorted(facts.topics), sorted(facts.others)
+    copies, unshown = _shown_copies(rules, facts), sorted(facts.others | facts.claimed)
     wanted = _wanted(rules, facts, topics)
     # DENY is created first and deleted last, so that nothing is open in between.
     creations = [
@@ -157,7 +160,8 @@ def decide_acls(rules: AclRules, facts: AclFacts) -> AclDiff:
         elif own.source in facts.source or own.source_cluster_id != facts.source_cluster_id:
             kept.append(binding)
         elif not (
-            _is_made_of(rules, facts, topics, binding, own.source) and _is_of_copies(rules, binding, copies, others)
+            _is_made_of(rules, facts, topics, binding, own.source)
+            and _is_of_copies(rules, binding, copies, others, unshown)
         ):
             foreign.append(binding)
         else:
@@ -340,21 +344,23 @@ def _is_made_of(
     return (binding.resource_name, binding.pattern_type) in made
 
 
-def _is_of_copies(rules: AclRules, binding: AclBinding, copies: Sequence[str], others: Sequence[str]) -> bool:
+def _is_of_copies(
+    rules: AclRules, binding: AclBinding, copies: Sequence[str], others: Sequence[str], unshown: Sequence[str]
+) -> bool:
     """Return whether more than the ledger shows that an ACL applies only to what the flow copies to the target.
 
     The ledger alone is not enough to delete an ACL: a principal that may write to it can name any ACL there. Nothing
-    else shows it for the cluster, for transactional ids, and for several groups at once. `copies` and `others` are in
-    order.
+    else shows it for the cluster, for transactional ids, and for several groups at once. `unshown` are the `others` and
+    those that the ledger alone shows to be copies, unless their names do. The topics are in order.
     """
     if binding.resource_type != "topic":
         return binding.resource_type == "group" and not _is_wide(binding)
-    if _held_for(binding, others):
-        return False
     base = innermost(rules.policy)
     named = isinstance(base, DefaultReplicationPolicy) and _begun(binding).startswith(
         base.format_remote_topic(rules.flow.source, "")
     )
+    if _held_for(binding, others if named else unshown):
+        return False
     return named or bool(_held_for(binding, copies))
 
 

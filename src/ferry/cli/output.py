@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -166,6 +166,8 @@ class _Csv:
 def _csv_cell(cell: object) -> object:
     if isinstance(cell, Bytes):
         return cell.count
+    if isinstance(cell, Enum):
+        return str(cell.value)
     return "" if cell is None else _printable(str(cell))
 
 

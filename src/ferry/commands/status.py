@@ -37,7 +37,7 @@ def status_command(
         _answer(context, found)
         if watch is None:
             return 0 if all(one.is_good for one in found) else 1
-        echo(f"as of {to_the_second(wall_ms())}; again after {watch:g} s")
+        echo(f"as of {to_the_second(wall_ms())}; again after {watch:g} s", flush=True)
         time.sleep(watch)
 
 

@@ -148,6 +148,8 @@ def _secrets(text: str, flows: Iterable[FlowConfig]) -> Iterator[str]:
         item for flow in flows for side, role in flow.clients.properties for item in _resolved(flow, side, role)
     )
     for key, value in (*written, *resolved):
+        if key.endswith(".command"):
+            yield value  # a header with a token, a password for env
         if is_secret(key):
             yield value
             yield from re.findall(r"""=\s*["']([^"']+)["']""", value)  # passwords within a JAAS line

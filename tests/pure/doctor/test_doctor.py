@@ -143,6 +143,7 @@ def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(made: Worl
         f'a.consumer.sasl.jaas.config = {login} username="me" password="{PLANTED}-1";',
         f"b.ssl.key.password = {PLANTED}-2",
         f"ferry.report.private.key.password = {PLANTED}-3",
+        f"ferry.switch.stop.command = curl -H 'Authorization: Bearer {PLANTED}-4' https://gateway/stop",
         "topics = nothing",
         topics={"users": 1},
     )

@@ -11,7 +11,7 @@ from ferry.config.reading.slips import has_comment, shown, without_comment
 from ferry.config.text.problem import BadValue, Problem, Severity
 from ferry.config.text.properties import Property, written
 from ferry.config.text.secret_refs import LookedUp, without_values
-from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address, shown_host
+from ferry.config.text.secrets import HIDDEN, Providers, has_reference, shown_address, shown_command, shown_host
 from ferry.errors import BadInput
 from ferry.model import facts_of, with_text
 
@@ -42,6 +42,8 @@ class Setting:
         value = entry.value if may_be_shown(entry.key) else HIDDEN
         if entry.key.endswith(".url") and not has_reference(value):
             value = shown_host(value) if name.startswith("ferry.switch.") else shown_address(value)
+        if entry.key.endswith(".command") and not has_reference(value):
+            value = shown_command(value)
         return cls(name=name, value=value, line=entry.line, key=entry.key)
 
 

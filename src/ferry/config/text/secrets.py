@@ -66,6 +66,12 @@ def shown_host(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/{HIDDEN}" if parts.path.strip("/") or parts.fragment else parts.geturl()
 
 
+def shown_command(command: str) -> str:
+    """Return a command without its arguments, because each may hold a secret, as a token in a header does."""
+    program, *arguments = command.split()[:2] or [""]
+    return HIDDEN if "=" in program else f"{program} {HIDDEN}" if arguments else program
+
+
 def has_reference(value: str) -> bool:
     """Return whether `value` holds a `${provider:…}` that is resolved at the time of use."""
     return _REFERENCE.search(value) is not None

@@ -144,10 +144,14 @@ def _revive() -> Iterator[Callable[[RunningCluster], None]]:
 
 
 def repair(cluster: RunningCluster) -> None:
-    """Resume frozen brokers and start ended ones; costs nothing when all run."""
+    """Resume frozen brokers, start ended ones and wait until the cluster serves; costs nothing when all run.
+
+    The controller has fenced a broker that was frozen for longer than its session: until it is heard again, no topic
+    can be created.
+    """
     states = {broker.node_id: broker.state for broker in cluster.brokers}
     for broker in cluster.brokers:
         if states[broker.node_id] == "paused":
             broker.resume()
-    if "stopped" in states.values():
+    if set(states.values()) != {"running"}:
         cluster.start()

@@ -35,6 +35,8 @@ from tests.tiers import ANSWER_S, PATIENCE
 
 TRY_S = 10 * PATIENCE
 """How long one client waits for an answer to a request that another client may repeat."""
+FENCED = "are currently fenced"
+"""In the controller's words for a new topic (ReplicationControlManager) when it has not heard of its brokers lately."""
 
 Row = tuple[int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], int]
 """Offset, key, value, headers and timestamp (ms)."""
@@ -197,26 +199,34 @@ def create_topic(
 
     Brokers list a topic after the controller has confirmed it, and lead its partitions a moment later still.
     """
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
-    unknown = False
+    create_topics(cluster, [NewTopic(topic, partitions, replicas, config=dict(config or {}))])
+    _wait_served(cluster, topic, partitions)
+
+
+def create_topics(cluster: RunningCluster, topics: Sequence[NewTopic]) -> None:
+    """Create topics in one request, again as long as the controller has not heard of a broker for too long."""
+    missing = {one.topic: one for one in topics}
+    unknown: set[str] = set()
 
     def created() -> bool:
         # A client for each try: one that got no answer may wait for longer than a test does.
-        nonlocal unknown
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        try:
-            admin.create_topics([new], request_timeout=TRY_S)[topic].result(ANSWER_S)
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError._TIMED_OUT:
-                unknown = True
-                return False
-            if not (unknown and code == KafkaError.TOPIC_ALREADY_EXISTS):
-                raise
-        return True
+        for name, answer in admin.create_topics(list(missing.values()), request_timeout=TRY_S).items():
+            try:
+                answer.result(ANSWER_S)
+            except KafkaException as error:
+                code, words = error.args[0].code(), error.args[0].str()
+                if code == KafkaError._TIMED_OUT:
+                    unknown.add(name)
+                    continue
+                if code == KafkaError.INVALID_REPLICATION_FACTOR and FENCED in words:
+                    continue
+                if not (name in unknown and code == KafkaError.TOPIC_ALREADY_EXISTS):
+                    raise
+            del missing[name]
+        return not missing
 
     wait_until(created)
-    _wait_served(cluster, topic, partitions)
 
 
 def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:

@@ -16,7 +16,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from ferry.dev import RunningCluster
 from ferry.wire.batch import Batch, batches, obstacle
-from tests.harness import Message, Row, producer, read_topics, send, wait_until
+from tests.harness import Message, Row, create_topics, producer, read_topics, send, wait_until
 from tests.tiers import ANSWER_S
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -200,10 +200,9 @@ class Writers:
 
 def create(cluster: RunningCluster, wanted: Mapping[str, tuple[int, Mapping[str, str]]]) -> None:
     """Create topics in one request: partitions and settings by name."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    news = [NewTopic(name, count, 1, config=dict(configs)) for name, (count, configs) in wanted.items()]
-    for future in admin.create_topics(news).values():
-        future.result(ANSWER_S)
+    create_topics(
+        cluster, [NewTopic(name, count, 1, config=dict(configs)) for name, (count, configs) in wanted.items()]
+    )
 
 
 def write_old_formats(cluster: RunningCluster, rng: random.Random, found: Sequence[Topic]) -> None:

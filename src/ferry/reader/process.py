@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -54,6 +55,7 @@ class ReaderProcess:
         """Why it cannot be asked, whatever is tried."""
         self._lines: list[socket.socket] = []
         """Idle connections. They show the reader that this process may ask again."""
+        weakref.finalize(self, _close, self._lines)
 
     @classmethod
     def of(cls, folder: Path, environment: Mapping[str, str]) -> ReaderProcess:
@@ -198,6 +200,11 @@ class ReaderProcess:
             f"the page's reader (python -m ferry.reader) cannot be started, because {self._why}: it is tried again, or"
             f" start one yourself and name it in {VARIABLE}"
         )
+
+
+def _close(lines: list[socket.socket]) -> None:
+    while lines:
+        lines.pop().close()
 
 
 def _environment() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -391,6 +393,16 @@ def test_one_of_another_version_or_for_another_file_says_so_and_ends(config: Pat
         assert service.is_outdated
     assert decoded(Reply, service.reply(b"[]")).other
     assert decoded(Reply, service.reply(b"\xff")).other
+
+
+def test_what_is_no_longer_used_leaves_no_connection_open(home: Path, config: Path) -> None:
+    process, reader = reader_of(home, config)
+    looked(reader)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        del process, reader
+        gc.collect()
+    assert [str(one.message) for one in found if one.category is ResourceWarning and "reader.sock" in str(one)] == []
 
 
 def test_a_named_one_is_not_started_and_one_that_stays_is_shared(home: Path, config: Path) -> None:

@@ -111,6 +111,7 @@ def test_a_paused_broker_holds_its_answers_until_it_is_resumed(source_cluster: R
 
     assert broker.state == "running"
     assert producer.flush(ANSWER_S) == 0
+    source_cluster.wait_ready()  # the controller may have fenced it
 
 
 def test_transactions_work_at_once(target_cluster: RunningCluster, topic: str) -> None:

@@ -18,6 +18,7 @@ from ferry.features.verify.acts.wanted import Wanted
 from ferry.kafka.fetch.source import SourceReader
 from ferry.kafka.librdkafka import first_record
 from ferry.model import NotComparedKind, TopicPartition, Verified
+from tests.clusters import repair
 from tests.harness import (
     Lab,
     Message,
@@ -237,7 +238,7 @@ def test_a_cluster_that_goes_silent_is_named(
             with pytest.raises(Unreachable, match="librdkafka gets no record"):
                 verifier.compare(found)
         finally:
-            target_cluster.broker(1).resume()
+            repair(target_cluster)
 
 
 def test_a_log_without_a_record_gives_no_first_record(target_cluster: RunningCluster, topic: str) -> None:

@@ -1,0 +1,125 @@
+"""Identical offsets as a state machine: any interleaving of writers and faults, one request at a time."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from tests.pure.identical.world import Task, World
+
+MAX_RUNS = 4
+
+indexes = st.integers(0, 5)
+shapes = st.text("rrrom", min_size=1, max_size=6) | st.sampled_from(
+    ["mmmmmmrr", "rrmmmmmmmor", "mrmrmr", "rrrrrr", "oooooo", "rmmro"]
+)
+places = st.sampled_from(["send", "send", "mark", "mark", "fill", "seal", "record", "end", "init", "look", "read"])
+times = st.sampled_from([1, 2, 3, 6, 9, 41])
+
+
+class IdenticalMachine(RuleBasedStateMachine):
+    """Faults never shift, double or lose a record, and once they stop all is copied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world: World
+
+    @initialize(shape=shapes, version=st.sampled_from([1, 2]))
+    def begin(self, shape: str, version: int) -> None:
+        """A source with something in it, an empty target."""
+        self.world = World(shape, version=version)
+
+    def live(self) -> list[Task]:
+        """Writers that wait for something, the youngest first."""
+        return [task for task in reversed(self.world.tasks) if task.pending is not None]
+
+    def chosen(self, index: int) -> Task:
+        """One of the live writers."""
+        live = self.live()
+        return live[index % len(live)]
+
+    @precondition(lambda self: len(self.world.tasks) < MAX_RUNS)
+    @rule(place=places)
+    def start(self, place: str) -> None:
+        """A run begins and goes on to a place."""
+        self.world.run_until(self.world.start(), place)
+
+    @precondition(lambda self: self.live())
+    @rule(index=indexes, place=places)
+    def go_on(self, index: int, place: str) -> None:
+        """A writer goes on to a place."""
+        task = self.chosen(index)
+        self.world.advance(task)
+        self.world.run_until(task, place)
+
+    @precondition(lambda self: self.live())
+    @rule(index=indexes)
+    def step(self, index: int) -> None:
+        """A request arrives, or its answer."""
+        self.world.step(self.chosen(index))
+
+    @precondition(lambda self: self.live())
+    @rule(index=indexes, fate=st.sampled_from(["late", "late", "applied", "dropped"]), dies=st.booleans())
+    def trouble(self, index: int, fate: str, dies: bool) -> None:
+        """A request stays without an answer; it may arrive, now or later."""
+        self.world.lose(self.chosen(index), fate, dies=dies)
+
+    @precondition(lambda self: self.world.late)
+    @rule(index=indexes)
+    def deliver_late(self, index: int) -> None:
+        """A request of the past arrives."""
+        self.world.deliver_late(index % len(self.world.late))
+
+    @rule(time=times)
+    def sleep(self, time: int) -> None:
+        """Everybody is asleep."""
+        self.world.sleep(time)
+
+    @rule()
+    def expire(self) -> None:
+        """A broker drops old producer state."""
+        self.world.expire()
+
+    @precondition(lambda self: self.world.slot.closing is not None)
+    @rule(doubled=st.booleans())
+    def deliver_marker(self, doubled: bool) -> None:
+        """The coordinator's marker arrives, maybe twice."""
+        self.world.deliver_marker(doubled=doubled)
+
+    @rule(on=st.booleans())
+    def replicate(self, on: bool) -> None:
+        """Followers stop fetching, or go on."""
+        self.world.replicating = on
+        self.world.settle()
+
+    @rule(kept=st.integers(0, 3))
+    def fail_over(self, kept: int) -> None:
+        """Another replica leads."""
+        self.world.fail_over(kept)
+
+    @precondition(lambda self: any(task.label == "look" for task in self.live()))
+    @rule(back=st.integers(0, 3))
+    def stale(self, back: int) -> None:
+        """The next look is answered by a broker that leads no more."""
+        self.world.stale_end = max(0, self.world.target.hw - back)
+
+    @rule(offset=indexes, broker=st.integers(0, 1), both=st.booleans())
+    def clean(self, offset: int, broker: int, both: bool) -> None:
+        """The source's cleaner removes a record, on one broker or on both."""
+        for one in (0, 1) if both else (broker,):
+            self.world.source.clean(offset, one)
+
+    @rule(start=indexes, broker=st.integers(0, 1))
+    def retain(self, start: int, broker: int) -> None:
+        """The source's log start moves on one broker."""
+        self.world.source.retain(min(start, self.world.source.end - 1), broker)
+
+    @rule(leader=st.integers(0, 1))
+    def source_leader(self, leader: int) -> None:
+        """Another broker leads the source's partition."""
+        self.world.source.leader = leader
+
+    def teardown(self) -> None:
+        """Whatever happened: a run without faults copies the rest."""
+        if hasattr(self, "world"):
+            self.world.end_well()

@@ -166,9 +166,14 @@ class Partition:
         self.states.clear()
         self._follow(self.log_start)
 
-    def delete_records(self, until: int) -> None:
-        """Move the log start; the producer state stays until the partition is loaded again."""
-        self.log_start = max(self.log_start, min(until, self.hw))
+    def delete_records(self, lane: int) -> None:
+        """Move the log start as far as Ferry does; the producer state stays until the partition is loaded again."""
+        self.log_start = max(self.log_start, self.deletable(lane))
+
+    def deletable(self, lane: int) -> int:
+        """Up to where Ferry deletes: the last data batch stays, because the log shows the next sequence."""
+        data = [offset for offset in range(self.hw) if self.entries[offset].value is not None]
+        return self.entries[data[-1]].base if data and self.entries[data[-1]].producer == lane else 0
 
 
 class Coordinator:
@@ -199,13 +204,17 @@ class Coordinator:
 
     def initialise(self) -> int:
         """InitProducerId: the new epoch, or Busy while a transaction is being aborted."""
-        if self.member and self.closing is None:
-            self.epoch += 1
-            self._close()
+        self.time_out()
         if self.closing is not None:
             raise Busy
         self.epoch += 1
         return self.epoch
+
+    def time_out(self) -> None:
+        """transaction.timeout.ms is over: the coordinator fences the epoch and aborts."""
+        if self.member and self.closing is None:
+            self.epoch += 1
+            self._close()
 
     def _close(self) -> None:
         self.closing, self.written = self.epoch, None

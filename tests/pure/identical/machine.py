@@ -86,6 +86,13 @@ class IdenticalMachine(RuleBasedStateMachine):
         """The coordinator's marker arrives, maybe twice."""
         self.world.deliver_marker(doubled=doubled)
 
+    @precondition(lambda self: self.world.slot.member)
+    @rule()
+    def time_out(self) -> None:
+        """The coordinator aborts a transaction that takes too long."""
+        self.world.trace.append("transaction timeout")
+        self.world.slot.time_out()
+
     @rule(on=st.booleans())
     def replicate(self, on: bool) -> None:
         """Followers stop fetching, or go on."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ferry.features.identical.rules.values import Done, Hole, Limits, Look, Refuse, Run, Send, Tail
-from tests.pure.identical.broker import Coordinator, NotLeader, OutOfOrder, Partition, Refused, WrongState
+from tests.pure.identical.broker import Coordinator, NotLeader, Partition, Refused, WrongState
 from tests.pure.identical.source import Source
-from tests.pure.identical.writer import LANE, SLOT, Asking, Claim, Cluster, Ledger, Records, Request, Writer
+from tests.pure.identical.writer import LANE, SLOT, Act, Asking, Claim, Cluster, Ledger, Records, Request, Writer
 
 LEASE, LATENESS, EXPIRATION = 3, 6, 40
 LIMITS = Limits(
@@ -62,7 +60,7 @@ class Near(Cluster):
         """The clock that counts sleep."""
         return self.world.now
 
-    def request(self, label: str, act: Callable[[], object], *, writes: bool = False, stale: bool = False) -> Request:
+    def request(self, label: str, act: Act, *, writes: bool = False, stale: bool = False) -> Request:
         """A request, with the time at which the connection was alive for certain."""
         return Request(label=label, act=act, asked_at=self.world.now, writes=writes, stale=stale)
 
@@ -334,5 +332,3 @@ class World:
         while self.late:
             self.deliver_late(0)
 
-
-__all__ = ["EXPIRATION", "LATENESS", "LEASE", "LIMITS", "OutOfOrder", "Task", "World"]

@@ -26,6 +26,8 @@ from ferry.features.identical.rules.values import (
 )
 from tests.pure.identical.broker import OldEpoch, Refused
 
+Act = Callable[[], object]
+
 LANE = 1
 """The producer id of data and of markers: InitProducerId without a transactional id, kept in the ledger."""
 SLOT = 7
@@ -37,7 +39,7 @@ class Request:
     """Something on its way to a broker. `act` happens when it arrives."""
 
     label: str
-    act: Callable[[], object]
+    act: Act
     asked_at: int
     writes: bool = False
     stale: bool = False
@@ -107,7 +109,7 @@ class Cluster:
         """The writer's clock."""
         raise NotImplementedError
 
-    def request(self, label: str, act: Callable[[], object], *, writes: bool = False, stale: bool = False) -> Request:
+    def request(self, label: str, act: Act, *, writes: bool = False, stale: bool = False) -> Request:
         """A request that was not sent yet."""
         raise NotImplementedError
 
@@ -273,7 +275,7 @@ class Writer:
             self.own_loose = not self.superseded
 
     def write(
-        self, label: str, act: Callable[[], object], stale: bool, expected: int | None, send: Send | None = None
+        self, label: str, act: Act, stale: bool, expected: int | None, send: Send | None = None
     ) -> Asking:
         """Append once; without an answer it may still arrive."""
         self.expected = None

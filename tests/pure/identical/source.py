@@ -22,16 +22,19 @@ class Source:
 
     def __init__(self, shape: str, now: int, old: int) -> None:
         """`shape`: one character an offset: `r` a record of now, `o` an old one, `m` a marker or aborted record."""
-        self.truth = [
-            None if kind == "m" else Written(f"{offset}", now if kind == "r" else old)
-            for offset, kind in enumerate(shape)
-        ]
+        self.truth: list[Written | None] = []
+        self.grow(shape, now, old)
         self.gone: list[set[int]] = [set(), set()]
         self.leader = 0
 
+    def grow(self, shape: str, now: int, old: int) -> None:
+        """More is written."""
+        for kind in shape:
+            self.truth.append(None if kind == "m" else Written(f"{self.end}", now if kind == "r" else old))
+
     @property
     def end(self) -> int:
-        """The end of the log; nothing is appended in the model."""
+        """The end of the log."""
         return len(self.truth)
 
     def clean(self, offset: int, broker: int) -> None:

@@ -153,7 +153,7 @@ def own_requests_forgotten() -> ExitStack:
 def unsealed() -> ExitStack:
     """A transaction's marker is taken for the last one."""
 
-    def never(look: Look) -> bool:
+    def never(look: Look, view: View) -> bool:
         return False
 
     return _switched(patch.object(rules, "needs_seal", never))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from tests.pure.identical.world import Task, World
+from tests.pure.identical.world import EXPIRATION, Task, World
+from tests.pure.identical.writer import LANE
 
 MAX_RUNS = 4
 
@@ -125,6 +126,17 @@ class IdenticalMachine(RuleBasedStateMachine):
     def source_leader(self, leader: int) -> None:
         """Another broker leads the source's partition."""
         self.world.source.leader = leader
+
+    @precondition(lambda self: self.world.source.end < 9)
+    @rule(shape=st.text("rmo", min_size=1, max_size=2))
+    def grow(self, shape: str) -> None:
+        """More is written at the source."""
+        self.world.source.grow(shape, self.world.now, self.world.now - 3 * EXPIRATION)
+
+    @rule()
+    def delete(self) -> None:
+        """Ferry moves the target's log start."""
+        self.world.target.delete_records(LANE)
 
     def teardown(self) -> None:
         """Whatever happened: a run without faults copies the rest."""

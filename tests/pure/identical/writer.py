@@ -162,6 +162,9 @@ class Writer:
     generation: int = 0
     confirmed_at: int = 0
     quiet_at: int = 0
+    filler_quiet_at: int = 0
+    filling: bool = False
+    """Whether the slot may have had a transaction here since its last InitProducerId."""
     own_loose: bool = False
     expected: int | None = None
     epoch: int | None = None
@@ -179,7 +182,7 @@ class Writer:
         if not isinstance(claim, Claim):
             return
         self.generation, self.loose, self.receipts = claim.generation, claim.loose, claim.receipts
-        self.planned_end, self.confirmed_at = claim.planned_end, asked_at
+        self.planned_end, self.confirmed_at, self.filling = claim.planned_end, asked_at, not claim.clean
         self.quiet_at = rules.quiet_after_takeover(cluster.clock(), claim.clean, cluster.limits)
         while self.outcome is None and not self.superseded:
             if self.epoch is None:
@@ -195,6 +198,9 @@ class Writer:
         answer = yield self.cluster.request("init", self.cluster.initialise, writes=True)
         if isinstance(answer, int):
             self.epoch = answer
+            if self.filling:
+                self.filler_quiet_at = rules.quiet_after(self.cluster.clock(), self.cluster.limits)
+                self.filling = False
 
     def confirm(self) -> Asking:
         """Ask the ledger for a newer run."""
@@ -222,6 +228,7 @@ class Writer:
             now=cluster.clock(),
             confirmed_at=self.confirmed_at,
             quiet_at=self.quiet_at,
+            filler_quiet_at=self.filler_quiet_at,
             loose=self.loose or self.own_loose,
             own_loose=self.own_loose,
             receipts_end=self.receipts,
@@ -298,7 +305,7 @@ class Writer:
 
     def fill(self, count: int, stale: bool) -> Asking:
         """A transaction of empty records; what comes next aborts it: InitProducerId."""
-        epoch = self.epoch or 0
+        epoch, self.filling = self.epoch or 0, True
         yield from self.write("add", lambda: self.cluster.add(epoch), False, None)
         if self.epoch is not None:
             yield from self.write("fill", lambda: self.cluster.fill(epoch, count), stale, None)

@@ -51,8 +51,8 @@ def next_step(look: Look, view: View, limits: Limits) -> Step:
 
 def send_run(look: Look, view: View, run: Run, limits: Limits) -> Step:
     """Return how records at the look's end are appended."""
-    if needs_seal(look):
-        return Refuse(Code.MOVED)  # markers came once more until the hole was full
+    if needs_seal(look, view):
+        return Wait(view.filler_quiet_at)  # no offset is left for a seal
     if not quiet(look, view) and not compared(look, view, run, limits):
         return Wait(view.quiet_at)
     if not strict(run, view, limits) and not view.own_loose:
@@ -80,7 +80,7 @@ def pass_hole(look: Look, view: View, hole: Hole, limits: Limits) -> Step:
         return Wait(view.quiet_at)
     if not hole.seen and not recorded(view):
         return Record()
-    if needs_seal(look):
+    if needs_seal(look, view):
         return Seal()
     left = hole.end - look.end
     if left >= limits.bulk_from:
@@ -170,9 +170,9 @@ def recorded(view: View) -> bool:
     return view.own_loose
 
 
-def needs_seal(look: Look) -> bool:
+def needs_seal(look: Look, view: View) -> bool:
     """Return whether markers of the slot's transactions may come once more."""
-    return look.tail is not None and look.tail.unsealed
+    return look.tail is not None and look.tail.unsealed and look.at < view.filler_quiet_at
 
 
 def filling(left: int, limits: Limits) -> int:
@@ -182,7 +182,7 @@ def filling(left: int, limits: Limits) -> int:
 
 def is_clean(look: Look, view: View) -> bool:
     """Return whether a successor need not wait."""
-    return quiet(look, view)
+    return quiet(look, view) and not needs_seal(look, view)
 
 
 def quiet_after(asked_at: int, limits: Limits) -> int:

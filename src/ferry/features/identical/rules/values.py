@@ -110,6 +110,8 @@ class View:
     """When the last read of the ledger was asked for that showed no newer run."""
     quiet_at: int
     """From then on nothing of anybody else can arrive, nor anything of this writer that was not answered."""
+    filler_quiet_at: int
+    """From then on no marker of the slot's transactions can come once more."""
     loose: bool
     """Whether a writer since the last clean end recorded that it does what no sequence protects."""
     own_loose: bool

@@ -12,7 +12,7 @@ MAX_RUNS = 4
 
 indexes = st.integers(0, 5)
 shapes = st.text("rrrom", min_size=1, max_size=6) | st.sampled_from(
-    ["mmmmmmrr", "rrmmmmmmmor", "mrmrmr", "rrrrrr", "oooooo", "rmmro"]
+    ["mmmmmmrr", "mmmmmmro", "rrmmmmmmmor", "mrmrmr", "rrrrrr", "oooooo", "rmmro"]
 )
 places = st.sampled_from(["send", "send", "mark", "mark", "fill", "seal", "record", "end", "init", "look", "read"])
 times = st.sampled_from([1, 2, 3, 6, 9, 41])
@@ -25,10 +25,11 @@ class IdenticalMachine(RuleBasedStateMachine):
         super().__init__()
         self.world: World
 
-    @initialize(shape=shapes, version=st.sampled_from([1, 2]))
-    def begin(self, shape: str, version: int) -> None:
-        """A source with something in it, an empty target."""
+    @initialize(shape=shapes, version=st.sampled_from([1, 2]), doubling=st.booleans())
+    def begin(self, shape: str, version: int, doubling: bool) -> None:
+        """A source with something in it, an empty target; `doubling`: the coordinator's markers come twice."""
         self.world = World(shape, version=version)
+        self.world.doubling = doubling
 
     def live(self) -> list[Task]:
         """Writers that wait for something, the youngest first."""

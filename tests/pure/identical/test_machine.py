@@ -17,15 +17,16 @@ STEPS = 30
 Clause = Callable[[], ExitStack]
 
 FOUND_SOON: list[Clause] = [
-    clauses.data_at_once,
     clauses.lease_ignored,
     clauses.connections_forever,
     clauses.unsettled,
     clauses.unsettled_and_described,
     clauses.lateness_not_awaited,
-    clauses.filled_to_the_brim,
 ]
 FOUND_LATER: list[Clause] = [
+    clauses.data_at_once,
+    clauses.filled_to_the_brim,
+    clauses.unsealed,
     clauses.markers_at_once,
     clauses.loose_forgotten,
     clauses.timestamps_ignored,

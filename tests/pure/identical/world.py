@@ -122,6 +122,8 @@ class World:
         self.replicating = True
         self.stale_end: int | None = None
         self.trace: list[str] = []
+        self.doubling = False
+        """Whether the coordinator gets no answer to its markers."""
         self.doubled = False
         self.foreign = False
         self.checking = True
@@ -309,7 +311,7 @@ class World:
         if task.pending is not None and task.pending.ready_at > self.now:
             self.sleep(task.pending.ready_at - self.now)
         self.step(task)
-        self.deliver_marker()
+        self.deliver_marker(doubled=self.doubling)
 
     def finish(self, task: Task) -> Done | Refuse | None:
         """A writer goes on without faults."""
@@ -321,7 +323,7 @@ class World:
 
     def end_well(self) -> None:
         """Faults stop: a new run copies the rest, and nothing old disturbs it afterwards."""
-        self.replicating, self.stale_end = True, None
+        self.replicating, self.stale_end, self.doubling = True, None, False
         self.settle()
         task = self.start()
         outcome = self.finish(task)

@@ -12,7 +12,7 @@ KEPT = 5
 """Batches per producer id that the broker compares a repeated one with."""
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """An answer with an error code; nothing was appended."""
 
 
@@ -130,9 +130,7 @@ class Partition:
             if coordinator < state.coordinator:
                 raise OldEpoch("coordinator")
         self.entries.append(
-            Entry(
-                producer=producer, epoch=epoch, timestamp=now, marker=True, commit=commit, coordinator=coordinator
-            )
+            Entry(producer=producer, epoch=epoch, timestamp=now, marker=True, commit=commit, coordinator=coordinator)
         )
         self._follow(self.end - 1)
         return self.end - 1

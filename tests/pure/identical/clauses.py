@@ -239,4 +239,3 @@ def settings_unread() -> ExitStack:
         return None
 
     return _switched(patch.object(rules, "unfit", fit))
-

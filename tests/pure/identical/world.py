@@ -333,4 +333,3 @@ class World:
             self.finish(other)
         while self.late:
             self.deliver_late(0)
-

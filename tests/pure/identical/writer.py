@@ -224,33 +224,24 @@ class Writer:
             return
         ahead: Run | Hole | None = found[0]
         records: Records = found[1]
-        view = View(
-            now=cluster.clock(),
-            confirmed_at=self.confirmed_at,
-            quiet_at=self.quiet_at,
-            filler_quiet_at=self.filler_quiet_at,
-            loose=self.loose or self.own_loose,
-            own_loose=self.own_loose,
-            receipts_end=self.receipts,
-            planned_end=self.planned_end,
-            expected_end=self.expected,
-            producer=LANE,
-            filler=SLOT,
-            ahead=ahead,
-        )
+        view = self.view(ahead)
         step = rules.next_step(look, view, cluster.limits)
         self.steps.append(step)
-        quiet = rules.quiet(look, view)
+        yield from self.act(step, look.end, records, stale, quiet=rules.quiet(look, view))
+
+    def act(self, step: Step, end: int, records: Records, stale: bool, *, quiet: bool) -> Asking:
+        """Do what was decided."""
+        cluster = self.cluster
         match step:
             case Send():
                 yield from self.write(
-                    "send", lambda: cluster.send(step, records), stale, look.end + step.count if quiet else None, step
+                    "send", lambda: cluster.send(step, records), stale, end + step.count if quiet else None, step
                 )
             case Mark(count):
-                yield from self.write("mark", lambda: cluster.mark(count), stale, look.end + count)
+                yield from self.write("mark", lambda: cluster.mark(count), stale, end + count)
             case Seal():
                 epoch = self.epoch or 0
-                yield from self.write("seal", lambda: cluster.seal(epoch), stale, look.end + 1)
+                yield from self.write("seal", lambda: cluster.seal(epoch), stale, end + 1)
             case Fill(count):
                 yield from self.fill(count, stale)
             case Wait(until):
@@ -269,6 +260,23 @@ class Writer:
             case Refuse():
                 self.outcome = step
 
+    def view(self, ahead: Run | Hole | None) -> View:
+        """What it has read beside the target's log."""
+        return View(
+            now=self.cluster.clock(),
+            confirmed_at=self.confirmed_at,
+            quiet_at=self.quiet_at,
+            filler_quiet_at=self.filler_quiet_at,
+            loose=self.loose or self.own_loose,
+            own_loose=self.own_loose,
+            receipts_end=self.receipts,
+            planned_end=self.planned_end,
+            expected_end=self.expected,
+            producer=LANE,
+            filler=SLOT,
+            ahead=ahead,
+        )
+
     def become_loose(self) -> Asking:
         """Say so in the ledger, and look whether a newer run has begun before."""
         if (yield self.cluster.request("record", self.cluster.ledger.record_loose)) is True:
@@ -281,9 +289,7 @@ class Writer:
             self.superseded = newest != self.generation
             self.own_loose = not self.superseded
 
-    def write(
-        self, label: str, act: Act, stale: bool, expected: int | None, send: Send | None = None
-    ) -> Asking:
+    def write(self, label: str, act: Act, stale: bool, expected: int | None, send: Send | None = None) -> Asking:
         """Append once; without an answer it may still arrive."""
         self.expected = None
         request = self.cluster.request(label, act, writes=True, stale=stale)
@@ -310,4 +316,3 @@ class Writer:
         if self.epoch is not None:
             yield from self.write("fill", lambda: self.cluster.fill(epoch, count), stale, None)
         self.expected, self.epoch = None, None
-

@@ -42,11 +42,19 @@ def next_step(look: Look, view: View, limits: Limits) -> Step:
         return LookAgain()
     if unexpected(look, view):
         return Refuse(Code.MOVED)
+    return _go_on(look, view, limits)
+
+
+def _go_on(look: Look, view: View, limits: Limits) -> Step:
     if look.end == view.planned_end:
         return Done(clean=is_clean(look, view))
-    if isinstance(view.ahead, Hole):
-        return pass_hole(look, view, view.ahead, limits)
-    return send_run(look, view, view.ahead, limits) if view.ahead is not None else LookAgain()
+    match view.ahead:
+        case Hole():
+            return pass_hole(look, view, view.ahead, limits)
+        case Run():
+            return send_run(look, view, view.ahead, limits)
+        case None:  # the source's broker shows less than the plan
+            return LookAgain()
 
 
 def send_run(look: Look, view: View, run: Run, limits: Limits) -> Step:

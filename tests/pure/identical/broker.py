@@ -25,7 +25,7 @@ class OldEpoch(Refused):
 
 
 class WrongState(Refused):
-    """INVALID_TXN_STATE: a plain batch amid a transaction of the same producer id."""
+    """INVALID_TXN_STATE: a plain batch during a transaction of the same producer id."""
 
 
 class NotLeader(Refused):
@@ -65,7 +65,7 @@ class State:
     batches: list[tuple[int, int, int]] = field(default_factory=list)
 
     def to(self, epoch: int) -> None:
-        """Go to another epoch, whose sequences begin anew."""
+        """Go to another epoch, whose sequences begin at 0."""
         if epoch != self.epoch:
             self.batches.clear()
             self.epoch = epoch
@@ -193,7 +193,7 @@ class Coordinator:
         self.member = True
 
     def end(self, epoch: int) -> int:
-        """EndTxn(abort): version 1 marks with the same epoch, version 2 raises it first; the epoch to go on with."""
+        """EndTxn(abort): version 1 marks with the same epoch, version 2 raises it first; the next epoch."""
         self._current(epoch)
         if self.version >= 2:
             self.epoch += 1

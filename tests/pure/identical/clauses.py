@@ -68,7 +68,7 @@ def absences_unrecorded() -> ExitStack:
 
 
 def loose_unconfirmed() -> ExitStack:
-    """A writer is loose as soon as the ledger has its record, without a look for a newer run."""
+    """A writer is loose as soon as the ledger has its record, without asking for a newer run."""
 
     def confirm_loose(self: Writer) -> Asking:
         self.own_loose = True
@@ -78,7 +78,7 @@ def loose_unconfirmed() -> ExitStack:
 
 
 def lease_ignored() -> ExitStack:
-    """A writer goes on however long ago it saw the ledger: a clock that stops in sleep does the same."""
+    """A writer continues however long ago it saw the ledger: a clock that stops in sleep does the same."""
 
     def never(view: View, limits: Limits) -> bool:
         return False
@@ -142,7 +142,7 @@ def lateness_not_awaited() -> ExitStack:
 
 
 def own_requests_forgotten() -> ExitStack:
-    """A writer goes on after a request that was not answered."""
+    """A writer continues after a request that was not answered."""
 
     def at_once(asked_at: int, limits: Limits) -> int:
         return 0
@@ -169,7 +169,7 @@ def filled_to_the_brim() -> ExitStack:
 
 
 def stale_looks_sent() -> ExitStack:
-    """A write goes to whoever leads, and not to the broker that answered the look."""
+    """A write goes to the broker that leads, and not to the one that answered the reading."""
     request = world.Near.request
 
     def anywhere(self: world.Near, label: str, act: Act, *, writes: bool = False, stale: bool = False) -> Request:
@@ -189,7 +189,7 @@ def slot_unfenced() -> ExitStack:
 
 
 def base_unchecked() -> ExitStack:
-    """The base offset of an answer is not looked at."""
+    """The base offset of an answer is not compared."""
 
     def never(step: Send, base: int) -> Code | None:
         return None
@@ -198,7 +198,7 @@ def base_unchecked() -> ExitStack:
 
 
 def damage_unseen() -> ExitStack:
-    """Nobody asks who wrote last, whether it is right, and whether the log grew."""
+    """No rule asks who wrote last, whether it is right, and whether the log grew."""
 
     def never(look: Look, view: View) -> bool:
         return False
@@ -215,7 +215,7 @@ def damage_unseen() -> ExitStack:
 
 
 def losses_unseen() -> ExitStack:
-    """A log that ends before its receipts is gone on with."""
+    """A log that ends before its receipts is continued."""
 
     def never(look: Look, view: View) -> bool:
         return False
@@ -233,7 +233,7 @@ def all_deleted() -> ExitStack:
 
 
 def settings_unread() -> ExitStack:
-    """The target's settings are not looked at."""
+    """The target's settings are not compared."""
 
     def fit(limits: Limits) -> Code | None:
         return None

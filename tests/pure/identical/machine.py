@@ -43,13 +43,13 @@ class IdenticalMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.world.tasks) < MAX_RUNS)
     @rule(place=places)
     def start(self, place: str) -> None:
-        """A run begins and goes on to a place."""
+        """A run begins and continues to a place."""
         self.world.run_until(self.world.start(), place)
 
     @precondition(lambda self: self.live())
     @rule(index=indexes, place=places)
     def go_on(self, index: int, place: str) -> None:
-        """A writer goes on to a place."""
+        """A writer continues to a place."""
         task = self.chosen(index)
         self.world.advance(task)
         self.world.run_until(task, place)
@@ -97,7 +97,7 @@ class IdenticalMachine(RuleBasedStateMachine):
 
     @rule(on=st.booleans())
     def replicate(self, on: bool) -> None:
-        """Followers stop fetching, or go on."""
+        """Followers stop fetching, or fetch again."""
         self.world.replicating = on
         self.world.settle()
 

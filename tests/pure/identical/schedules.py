@@ -135,7 +135,7 @@ def asleep_with_a_look(version: int) -> None:
 
 
 def own_marker_late(version: int) -> None:
-    """`a` gets no answer to its marker, and goes on."""
+    """`a` gets no answer to its marker, and continues."""
     world = World("rrrmr", version=version)
     a = _second(world, "mark")
     world.lose(a, "late", dies=False)
@@ -168,7 +168,7 @@ def old_batch_late(version: int) -> None:
 
 
 def old_records_after_new_ones(version: int) -> None:
-    """`a` sends old records behind new ones, late; `b` sends them, and the producer state expires."""
+    """`a` sends old records after new ones, late; `b` sends them, and the producer state expires."""
     world = World("rrrooor", version=version)
     world.lose(_second(world, "send"), "late", dies=True)
     b = world.run_until(world.start(), "send")

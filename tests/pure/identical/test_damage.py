@@ -12,14 +12,14 @@ from tests.pure.identical.world import FOREIGN, LATENESS, LEASE, LIMITS, START, 
 
 
 def foreign(world: World, value: str = "x") -> None:
-    """Somebody else writes one record."""
+    """Another producer writes one record."""
     world.checking = False
     world.target.produce(FOREIGN, 0, 0, [(value, START)], transactional=False)
     world.settle()
 
 
 def ours_behind(world: World) -> list[int]:
-    """Base offsets of the lane's batches behind the foreign record."""
+    """Base offsets of the lane's batches after the foreign record."""
     entries = world.target.entries
     where = next(offset for offset, entry in enumerate(entries) if entry.producer == FOREIGN)
     return sorted({entry.base for entry in entries[where:] if entry.value is not None and entry.producer != FOREIGN})
@@ -60,7 +60,7 @@ def test_a_foreign_record_before_a_marker_is_found_by_the_next_look() -> None:
 
 @pytest.mark.parametrize("late", [True, False])
 def test_the_next_run_finds_a_foreign_record(late: bool) -> None:
-    """Also when a late batch of ours stands behind it: that differs from the source's at its offset."""
+    """Also when a late batch of ours follows it: that differs from the source's at its offset."""
     world, task = writing("rrrrrrrrr", "send")
     world.lose(task, "late" if late else "dropped", dies=True)
     foreign(world)
@@ -134,7 +134,7 @@ def test_a_target_that_is_ahead_is_refused() -> None:
 
 
 def test_a_crash_without_holes_costs_no_waiting() -> None:
-    """Records of today are compared, so a successor goes on at once."""
+    """Records of today are compared, so a successor continues at once."""
     world, task = writing("rrrrrr", "send")
     world.lose(task, "late", dies=True)
     assert world.finish(world.start()) == Done(clean=False)

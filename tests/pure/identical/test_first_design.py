@@ -1,7 +1,7 @@
 """The first design, fillers as the coordinator's transactions, against the modelled broker: why it was left.
 
 There, data goes under the producer id of the slot's transactional id, without the transactional flag; n offsets are
-passed by a transaction with n - 1 empty records, which is aborted; a successor fences, looks, and goes on.
+passed by a transaction with n - 1 empty records, which is aborted; a successor fences, reads the log's end, and continues.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_it_may_come_when_data_is_behind_the_first(version: int) -> None:
     target = Target(version)
     target.filler(3)
     epoch = target.abort()
-    sequence = 0 if version == 2 else 2  # version 1 goes on with the epoch
+    sequence = 0 if version == 2 else 2  # version 1 keeps the epoch
     assert target.data(sequence, 2) == 3
     target.log.mark(P, epoch, coordinator=0, now=NOW, commit=False, version=version)
     assert target.data(sequence + 2, 1) == 6
@@ -93,7 +93,7 @@ def test_a_filler_and_a_late_batch_for_the_same_offset(version: int) -> None:
     target = Target(version)
     target.data(0, 3)
     late = target.epoch
-    target.fence()  # the successor looks: the log ends at 3
+    target.fence()  # the successor reads that the log ends at 3
     assert target.data(3, 1, epoch=late) == 3  # the predecessor's batch
     target.filler(1)
     target.abort()
@@ -101,7 +101,7 @@ def test_a_filler_and_a_late_batch_for_the_same_offset(version: int) -> None:
 
 
 def test_with_version_1_a_marker_fences_nothing() -> None:
-    """H8: EndTxn of version 1 leaves the epoch, so a late batch lands behind the marker."""
+    """H8: EndTxn of version 1 leaves the epoch, so a late batch lands after the marker."""
     target = Target(1)
     target.data(0, 3)
     target.filler(1)
@@ -133,7 +133,7 @@ def test_an_epoch_that_data_begins_is_compared_with_nothing() -> None:
     late = target.epoch
     target.fence()
     target.data(3, 1, epoch=late)
-    assert target.data(0, 1) == 4  # the look said 3
+    assert target.data(0, 1) == 4  # the successor had read 3
 
 
 @pytest.mark.parametrize("timestamp", [OLD, NOW])
@@ -150,7 +150,7 @@ def test_the_state_ages_by_the_records_timestamps(timestamp: int) -> None:
 
 
 def test_the_sequence_by_describe_producers_and_the_end_by_the_high_watermark() -> None:
-    """H3: a batch is in the leader's log and not replicated: the successor's next batch is accepted behind it."""
+    """H3: a batch is in the leader's log and not replicated: the successor's next batch is accepted after it."""
     target = Target(2)
     target.data(0, 3)
     target.log.hw = target.log.end

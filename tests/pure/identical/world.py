@@ -207,7 +207,7 @@ class World:
             if dies:
                 task.die()
             return
-        self.trace.append(f"{self.now} {task.name} {request.label} {fate}, {'dies' if dies else 'goes on'}")
+        self.trace.append(f"{self.now} {task.name} {request.label} {fate}, {'dies' if dies else 'continues'}")
         if not request.arrived:
             if fate == "applied":
                 self._arrive(task.name, request)
@@ -296,10 +296,10 @@ class World:
     def _shown(self) -> list[str]:
         return [one.value or ("M" if one.marker else "_") for one in self.target.entries]
 
-    # Whoever goes on alone.
+    # Writers without faults.
 
     def run_until(self, task: Task, label: str) -> Task:
-        """A writer goes on until a request waits to be sent, or for a while."""
+        """A writer continues until a request waits to be sent, or for a while."""
         for _ in range(60):
             if task.pending is None or (task.label == label and not task.pending.arrived):
                 return task
@@ -314,7 +314,7 @@ class World:
         self.deliver_marker(doubled=self.doubling)
 
     def finish(self, task: Task) -> Done | Refuse | None:
-        """A writer goes on without faults."""
+        """A writer continues without faults."""
         for _ in range(400):
             if task.pending is None:
                 return task.writer.outcome

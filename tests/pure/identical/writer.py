@@ -118,7 +118,7 @@ class Cluster:
         raise NotImplementedError
 
     def look(self, asked_at: int) -> tuple[Look, bool]:
-        """A look, and whether a broker that leads no more answered it."""
+        """A reading of the target, and whether a broker that leads no more answered it."""
         raise NotImplementedError
 
     def read(self, start: int) -> tuple[Run | Hole | None, Records]:
@@ -175,7 +175,7 @@ class Writer:
     steps: list[Step] = field(default_factory=list)
 
     def copy(self) -> Asking:
-        """Copy until nothing is left, or somebody newer is there."""
+        """Copy until nothing is left, or a newer run is there."""
         cluster = self.cluster
         asked_at = cluster.clock()
         claim = yield cluster.request("claim", cluster.claim)
@@ -261,7 +261,7 @@ class Writer:
                 self.outcome = step
 
     def view(self, ahead: Run | Hole | None) -> View:
-        """What it has read beside the target's log."""
+        """What it has read except for the target's log."""
         return View(
             now=self.cluster.clock(),
             confirmed_at=self.confirmed_at,

@@ -1,1 +1,1 @@
-"""Identical offsets: a record stands at the target under the offset that it has at the source."""
+"""Identical offsets: a record has the same offset at the target as at the source."""

@@ -2,7 +2,7 @@
 
 Data is compare-and-append while the broker has producer state: a batch whose sequence is not the next one is refused.
 A marker is never compared. So a writer appends what is compared at once, and all else only when it is quiet: when
-nothing of anybody else can arrive any more.
+nothing of another writer can arrive any more.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def is_shifted(look: Look) -> bool:
 
 
 def unexpected(look: Look, view: View) -> bool:
-    """Return whether the log grew while nobody else may append."""
+    """Return whether the log grew while no other writer may append."""
     return quiet(look, view) and view.expected_end is not None and look.end > view.expected_end
 
 
@@ -204,7 +204,7 @@ def quiet_after_takeover(answered_at: int, clean: bool, limits: Limits) -> int:
 
 
 def after_send(step: Send, base: int) -> Code | None:
-    """Return what the base offset of an answer shows: records of others stood before the batch.
+    """Return what the base offset of an answer shows: records of others came before the batch.
 
     A lower one is that of an older batch with the same sequences: nothing was appended, and the log shows more.
     """

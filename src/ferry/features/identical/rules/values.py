@@ -25,7 +25,7 @@ class Code(StrEnum):
     FOREIGN = "foreign"
     """The target's last records are of another producer."""
     SHIFTED = "shifted"
-    """A record stands at another offset than the source's."""
+    """A record has another offset than at the source."""
     MOVED = "moved"
     """The target's log grew although nothing but this writer may append."""
     MARKERS = "markers"
@@ -103,13 +103,13 @@ class Hole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a writer has read beside the target's log."""
+    """What a writer has read except for the target's log."""
 
     now: int
     confirmed_at: int
     """When the last read of the ledger was asked for that showed no newer run."""
     quiet_at: int
-    """From then on nothing of anybody else can arrive, nor anything of this writer that was not answered."""
+    """From then on nothing of another writer can arrive, nor anything of this writer that was not answered."""
     filler_quiet_at: int
     """From then on no marker of the slot's transactions can come once more."""
     loose: bool

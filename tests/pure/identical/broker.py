@@ -164,9 +164,9 @@ class Partition:
         self.states.clear()
         self._follow(self.log_start)
 
-    def delete_records(self, lane: int) -> None:
+    def delete_records(self, lane: int, most: int) -> None:
         """Move the log start as far as Ferry does; the producer state stays until the partition is loaded again."""
-        self.log_start = max(self.log_start, self.deletable(lane))
+        self.log_start = max(self.log_start, min(self.deletable(lane), most))
 
     def deletable(self, lane: int) -> int:
         """Up to where Ferry deletes: the last data batch stays, because the log shows the next sequence."""

@@ -232,10 +232,10 @@ def all_deleted() -> ExitStack:
     return _switched(patch.object(Partition, "deletable", keeping))
 
 
-def settings_unread() -> ExitStack:
-    """The target's settings are not compared."""
+def seal_forgotten() -> ExitStack:
+    """DeleteRecords takes a seal while a marker may come once more."""
 
-    def fit(limits: Limits) -> Code | None:
-        return None
+    def never(self: world.World) -> bool:
+        return False
 
-    return _switched(patch.object(rules, "unfit", fit))
+    return _switched(patch.object(world.World, "keeps_seal", never))

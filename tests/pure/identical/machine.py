@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.pure.identical.world import EXPIRATION, Task, World
-from tests.pure.identical.writer import LANE
 
 MAX_RUNS = 4
 
@@ -137,7 +136,7 @@ class IdenticalMachine(RuleBasedStateMachine):
     @rule()
     def delete(self) -> None:
         """Ferry moves the target's log start."""
-        self.world.target.delete_records(LANE)
+        self.world.delete()
 
     def teardown(self) -> None:
         """Whatever happened: a run without faults copies the rest."""

@@ -257,6 +257,19 @@ def deleted_and_loaded_again(version: int) -> None:
     b = world.run_until(world.start(), "send")
     world.advance(b)
     world.run_until(b, "end")
-    world.target.delete_records(1)
+    world.delete()
+    world.fail_over(0)
+    _end(world)
+
+
+def seal_deleted(version: int) -> None:
+    """DeleteRecords takes the seal, a leader reads its producer state from what is left, and a second marker comes."""
+    world = World("mmmmmmrr", version=version)
+    a = world.run_until(world.start(), "fill")
+    for _ in range(3):
+        world.step(a)
+    world.deliver_marker(doubled=True)
+    world.finish(a)
+    world.delete()
     world.fail_over(0)
     _end(world)

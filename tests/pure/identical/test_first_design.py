@@ -1,7 +1,7 @@
 """The first design, fillers as the coordinator's transactions, against the modelled broker: why it was left.
 
-There, data goes under the producer id of the slot's transactional id, without the transactional flag; n offsets are
-passed by a transaction with n - 1 empty records, which is aborted; a successor fences, reads the log's end, and continues.
+There, data goes under the producer id of the slot's transactional id, without the transactional flag. A transaction
+of n - 1 empty records passes n offsets and is aborted. A successor fences, reads the log's end, and continues.
 """
 
 from __future__ import annotations

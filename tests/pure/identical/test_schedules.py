@@ -35,6 +35,7 @@ CASES: list[tuple[Clause, Schedule]] = [
     (clauses.filled_to_the_brim, schedules.marker_twice_at_once),
     (clauses.stale_looks_sent, schedules.stale_leader),
     (clauses.slot_unfenced, schedules.transaction_left_open),
+    (clauses.seal_forgotten, schedules.seal_deleted),
     (clauses.all_deleted, schedules.deleted_and_loaded_again),
 ]
 TABLE = [

@@ -70,6 +70,8 @@ class Ledger:
     clean: bool = True
     loose: bool = False
     receipts: int = 0
+    planned: int = 0
+    """How far the plan of any run reaches."""
 
     def claim(self, planned_end: int) -> Claim:
         """A run begins."""
@@ -81,6 +83,7 @@ class Ledger:
             planned_end=planned_end,
         )
         self.newest += 1
+        self.planned = max(self.planned, planned_end)
         self.clean = False
         return found
 
@@ -235,13 +238,17 @@ class Writer:
         match step:
             case Send():
                 yield from self.write(
-                    "send", lambda: cluster.send(step, records), stale, end + step.count if quiet else None, step
+                    "send",
+                    lambda: cluster.send(step, records[: step.count]),
+                    stale,
+                    end + step.count if quiet else None,
+                    step,
                 )
             case Mark(count):
                 yield from self.write("mark", lambda: cluster.mark(count), stale, end + count)
             case Seal():
                 epoch = self.epoch or 0
-                yield from self.write("seal", lambda: cluster.seal(epoch), stale, end + 1)
+                yield from self.write("seal", lambda: cluster.seal(epoch), stale, None)
             case Fill(count):
                 yield from self.fill(count, stale)
             case Wait(until):
@@ -258,7 +265,7 @@ class Writer:
                 yield cluster.request("end", lambda: cluster.ledger.end(self.generation, clean))
                 self.outcome = step
             case Refuse():
-                self.outcome = step
+                yield from self.refuse(step)
 
     def view(self, ahead: Run | Hole | None) -> View:
         """What it has read except for the target's log."""
@@ -273,9 +280,16 @@ class Writer:
             planned_end=self.planned_end,
             expected_end=self.expected,
             producer=LANE,
-            filler=SLOT,
+            fillers=frozenset({SLOT}),
             ahead=ahead,
         )
+
+    def refuse(self, step: Refuse) -> Asking:
+        """Refuse, unless a newer run is there: then the log grew by that one's plan."""
+        newest = yield self.cluster.request("confirm", lambda: self.cluster.ledger.newest)
+        if isinstance(newest, int):
+            self.superseded = newest != self.generation
+            self.outcome = None if self.superseded else step
 
     def become_loose(self) -> Asking:
         """Say so in the ledger, and look whether a newer run has begun before."""
@@ -296,7 +310,7 @@ class Writer:
         answer = yield request
         if isinstance(answer, int):
             if send is not None and (code := rules.after_send(send, answer)) is not None:
-                self.outcome = Refuse(code)
+                yield from self.refuse(Refuse(code))
                 return
             if send is not None and answer < send.offset:
                 return

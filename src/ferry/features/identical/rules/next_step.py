@@ -65,7 +65,7 @@ def send_run(look: Look, view: View, run: Run, limits: Limits) -> Step:
         return Wait(view.quiet_at)
     if not strict(run, view, limits) and not view.own_loose:
         return Record()
-    return Send(look.end, run.count, sequence_at(look, view))
+    return Send(look.end, min(run.count, view.planned_end - look.end), sequence_at(look, view))
 
 
 def sequence_at(look: Look, view: View) -> int:
@@ -90,7 +90,7 @@ def pass_hole(look: Look, view: View, hole: Hole, limits: Limits) -> Step:
         return Record()
     if needs_seal(look, view):
         return Seal()
-    left = hole.end - look.end
+    left = min(hole.end, view.planned_end) - look.end
     if left >= limits.bulk_from:
         return Fill(filling(left, limits))
     return Mark(min(left, MARKS_AT_ONCE))
@@ -123,7 +123,7 @@ def is_lost(look: Look, view: View) -> bool:
 
 def is_foreign(look: Look, view: View) -> bool:
     """Return whether another producer wrote last."""
-    return look.tail is not None and look.tail.producer not in {view.producer, view.filler}
+    return look.tail is not None and look.tail.producer not in view.fillers | {view.producer}
 
 
 def is_shifted(look: Look) -> bool:

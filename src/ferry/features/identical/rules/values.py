@@ -64,7 +64,7 @@ class Tail:
     right: bool | None
     """Whether the last data batch equals the source's at the same offset; None: the source has it no more."""
     unsealed: bool
-    """Whether the slot's transactions left markers here that may come once more."""
+    """Whether transactions of slots left markers here that may come once more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +122,8 @@ class View:
     """Where this writer's answers put the end; None: not known."""
     producer: int
     """The lane's producer id for data."""
-    filler: int
-    """The producer id of the slot's transactions."""
+    fillers: frozenset[int]
+    """The producer ids of the transactions of all slots that the lane has had."""
     ahead: Run | Hole | None
     """What the source has from the target's end on."""
 
@@ -187,7 +187,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Stop at this partition."""
+    """Stop at this partition, if the ledger, asked once more, shows no newer run: its plan may reach further."""
 
     code: Code
 

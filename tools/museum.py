@@ -44,7 +44,7 @@ SMALL = {
     "ferry.lane.pruning._FOR_EACH_SLICE": 0,
 }
 """With these a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
-SUMMARISED = "ferry.plan.planner.is_due"
+SUMMARISED = "ferry.lane.upkeep.is_due"
 
 
 @dataclass(kw_only=True)

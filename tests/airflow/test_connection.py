@@ -30,7 +30,7 @@ def test_the_test_button_connects_and_names_cluster_and_brokers(flows: Flows) ->
     answer = pressed(flows, planted.connection("tried", flows.source))
     assert answer["status"] is True
     with flows.lab("plain").runs() as runs:
-        cluster_id = runs._source.cluster_id
+        cluster_id = runs.connections.source.cluster_id
     assert cluster_id
     assert answer["message"] == f"cluster {cluster_id}, brokers {flows.source.bootstrap_of('SASL')}"
 

@@ -12,7 +12,7 @@ from airflow.sdk.execution_time.context import set_current_context
 
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
 from ferry.plan.options import RunOptions
-from ferry.plan.planner import of_this_run
+from ferry.plan.preview import of_this_run
 from ferry.plan.rules.planning import decide_plan
 from ferry_airflow import steps
 from ferry_airflow.base import LONGEST_REASON, airflow_errors, final_failure

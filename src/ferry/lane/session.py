@@ -12,6 +12,7 @@ from ferry.config.flow.lane import lane_flow
 from ferry.errors import Refused
 from ferry.lane.connections import FlowConnections
 from ferry.lane.ledger_cache import LedgerCaches
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import UNREAD, LedgerView
 
 T = TypeVar("T")
@@ -30,10 +31,15 @@ class LaneSession:
         self.lane = lane or flow.lane
         self.patience_s = patience_s
         self.connections = FlowConnections.of(flow, patience_s=patience_s)
-        self._source, self._target = self.connections.source, self.connections.target
         self.ledger_topic = self.connections.ledger
-        self._ledgers = LedgerCaches()
-        self._known = self._ledgers.of(self._target, flow.flow.source)
+        self.on_loop = OpenLane(
+            flow=flow,
+            name=self.lane,
+            source=self.connections.source,
+            target=self.connections.target,
+            ledger=self.ledger_topic,
+            ledgers=LedgerCaches(),
+        )
 
     def __enter__(self) -> Self:
         """Connect to both clusters.
@@ -41,13 +47,14 @@ class LaneSession:
         Raises Unreachable, which names the cluster that does not answer, and Refused when both are the same cluster.
         """
         self.connections.__enter__()
-        if self._source.cluster_id and self._source.cluster_id == self._target.cluster_id:
+        cluster_id = self.connections.source.cluster_id
+        if cluster_id and cluster_id == self.connections.target.cluster_id:
             self.close()
             source = self.flow.where("source", "consumer", "bootstrap.servers")
             target = self.flow.where("target", "producer", "bootstrap.servers")
             raise Refused(
                 f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
-                f"({self._source.cluster_id}): correct one of the bootstrap servers ({source}, {target})"
+                f"({cluster_id}): correct one of the bootstrap servers ({source}, {target})"
             )
         return self
 
@@ -75,7 +82,8 @@ class LaneSession:
 
     async def view(self, run: str | None = None) -> LedgerView:
         """Return the ledger's view, with all that belongs to a run, however old that is."""
-        return await self._known.view() if run is None else await self._known.view_with(self.lane, run)
+        cache = self.on_loop.cache
+        return await cache.view() if run is None else await cache.view_with(self.lane, run)
 
     def wait_for(self, work: Callable[[], Awaitable[T]]) -> T:
         return self.connections.run(work)

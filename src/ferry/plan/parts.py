@@ -1,38 +1,19 @@
 """What features do when a run is planned, such as copying ACLs.
 
-`ferry.registry` has the place of each: a function that takes the Planned and returns its PlanPart.
+`ferry.registry` has the place of each: a function that takes the OpenLane and returns its PlanPart.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from ferry.config.flow.flow import FlowConfig
-from ferry.kafka.connect.cluster import Cluster
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Plan
+from ferry.plan.options import RunOptions
+from ferry.plan.rules.facts import LaneFacts
 from ferry.protocol.driver import Driver
 from ferry.registry import parts_of
-
-
-class Planned(Protocol):
-    """What a run is planned from: a flow in a lane, with open connections to both clusters. A Planner is one."""
-
-    @property
-    def flow(self) -> FlowConfig:
-        """The flow as configured in its file."""
-
-    @property
-    def lane(self) -> str:
-        """The lane of the run."""
-
-    @property
-    def source(self) -> Cluster:
-        """The source cluster."""
-
-    @property
-    def target(self) -> Cluster:
-        """The target cluster."""
 
 
 class PlanPart(Protocol):
@@ -54,6 +35,11 @@ class PlanPart(Protocol):
         """
 
 
-def plan_parts(planned: Planned) -> list[PlanPart]:
+def plan_parts(lane: OpenLane) -> list[PlanPart]:
     """Return the parts of all features, in order."""
-    return [made(planned) for made in parts_of("planning").values()]
+    return [made(lane) for made in parts_of("planning").values()]
+
+
+def is_whole(options: RunOptions, lane: LaneFacts) -> bool:
+    """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
+    return options.topics is None and options.window is None and "" not in lane.pauses

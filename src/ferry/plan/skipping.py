@@ -7,13 +7,14 @@ count.
 
 from __future__ import annotations
 
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.codec import gap_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Gap, Origin, Plan
 from ferry.plan.gather import Positions
+from ferry.plan.gather_all import gather_all
 from ferry.plan.options import WHOLE, rules_of
-from ferry.plan.planner import Planner
 from ferry.plan.rules.skipping import SkipRequest, refuse_while_at_work, skip_gap, skip_plan
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
@@ -25,18 +26,18 @@ def keep_skip(driver: Driver, gap: Gap) -> Plan:
     return skip_plan(driver.opened.record, gap)
 
 
-async def preview_skip(planner: Planner, view: LedgerView, wish: SkipRequest) -> Gap:
+async def preview_skip(lane: OpenLane, view: LedgerView, wish: SkipRequest) -> Gap:
     """Return the gap that a skip would leave now; writes nothing.
 
     Raises BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end.
     Raises Refused for a place that may not be skipped now (`ferry.plan.rules.skipping.skip_gap`).
     """
     return skip_gap(
-        rules_of(planner.flow, planner.lane, WHOLE), await planner.facts(view, Positions.NONE), wish, "(dry run)", -1
+        rules_of(lane.flow, lane.name, WHOLE), await gather_all(lane, view, Positions.NONE), wish, "(dry run)", -1
     )
 
 
-async def skip(planner: Planner, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool) -> Plan:
+async def skip(lane: OpenLane, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool) -> Plan:
     """Pass over offsets by hand; anything that refuses it is an error before anything is written.
 
     With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
@@ -44,16 +45,16 @@ async def skip(planner: Planner, wish: SkipRequest, run: str, origin: Origin, *,
     Refused for a place that may not be skipped now (`ferry.plan.rules.skipping.skip_gap`), and Superseded if a newer
     run opened the lane meanwhile.
     """
-    view = await planner.ledger_cache.view_with_newest(planner.lane, 1)
+    view = await lane.cache.view_with_newest(lane.name, 1)
     if not interrupt:
-        refuse_while_at_work(view, planner.lane)
-    await preview_skip(planner, view, wish)
-    record = admitted(view, planner.record(run, origin), take_over=False)
+        refuse_while_at_work(view, lane.name)
+    await preview_skip(lane, view, wish)
+    record = admitted(view, lane.record(run, origin), take_over=False)
 
     async def decide(driver: Driver) -> Plan:
-        planner.ledger_cache.learn(driver.view, driver.read_ms)
-        facts = await planner.facts(driver.view, Positions.NONE)
-        gap = skip_gap(rules_of(planner.flow, planner.lane, WHOLE), facts, wish, run, driver.opened.generation)
+        lane.cache.learn(driver.view, driver.read_ms)
+        facts = await gather_all(lane, driver.view, Positions.NONE)
+        gap = skip_gap(rules_of(lane.flow, lane.name, WHOLE), facts, wish, run, driver.opened.generation)
         return keep_skip(driver, gap)
 
-    return (await open_run(planner.driver_port(), record, decide, view)).plan
+    return (await open_run(lane.driver_port(), record, decide, view)).plan

@@ -20,6 +20,7 @@ from ferry.copy.rate_limiter import Rate
 from ferry.copy.slot_end import SlotEnd, outcome_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded
+from ferry.lane.open_lane import OpenLane
 from ferry.lane.session import LaneSession
 from ferry.ledger.history import run_report
 from ferry.ledger.ledger import LedgerView, fold
@@ -31,8 +32,9 @@ from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
 from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Plan, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
+from ferry.plan.opening import open_planned
 from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.planner import Planner
+from ferry.plan.preview import preview, window
 from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.windows import WindowLook
 from ferry.plan.skipping import preview_skip, skip
@@ -57,20 +59,12 @@ class MicroRuns(LaneSession):
         self._fetch = flow_fetch_options(flow)
         self._produce = flow_produce_options(flow)
         super().__init__(flow, lane=lane, patience_s=patience_s)
-        self.planner = Planner(
-            flow=flow,
-            lane=self.lane,
-            source=self._source,
-            target=self._target,
-            ledger=self.ledger_topic,
-            ledgers=self._ledgers,
-        )
 
     def preview(self, options: RunOptions = WHOLE) -> Plan:
         """Return the plan that a run would have now; writes nothing, creates nothing."""
 
         async def work() -> Plan:
-            return await self.planner.preview(await self.view_if_any(), options)
+            return await preview(self.on_loop, await self.view_if_any(), options)
 
         return self.wait_for(work)
 
@@ -81,12 +75,12 @@ class MicroRuns(LaneSession):
         """
 
         async def work() -> WindowLook:
-            return await self.planner.window(await self.view_if_any(), options)
+            return await window(self.on_loop, await self.view_if_any(), options)
 
         return self.wait_for(work)
 
-    def act(self, work: Callable[[Planner, LedgerView], Awaitable[T]], *, ran: bool = False) -> T:
-        """Call `work`, a feature's, with the lane's planner and the present ledger, which is empty before any run.
+    def act(self, work: Callable[[OpenLane, LedgerView], Awaitable[T]], *, ran: bool = False) -> T:
+        """Call `work`, a feature's, with the open lane and the present ledger, which is empty before any run.
 
         With `ran` it raises BadInput when the flow never ran.
         """
@@ -94,13 +88,13 @@ class MicroRuns(LaneSession):
         async def on_loop() -> T:
             if ran:
                 await self.ledger_topic.find()
-            return await work(self.planner, await self.view_if_any())
+            return await work(self.on_loop, await self.view_if_any())
 
         return self.wait_for(on_loop)
 
     def open_run(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
-        return self.wait_for(lambda: self.planner.open(run, origin, options))
+        return self.wait_for(lambda: open_planned(self.on_loop, run, origin, options))
 
     def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Return the ledger's plan of this run, or open it: a run keeps its plan, so it copies nothing twice.
@@ -131,7 +125,7 @@ class MicroRuns(LaneSession):
 
         async def work() -> Plan:
             await self.ledger_topic.find()
-            return await skip(self.planner, wish, run, origin, interrupt=interrupt)
+            return await skip(self.on_loop, wish, run, origin, interrupt=interrupt)
 
         return self.wait_for(work)
 
@@ -140,7 +134,7 @@ class MicroRuns(LaneSession):
 
         async def work() -> Gap:
             await self.ledger_topic.find()
-            return await preview_skip(self.planner, await self.view(), wish)
+            return await preview_skip(self.on_loop, await self.view(), wish)
 
         return self.wait_for(work)
 
@@ -274,7 +268,7 @@ class MicroRuns(LaneSession):
 
     def fence(self, plan: Plan) -> None:
         """End every open transaction of the lane's slots, so that after a kill readers need not wait for a timeout."""
-        self.wait_for(lambda: self.planner.driver_port().fence(plan.slots))
+        self.wait_for(lambda: self.on_loop.driver_port().fence(plan.slots))
 
     def record_outcome(
         self,

@@ -18,7 +18,7 @@ def test_transactions_of_version_1_copy_chunk_after_chunk(
 ) -> None:
     lab = small_lab(source_cluster, forgetful, topic)
     with lab.runs() as runs:
-        assert runs._target.transaction_version == 1
+        assert runs.connections.target.transaction_version == 1
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 4_000)
     assert len(report.receipts) > 4

@@ -42,8 +42,8 @@ LONG_S = 60 * PATIENCE
 
 PHASES = {
     "fence": "ferry.kafka.driver_port:KafkaDriver.fence",
-    "plan": "ferry.plan.planner.gather_facts",
-    "topics": "ferry.plan.planner.change_topics",
+    "plan": "ferry.plan.gather_all.gather_facts",
+    "topics": "ferry.plan.opening.change_topics",
     "groups": "ferry.features.groups.acts.checkpoint:GroupSync.look",
     "group-offsets": "ferry.features.groups.acts.checkpoint.commit_offsets",
     "end": "ferry.run.micro_run:MicroRuns.report",

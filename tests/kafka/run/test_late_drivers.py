@@ -13,6 +13,7 @@ from ferry.dev import RunningCluster
 from ferry.errors import Superseded
 from ferry.features.migrate.acts import adopting
 from ferry.features.migrate.acts.adopting import Mm1Place, adopt
+from ferry.lane import upkeep
 from ferry.lane.pruning import Write
 from ferry.ledger.ledger import LedgerView, skips
 from ferry.ledger.receipt_codec import receipt_key
@@ -22,7 +23,7 @@ from ferry.ledger.runs import sealed_plan
 from ferry.ledger.summary import SUMMARY
 from ferry.ledger.unit_codec import eras
 from ferry.model import Record, TopicPartition
-from ferry.plan import planner, skipping
+from ferry.plan import gather, gather_all, opening, skipping
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.starts import recorded_starts
@@ -56,7 +57,7 @@ def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: s
 
 
 def after_deciding(
-    monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], where: ModuleType = planner, rule: str = "decide_plan"
+    monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], where: ModuleType = opening, rule: str = "decide_plan"
 ) -> None:
     """Have something happen once after a driver has decided by a rule, and before it writes anything of that."""
     decide, left = getattr(where, rule), [act]
@@ -72,14 +73,14 @@ def after_deciding(
 
 def before_looking(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Have something happen once after a driver has fenced, and before it looks at the clusters."""
-    facts, left = planner.Planner.facts, [act]
+    facts, left = gather.gather_facts, [act]
 
-    async def late(self: planner.Planner, *args: Any, **more: Any) -> Any:
+    async def late(*args: Any, **more: Any) -> Any:
         if left:
             left.pop()()
-        return await facts(self, *args, **more)
+        return await facts(*args, **more)
 
-    monkeypatch.setattr(planner.Planner, "facts", late)
+    monkeypatch.setattr(gather_all, "gather_facts", late)
 
 
 def test_the_rule_of_an_overtaken_driver_does_not_copy_a_topic_again(
@@ -183,15 +184,15 @@ def test_the_adoption_of_an_overtaken_driver_takes_the_lane_nowhere_back(
 
 
 def test_an_overtaken_driver_writes_no_summary(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    after_sealing, left = planner.Planner._keep_short, [lab.micro_run]
+    after_sealing, left = upkeep.keep_short, [lab.micro_run]
 
-    async def late(self: planner.Planner, *sealed: Any) -> None:
+    async def late(*sealed: Any) -> None:
         if left:
             left.pop()()
-        await after_sealing(self, *sealed)
+        await after_sealing(*sealed)
 
-    monkeypatch.setattr(planner, "is_due", lambda _: True)
-    monkeypatch.setattr(planner.Planner, "_keep_short", late)
+    monkeypatch.setattr(upkeep, "is_due", lambda _: True)
+    monkeypatch.setattr(opening, "keep_short", late)
     with lab.runs() as runs:
         runs.open_run("slow", local_origin())
         view = settled(runs)
@@ -215,8 +216,8 @@ def test_the_tombstones_of_an_overtaken_driver_take_no_receipt_away(
             lab.micro_run()
             await write([Record(key=key, value=None) for key in before])
 
-    monkeypatch.setattr(planner, "is_due", lambda _: True)
-    monkeypatch.setattr(planner, "sweep", late)
+    monkeypatch.setattr(upkeep, "is_due", lambda _: True)
+    monkeypatch.setattr(upkeep, "sweep", late)
     with lab.runs() as runs:
         runs.open_run("slow", local_origin())
         kept = list(receipts(settled(runs), lane=LIVE))

@@ -15,14 +15,13 @@ from ferry.features.groups.acts import offset_maps
 from ferry.features.groups.rules.offset_map import Before, LogStart, Translated
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.lane import pruning, summaries
+from ferry.lane import pruning, summaries, upkeep
 from ferry.lane.connections import FlowConnections
 from ferry.ledger import block_index
 from ferry.ledger.ledger import fold
 from ferry.ledger.pruning import Pruned, pruned
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import NotComparedKind, TopicPartition
-from ferry.plan import planner
 from ferry.protocol import opening
 from ferry.run.ledger.access import LedgerAccess
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
@@ -37,7 +36,7 @@ EACH = 10
 def small() -> Iterator[None]:
     """A summary in each run, blocks of two receipts, two runs that are remembered, a block's tombstones a run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "is_due", lambda view: True)
+        patch.setattr(upkeep, "is_due", lambda view: True)
         patch.setattr(summaries, "FIRST_WINDOW", 4)
         patch.setattr(block_index, "BLOCK_ROWS", 2)
         patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)

@@ -13,7 +13,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import AclBinding, AclChange
-from ferry.plan import planner
+from ferry.plan import opening
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
 from tests.pure.decide.values import LANE, run_of
@@ -59,7 +59,7 @@ def overtake(monkeypatch: pytest.MonkeyPatch, it: Lane) -> None:
         it.ledger.records.append(run_record(run_of("newer")))
         return plan
 
-    monkeypatch.setattr(planner, "decide_plan", slowly)
+    monkeypatch.setattr(opening, "decide_plan", slowly)
 
 
 def topics(it: Lane) -> set[str]:
@@ -113,7 +113,7 @@ def test_a_run_that_changes_nothing_does_not_look(looks: list[str]) -> None:
         assert topics(it) == {"a.orders", LETTERS}
         looks.clear()
         made = AclChange(kind="create", binding=COPY, source=COPY)
-        settings, now_ms = acls_of_plan(it.planner)._settings, wall_ms()
+        settings, now_ms = acls_of_plan(it.opened)._settings, wall_ms()
         it.ledger.records.append(own_acl_record(LANE, made, source_cluster_id="", run="run", at_ms=now_ms))
         it.ledger.records.append(synced_record(LANE, run="run", settings=settings, at_ms=now_ms))
         it.opens()

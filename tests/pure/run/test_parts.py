@@ -43,4 +43,4 @@ def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch:
 
 def test_each_part_of_a_plan_is_there() -> None:
     with lane("") as it:
-        assert len(plan_parts(it.planner)) == sum(bool(feature.planning) for feature in FEATURES.values())
+        assert len(plan_parts(it.opened)) == sum(bool(feature.planning) for feature in FEATURES.values())

@@ -21,10 +21,12 @@ from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.lane.ledger_cache import LedgerCaches
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
+from ferry.plan.opening import plan_opened
 from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.planner import Planner
+from ferry.plan.preview import preview
 from ferry.plan.rules.starts import LaneStarts, recorded_starts
 from ferry.protocol.driver import Driver
 from tests.pure.decide.values import FLOW, LANE, lying, run_of
@@ -151,11 +153,11 @@ class Lane:
         return fold(lying(*self.ledger.records), len(self.ledger.records))
 
     @property
-    def planner(self) -> Planner:
+    def opened(self) -> OpenLane:
         """Of a new process: it knows nothing but the ledger."""
-        return Planner(
+        return OpenLane(
             flow=self.flow,
-            lane=LANE,
+            name=LANE,
             source=self.source,
             target=self.target,
             ledger=self.ledger,
@@ -164,14 +166,14 @@ class Lane:
 
     def opens(self) -> Plan:
         """One run up to its plan: topics are created, starts and claims are recorded; nothing is copied."""
-        return self.opened_by(self.planner, run_of("run"), WHOLE)
+        return self.opened_by(self.opened, run_of("run"), WHOLE)
 
-    def opened_by(self, planner: Planner, record: RunRecord, options: RunOptions) -> Plan:
-        """One run of a planner up to its plan, and what it decides in the ledger."""
+    def opened_by(self, opened: OpenLane, record: RunRecord, options: RunOptions) -> Plan:
+        """One run of a lane up to its plan, and what it decides in the ledger."""
         driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view, 0)
 
         async def work() -> Plan:
-            plan = await planner._decide(driver, options, {}, {})
+            plan = await plan_opened(opened, driver, options, {}, {})
             await driver.seal()
             return plan
 
@@ -180,7 +182,7 @@ class Lane:
 
     def preview(self) -> Plan:
         """The plan that a run would have."""
-        plan: Plan = self.loop.run(partial(self.planner.preview, self.view, WHOLE))
+        plan: Plan = self.loop.run(partial(preview, self.opened, self.view, WHOLE))
         return plan
 
     def plans(self) -> dict[TopicPartition, tuple[int, int]]:

@@ -9,10 +9,11 @@ import pytest
 from ferry.config.flow.lane import in_lane
 from ferry.errors import BadInput, Refused
 from ferry.lane.ledger_cache import LedgerCaches
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.window_codec import recorded_windows
 from ferry.model import Plan, RefusalKind, TimeWindow
 from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.planner import Planner
+from ferry.plan.preview import preview, window
 from ferry.plan.rules.windows import WindowLook
 from tests.pure.decide.values import run_of
 from tests.pure.run.test_starts import ALIVE, AWAY, DEAD, LONG_AGO, NOBODY, SERVED, Lane, lane
@@ -22,10 +23,10 @@ WINDOW = TimeWindow(from_ms=LONG_AGO, to_ms=LONG_AGO + 500)
 OPTIONS = RunOptions(window=WINDOW, only=frozenset({"orders"}))
 
 
-def planner(it: Lane) -> Planner:
-    return Planner(
+def opened(it: Lane) -> OpenLane:
+    return OpenLane(
         flow=in_lane(it.flow, NAME),
-        lane=NAME,
+        name=NAME,
         source=it.source,
         target=it.target,
         ledger=it.ledger,
@@ -34,12 +35,12 @@ def planner(it: Lane) -> Planner:
 
 
 def looked(it: Lane, options: RunOptions = OPTIONS) -> WindowLook:
-    found: WindowLook = it.loop.run(partial(planner(it).window, it.view, options))
+    found: WindowLook = it.loop.run(partial(window, opened(it), it.view, options))
     return found
 
 
 def opens(it: Lane) -> Plan:
-    return it.opened_by(planner(it), run_of("run", lane=NAME), OPTIONS)
+    return it.opened_by(opened(it), run_of("run", lane=NAME), OPTIONS)
 
 
 @pytest.mark.parametrize("leader", [NOBODY, DEAD], ids=["leaderless", "unserved"])
@@ -64,7 +65,7 @@ def test_what_cannot_be_asked_is_refused_and_settled_when_it_can(leader: int) ->
 def test_a_lane_of_windows_wants_one_and_of_topics_that_are_there() -> None:
     with lane("") as it:
         with pytest.raises(BadInput, match="copies windows: give one"):
-            it.loop.run(partial(planner(it).preview, it.view, WHOLE))
+            it.loop.run(partial(preview, opened(it), it.view, WHOLE))
         with pytest.raises(BadInput, match="does not copy topic nothing"):
             looked(it, RunOptions(window=WINDOW, only=frozenset({"nothing"})))
 

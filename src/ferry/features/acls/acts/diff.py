@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ferry.features.acls.acts.sync import acls_of_plan
 from ferry.features.acls.rules.acls import AclDiff
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.plan.gather import Positions
+from ferry.plan.gather_all import gather_all
 from ferry.plan.options import WHOLE, rules_of
-from ferry.plan.planner import Planner
 from ferry.plan.rules.planning import decide_plan
 from ferry.run.micro_run import MicroRuns
 
@@ -18,10 +19,10 @@ def acl_diff(runs: MicroRuns) -> tuple[AclDiff, int | None]:
     The time is None if no run does. Raises NoAuthorizer, NotPermitted and Unreachable.
     """
 
-    async def work(planner: Planner, view: LedgerView) -> tuple[AclDiff, int | None]:
-        acls = acls_of_plan(planner)
-        facts = await planner.facts(view, positions=Positions.NONE)
-        plan = decide_plan(rules_of(planner.flow, planner.lane, WHOLE), facts, "(dry run)", -1)
+    async def work(lane: OpenLane, view: LedgerView) -> tuple[AclDiff, int | None]:
+        acls = acls_of_plan(lane)
+        facts = await gather_all(lane, view, Positions.NONE)
+        plan = decide_plan(rules_of(lane.flow, lane.name, WHOLE), facts, "(dry run)", -1)
         return await acls.diff(view, plan), acls.due_in_ms(view)
 
     return runs.act(work)

@@ -19,13 +19,13 @@ from ferry.features.acls.rules.acls import AclDiff, AclFacts, AclRules, decide_a
 from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect.cluster import Cluster
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.own_acls import due_in_ms, own_acls
 from ferry.messages.catalogue import said, sentence
 from ferry.messages.refusals import refused
 from ferry.model import AclBinding, Plan, RefusalKind, Sentence
-from ferry.plan.parts import Planned
 from ferry.protocol.driver import Driver
 
 log = logging.getLogger(__name__)
@@ -204,9 +204,9 @@ class AclSyncer:
         return self.flow.digest()
 
 
-def acls_of_plan(planned: Planned) -> AclSyncer:
+def acls_of_plan(lane: OpenLane) -> AclSyncer:
     """Return the part of a run's planning that syncs ACLs (`ferry.plan.parts`)."""
-    return AclSyncer(flow=planned.flow, lane=planned.lane, source=planned.source, target=planned.target)
+    return AclSyncer(flow=lane.flow, lane=lane.name, source=lane.source, target=lane.target)
 
 
 def _failures(errors: list[Refused]) -> list[Sentence]:

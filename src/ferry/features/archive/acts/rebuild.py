@@ -20,7 +20,7 @@ from ferry.features.archive.acts.exported import Beside, Contents, Lines, portio
 from ferry.kafka.fetch.offsets import group_offsets
 from ferry.kafka.produce.transactional_ids import transactional_ids
 from ferry.lane.connections import TargetConnection
-from ferry.lane.opening import driver_port
+from ferry.lane.open_lane import driver_port
 from ferry.ledger.rebuilt import Rebuild, Successor, rebuild_record
 from ferry.model import Receipt, Record, TopicPartition
 from ferry.plan.gather import position_of

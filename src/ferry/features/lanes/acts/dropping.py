@@ -20,7 +20,7 @@ from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.removal import delete_group
 from ferry.lane.connections import TargetConnection
-from ferry.lane.opening import driver_port, lane_record
+from ferry.lane.open_lane import driver_port, lane_record
 from ferry.lane.pruning import unswept_tombstones
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.runs import sealed_plan

@@ -29,6 +29,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, group_offsets, listed_of
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.fetch.windows import read_windows
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.adoption_codec import adoption_records
 from ferry.ledger.codec import resume_record
 from ferry.ledger.deployments import admitted
@@ -36,8 +37,8 @@ from ferry.ledger.ledger import LedgerView
 from ferry.messages.catalogue import sentence
 from ferry.model import Fate, Origin, Plan, Predecessor, Range, TopicPartition
 from ferry.plan.gather import Positions
+from ferry.plan.gather_all import gather_all
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
-from ferry.plan.planner import Planner
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
@@ -77,19 +78,19 @@ PredecessorPlace = Mm1Place | Mm2Place
 """The place in which a predecessor keeps its positions."""
 
 
-def read_left(planner: Planner, place: PredecessorPlace) -> ReadLeft:
+def read_left(lane: OpenLane, place: PredecessorPlace) -> ReadLeft:
     """Return the function that reads what the predecessor left."""
-    return mm1_left(planner, place.group) if isinstance(place, Mm1Place) else mm2_left(planner, place)
+    return mm1_left(lane, place.group) if isinstance(place, Mm1Place) else mm2_left(lane, place)
 
 
-def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
+def mm2_left(lane: OpenLane, place: Mm2Place) -> ReadLeft:
     """Return the function that reads what a MirrorMaker 2 left.
 
     That is its offsets topic on the target, and its offset syncs.
     """
 
     async def read(facts: Facts, watch: bool) -> tuple[Left, list[str]]:
-        flow, target = planner.flow, planner.target
+        flow, target = lane.flow, lane.target
         notes = await refuse_running_mm2(target, place)
         if watch:
             await refuse_moving_mm2(flow, target, place, copies_of(flow, facts))
@@ -109,7 +110,7 @@ def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
                 f"for source cluster {flow.flow.source}{aliases} (other connectors: {others}): name it with "
                 "--connector, or give the source the alias that MirrorMaker 2 had for it"
             )
-        pairs, more = await _offset_syncs(planner)
+        pairs, more = await _offset_syncs(lane)
         left = Left(
             by=Predecessor.MM2,
             where=f"{place.offsets_topic} ({place.connector})",
@@ -121,16 +122,16 @@ def mm2_left(planner: Planner, place: Mm2Place) -> ReadLeft:
     return read
 
 
-async def _offset_syncs(planner: Planner) -> tuple[dict[TopicPartition, tuple[Pair, ...]], list[str]]:
+async def _offset_syncs(lane: OpenLane) -> tuple[dict[TopicPartition, tuple[Pair, ...]], list[str]]:
     """Return pairs of MirrorMaker 2's offset syncs, in the order of writing, and notes, such as that there are none.
 
     MirrorMaker 2 keeps them on the source unless its file says otherwise, and Ferry writes its own on the target. If
     both topics have pairs of a partition, those that go further count.
     """
-    flow = planner.flow
+    flow = lane.flow
     found: dict[TopicPartition, tuple[Pair, ...]] = {}
     notes: list[str] = []
-    looked = [(planner.source, flow.flow.target), (planner.target, flow.flow.source)]
+    looked = [(lane.source, flow.flow.target), (lane.target, flow.flow.source)]
     for cluster, other in looked:
         topic = flow.topics.policy.offset_syncs_topic(other)
         try:
@@ -160,12 +161,12 @@ async def _pairs_of(cluster: Cluster, topic: str) -> dict[TopicPartition, list[P
     return pairs
 
 
-def mm1_left(planner: Planner, group: str) -> ReadLeft:
+def mm1_left(lane: OpenLane, group: str) -> ReadLeft:
     """Return the function that reads what a MirrorMaker 1 left: the positions of its consumer group on the source."""
 
     async def read(facts: Facts, watch: bool) -> tuple[Left, list[str]]:
         del watch  # the members of the consumer group are enough
-        source = planner.source
+        source = lane.source
         await refuse_members(
             source,
             group,
@@ -182,7 +183,7 @@ def mm1_left(planner: Planner, group: str) -> ReadLeft:
         offsets = {place: word[0] for place, word in found.items() if word is not None}
         if not offsets:
             raise BadInput(
-                f"group {group} on cluster {source.alias} has no position on a topic of flow {planner.flow.flow}: "
+                f"group {group} on cluster {source.alias} has no position on a topic of flow {lane.flow.flow}: "
                 "correct --group (group.id of its consumer file), or use its positions before they expire"
             )
         where = f"group {group} on {source.alias}"
@@ -195,8 +196,8 @@ def mm1_left(planner: Planner, group: str) -> ReadLeft:
 def preview_adoption(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions) -> Takeover:
     """Return what would be adopted now; writes nothing."""
 
-    async def work(planner: Planner, view: LedgerView) -> Takeover:
-        return (await _decide(planner, view, read_left(planner, place), options, watch=True))[0]
+    async def work(lane: OpenLane, view: LedgerView) -> Takeover:
+        return (await _decide(lane, view, read_left(lane, place), options, watch=True))[0]
 
     return runs.act(work)
 
@@ -207,24 +208,24 @@ def adopt(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions, ru
     An error that concerns all partitions is raised before anything is written. Raises Refused while the predecessor
     runs or a run of the lane is active, and the errors of `open_run`.
     """
-    return runs.act(lambda planner, view: _adopt(planner, view, read_left(planner, place), options, run, origin))
+    return runs.act(lambda lane, view: _adopt(lane, view, read_left(lane, place), options, run, origin))
 
 
 async def _adopt(
-    planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
+    lane: OpenLane, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
 ) -> Takeover:
-    refuse_while_at_work(await planner.with_newest(view), planner.lane)
-    before, _ = await _decide(planner, view, read, options, watch=True)
+    refuse_while_at_work(await lane.with_newest(view), lane.name)
+    before, _ = await _decide(lane, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):
         return before
-    await planner.ledger.open(planner.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
-    known = await planner.ledger_cache.view()
-    record = admitted(known, planner.record(run, origin), take_over=False)
+    await lane.ledger.open(lane.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
+    known = await lane.cache.view()
+    record = admitted(known, lane.record(run, origin), take_over=False)
     done: list[Takeover] = []
 
     async def decide(driver: Driver) -> Plan:
-        planner.ledger_cache.learn(driver.view, driver.read_ms)
-        found, facts = await _decide(planner, driver.view, read, options, watch=False)
+        lane.cache.learn(driver.view, driver.read_ms)
+        found, facts = await _decide(lane, driver.view, read, options, watch=False)
         _refuse_moved(before, found)
         done.append(found)
         adopted = adoptions_of(found, facts, driver.opened, options.who)
@@ -240,7 +241,7 @@ async def _adopt(
             target_cluster_id=facts.target.cluster_id,
         )
 
-    await open_run(planner.driver_port(), record, decide, known)
+    await open_run(lane.driver_port(), record, decide, known)
     return done[-1]
 
 
@@ -266,24 +267,24 @@ def adoption_sentence(found: Takeover) -> str:
 
 
 async def _decide(
-    planner: Planner, view: LedgerView, read: ReadLeft, options: AdoptionOptions, *, watch: bool
+    lane: OpenLane, view: LedgerView, read: ReadLeft, options: AdoptionOptions, *, watch: bool
 ) -> tuple[Takeover, Facts]:
-    facts = await planner.facts(view, Positions.NONE)
+    facts = await gather_all(lane, view, Positions.NONE)
     left, notes = await read(facts, watch)
     if watch:  # it was seen to be at rest meanwhile, so what both sides show from now on does not change
-        facts = await planner.facts(view, Positions.NONE)
-    rules = rules_of(planner.flow, planner.lane, RunOptions(only=options.only))
+        facts = await gather_all(lane, view, Positions.NONE)
+    rules = rules_of(lane.flow, lane.name, RunOptions(only=options.only))
     refuse_unknown_topics(rules, facts.source)
     places = {
         TopicPartition(topic=name, partition=number): end
         for name, topic in facts.target.topics.items()
         for number, end in topic.ends.items()
     }
-    begins = await listed_offsets(planner.target, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
-    stable = await listed_offsets(planner.target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
+    begins = await listed_offsets(lane.target, dict.fromkeys(places, EARLIEST), isolation=READ_UNCOMMITTED)
+    stable = await listed_offsets(lane.target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     held = {place: end for place, end in stable.found.items() if end < places[place]}
     found = takeover(rules, facts, left, begins.found, held)
-    seams = await _seams(planner.source, planner.target, found)
+    seams = await _seams(lane.source, lane.target, found)
     found = judged(found, seams, align=options.align)
     return replace(found, notes=(*notes, *found.notes)), facts
 

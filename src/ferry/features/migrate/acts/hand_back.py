@@ -23,14 +23,15 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.produce.appending import Appender
 from ferry.kafka.produce.internal_topic import InternalTopic
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.codec import pause_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView
 from ferry.messages.catalogue import sentence
 from ferry.model import Origin, Pause, Plan, Record, TopicPartition
 from ferry.plan.gather import Positions
+from ferry.plan.gather_all import gather_all
 from ferry.plan.options import RunOptions, rules_of
-from ferry.plan.planner import Planner
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
@@ -71,8 +72,8 @@ class HandedBack:
 def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions) -> HandedBack:
     """Return what would be handed back now; writes nothing. Raises BadInput if the flow never ran."""
 
-    async def work(planner: Planner, view: LedgerView) -> HandedBack:
-        return (await _decide(planner, view, place, options, watch=True))[0]
+    async def work(lane: OpenLane, view: LedgerView) -> HandedBack:
+        return (await _decide(lane, view, place, options, watch=True))[0]
 
     return runs.act(work, ran=True)
 
@@ -83,26 +84,26 @@ def hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions, run: s
     Raises Refused while a run of the lane is active, or MirrorMaker 2 runs. Raises BadInput if MirrorMaker 2 has no
     offsets topic, or if the flow never ran. With some topics only, the flow is not paused.
     """
-    return runs.act(lambda planner, view: _hand_back(planner, view, place, options, run, origin), ran=True)
+    return runs.act(lambda lane, view: _hand_back(lane, view, place, options, run, origin), ran=True)
 
 
 async def _hand_back(
-    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
+    lane: OpenLane, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
 ) -> HandedBack:
-    refuse_while_at_work(await planner.with_newest(view), planner.lane)
-    await _decide(planner, view, place, options, watch=True)
-    record = admitted(view, planner.record(run, origin), take_over=False)
+    refuse_while_at_work(await lane.with_newest(view), lane.name)
+    await _decide(lane, view, place, options, watch=True)
+    record = admitted(view, lane.record(run, origin), take_over=False)
     done: list[HandedBack] = []
 
     async def decide(driver: Driver) -> Plan:
-        planner.ledger_cache.learn(driver.view, driver.read_ms)
-        found, theirs = await _decide(planner, driver.view, place, options, watch=False)
+        lane.cache.learn(driver.view, driver.read_ms)
+        found, theirs = await _decide(lane, driver.view, place, options, watch=False)
         done.append(found)
         if options.create and found.records:
-            topic = InternalTopic(planner.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
+            topic = InternalTopic(lane.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
             await topic.create(_OFFSETS_REPLICAS)
         if not options.to_file and found.records:
-            await _write(planner.target, place.offsets_topic, found, theirs)
+            await _write(lane.target, place.offsets_topic, found, theirs)
         if found.pauses:
             pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
             driver.keep([pause_record(pause)])
@@ -111,16 +112,16 @@ async def _hand_back(
         )
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    await open_run(planner.driver_port(), record, decide, view)
+    await open_run(lane.driver_port(), record, decide, view)
     return done[-1]
 
 
 async def _decide(
-    planner: Planner, view: LedgerView, place: Mm2Place, options: HandBackOptions, *, watch: bool
+    lane: OpenLane, view: LedgerView, place: Mm2Place, options: HandBackOptions, *, watch: bool
 ) -> tuple[HandedBack, ConnectorOffsets]:
-    flow, target = planner.flow, planner.target
-    facts = await planner.facts(view, Positions.NONE)
-    rules = rules_of(flow, planner.lane, RunOptions(only=options.only))
+    flow, target = lane.flow, lane.target
+    facts = await gather_all(lane, view, Positions.NONE)
+    rules = rules_of(flow, lane.name, RunOptions(only=options.only))
     refuse_unknown_topics(rules, facts.source)
     records = await read_topic(target, place.offsets_topic)
     notes: list[str] = []

@@ -12,7 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Superseded
 from ferry.features.switch.acts.engine import StillMine
 from ferry.lane.connections import TargetConnection
-from ferry.lane.opening import driver_port, lane_record
+from ferry.lane.open_lane import driver_port, lane_record
 from ferry.ledger.deployments import admitted
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan

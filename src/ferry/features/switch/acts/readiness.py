@@ -19,6 +19,7 @@ from ferry.features.switch.rules.transformed import Transformed, changed_topics,
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.ledger_cache import LedgerCaches
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
 from ferry.ledger.writers import LedgerWriters
@@ -26,7 +27,7 @@ from ferry.model import Left, Plan, TopicPartition, Why
 from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
-from ferry.plan.planner import Planner
+from ferry.plan.preview import survey
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.transforms import transform_digests
 
@@ -83,20 +84,19 @@ async def _checked(
     leave_active: bool,
     planned: bool,
 ) -> Readiness:
-    ledgers = LedgerCaches()
-    planner = Planner(
+    lane = OpenLane(
         flow=flow,
-        lane=flow.lane,
+        name=flow.lane,
         source=connections.source,
         target=connections.target,
         ledger=connections.ledger,
-        ledgers=ledgers,
+        ledgers=LedgerCaches(),
     )
     await connections.ledger.find()
-    view = await planner.ledger_cache.view_with_newest(flow.lane, 1)
-    facts, plan = await planner.survey(view, WHOLE)
+    view = await lane.cache.view_with_newest(flow.lane, 1)
+    facts, plan = await survey(lane, view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
-    acls, no_authorizer = await _acls(planner, view, plan)
+    acls, no_authorizer = await _acls(lane, view, plan)
     groups, behind, lacking, excepted = await _groups(flow, connections, view, leave, leave_active)
     looked = Looked(
         facts=facts,
@@ -167,12 +167,12 @@ async def _groups(
     return left, len(looked.decided.writes.keys() - passed - leave), lacking, {*leave, *active}
 
 
-async def _acls(planner: Planner, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:
+async def _acls(lane: OpenLane, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:
     """Return how the ACLs differ, and why they cannot be compared. Both are empty for a flow that syncs no ACLs."""
-    if not planner.flow.syncs_acls:
+    if not lane.flow.syncs_acls:
         return None, ""
     try:
-        return await acls_of_plan(planner).diff(view, plan), ""
+        return await acls_of_plan(lane).diff(view, plan), ""
     except NoAuthorizer as error:
         return None, str(error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 import subprocess
 import time
@@ -44,6 +45,9 @@ TOOLS = {
     "kafka-configs.sh": "kafka.admin.ConfigCommand",
 }
 """What Kafka's scripts run."""
+
+LOG = logging.getLogger(__name__)
+"""With `--log-cli-level=INFO` it shows how long each line of the runbooks took: figures that they have."""
 
 JANUARY = 1_768_003_200_000
 """10 January 2026, in the window that documents copy again."""
@@ -174,7 +178,9 @@ def _runbook(page: str, happens: Mapping[str, Callable[[], object]], config: Pat
             happens[line]()
             continue
         one = Typed(document=f"docs/runbooks/{page}.md", words=tuple(shlex.split(line)))
+        begun = time.monotonic()
         answer = warm_ferry(*_here(one.words[1:]), config=config)
+        LOG.info("%s: %.1f s: %s", page, time.monotonic() - begun, line)
         yield from _amiss(one, code, answer)
         for absent in unlike(shown.pop(0), answer.out + answer.err):
             yield f"{one.document}: {line}\ndoes not print: {absent}\n{answer.out[-1500:]}{answer.err[-500:]}"

@@ -290,6 +290,7 @@ _HOURS = "hours long: its figures, and by which command each was made, are in be
 OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
     ("docker", "up"): "it wants a container engine: docker/test_topology.py runs the same processes without one",
     ("docker", "ferry"): "the same: `ferry lag` is typed here",
+    ("date",): "it prints the time of now",
     ("export",): _A_VARIABLE,
     ("page-somebody",): "it stands for whatever the reader has",
     (

@@ -44,6 +44,7 @@ YOURS = frozenset(["page-somebody"])
 ELSEWHERE = frozenset(
     [
         "airflow",
+        "date",
         "kafka-configs.sh",
         "kafka-console-consumer.sh",
         "kafka-consumer-groups.sh",

@@ -1,4 +1,8 @@
-"""Check that every relative link in the Markdown files of this repository leads to a file, and to its heading."""
+"""Check the links of this repository's Markdown files.
+
+Every relative link leads to a file, and to its heading. On each page for users the first use of a term of
+docs/glossary.md in the text is a link to its row there (docs/style.md).
+"""
 
 import re
 import subprocess
@@ -10,11 +14,47 @@ from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|!\[[^\]]*\]\(([^)\s]+)[^)]*\)")
-FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 PLACED = re.compile(r"<a id=\"([^\"]+)\">")
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*\s*$", re.MULTILINE)
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+USER_PAGES = re.compile(r"README\.md|docs/(runbooks/)?[^/]+\.md")
+NO_PROSE = frozenset(f"docs/{name}.md" for name in ("README", "cli-reference", "glossary", "keys", "style"))
+"""Lists of pages, commands, words and keys, and what says how to write: they link to no terms."""
+
+GENERATED = re.compile(r"<!-- begin (\w+) -->.*?<!-- end \1 -->", re.DOTALL)
+NO_TEXT = re.compile(r"^(?:#| *\|).*$|<[^<>\n]+>", re.MULTILINE)
+"""Headings, rows of tables and tags."""
+
+A_NOUN = r"\b(?:a|the|this|that|each|every|one|no|its|last|first|next|newer|such a)\s+"
+"""What stands before a word that is a verb as well."""
+
+TERMS = {
+    anchor: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)
+    for anchor, words in {
+        "flow": r"flows?",
+        "run": rf"micro-runs?|{A_NOUN}runs?",
+        "slice": r"slices?",
+        "slot": r"(?<!one )slots?",
+        "chunk": r"chunks?",
+        "receipt": r"receipts?",
+        "ledger": r"ledgers?",
+        "offset-map": r"offset\s+maps?",
+        "gap": r"gaps?",
+        "lane": r"lanes?",
+        "generation": r"generations?",
+        "refusal": r"refusals?",
+        "guard": r"guards?",
+        "checkpoint": r"(?<!Flink )checkpoints?",
+        "switch": rf"{A_NOUN}switch(?:es)?",
+        "drill": r"drills?",
+        "dead-letter": r"dead[ -]letters?",
+        "byte-path": r"(?:byte|record)\s+paths?",
+    }.items()
+}
+"""The terms of the glossary that are Ferry's own and mean nothing else, by their anchors there."""
 
 
 def documents() -> list[Path]:
@@ -63,13 +103,49 @@ def broken(document: Path) -> Iterator[str]:
             yield f"{where}: the link {link} leads to no heading."
 
 
+def blank(match: re.Match[str]) -> str:
+    """Return as many underscores and lines as were found, so that all else stays where it is."""
+    return re.sub(r"[^\n]", "_", match.group())
+
+
+def first_uses(text: str) -> Iterator[tuple[str, int, int]]:
+    """Find the first use of each term in the text of a page that is no link to it: anchor, begin and end.
+
+    A term that is linked before its first such use is not returned. Links to other pages do not count as uses.
+    """
+    for pattern in (FENCE, GENERATED, CODE, NO_TEXT):
+        text = pattern.sub(blank, text)
+    linked: dict[str, int] = {}
+    for match in LINK.finditer(text):
+        name, _, anchor = (match.group(1) or "").partition("#")
+        if name.endswith("glossary.md"):
+            linked.setdefault(anchor, match.start())
+    text = LINK.sub(blank, text)
+    for anchor, pattern in TERMS.items():
+        found = pattern.search(text)
+        if found and linked.get(anchor, len(text)) > found.start():
+            yield anchor, *found.span()
+
+
+def without_link(document: Path) -> Iterator[str]:
+    """Make one sentence for each term of which the first use on a page for users does not link to the glossary."""
+    where = str(document.relative_to(ROOT))
+    if not USER_PAGES.fullmatch(where) or where in NO_PROSE:
+        return
+    text = document.read_text()
+    for anchor, begin, end in first_uses(text):
+        line = text.count("\n", 0, begin) + 1
+        word = " ".join(text[begin:end].split())
+        yield f"{where}:{line}: {word!r} is the first use of a term: link it to glossary.md#{anchor}."
+
+
 def main() -> int:
-    """Print what is broken; the exit code is 1 when anything is."""
+    """Print what is wrong; the exit code is 1 when anything is."""
     checked = documents()
-    complaints = [complaint for document in checked for complaint in broken(document)]
+    complaints = [found for document in checked for check in (broken, without_link) for found in check(document)]
     for complaint in complaints:
         print(complaint)
-    print(f"{len(checked)} documents, {len(complaints)} broken links")
+    print(f"{len(checked)} documents, {len(complaints)} complaints about links")
     return 1 if complaints else 0
 
 

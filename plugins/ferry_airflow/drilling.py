@@ -14,11 +14,11 @@ from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.settings import Settings
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, OutcomeUnknown
-from ferry.features.drill.acts.diary import Diary
 from ferry.features.drill.acts.full import FullDrill, FullOptions
 from ferry.features.drill.acts.partial import PartialDrill, PartialOptions
 from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
 from ferry.features.drill.acts.tabletop import tabletop
+from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.evidence.acts.folder import ReportFolder, Written
 from ferry.features.evidence.acts.store import why_unwritten
 from ferry.features.switch.acts.drain import Copy
@@ -233,8 +233,8 @@ def _start(text: str | None) -> Start:
         raise BadInput(f"from: {error}") from None
 
 
-def _diary(stop: Callable[[], bool], say: Callable[[str], None]) -> Diary:
+def _diary(stop: Callable[[], bool], say: Callable[[str], None]) -> Timeline:
     def told(step: TimelineStep | str) -> None:
         say(f"{step} ..." if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}")
 
-    return Diary(told=told, stop=stop)
+    return Timeline(told=told, stop=stop)

@@ -95,9 +95,9 @@ class FerrySparkOperator(SparkSubmitOperator):
 
     def submit(self, connection: Any, flow: FlowConfig, context: Context, arguments: Sequence[str]) -> None:
         """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error."""
-        from ferry.spark.handover import emptied, offered  # noqa: PLC0415 - as above
-        from ferry.spark.lifeline import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
+        from ferry.spark.credentials_pipe import emptied, offered  # noqa: PLC0415 - as above
         from ferry.spark.package import zip_package  # noqa: PLC0415 - as above
+        from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
         from ferry.spark.submit import submit_conf  # noqa: PLC0415 - as above
 
         master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")

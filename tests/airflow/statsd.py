@@ -15,7 +15,7 @@ class Listener:
         self.lines: list[str] = []
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._hear, daemon=True)
+        self._thread = threading.Thread(target=self._receive, daemon=True)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -31,7 +31,7 @@ class Listener:
         """The lines with these tags."""
         return [line for line in self.lines if tags in line]
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         while data := self._socket.recv(65_536):  # an empty packet is the end
             self.lines += [line for line in data.decode().splitlines() if line.startswith("airflow.ferry.")]
 

@@ -22,11 +22,11 @@ from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark import local_transform
+from ferry.features.records.spark.counters import KEPT, READ
 from ferry.features.records.spark.local_transform import Alone, changed_rows
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
-from ferry.features.records.spark.tally import KEPT, READ
 from ferry.kafka.fetch.epoch_check import Mark
 from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import Codec, RefusalKind, TopicPartition

@@ -18,7 +18,7 @@ from ferry.config.settings import load
 from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
 from ferry.ports import free_ports
-from ferry.spark.handover import emptied, offered
+from ferry.spark.credentials_pipe import emptied, offered
 from ferry.spark.package import zip_package
 from tests.airflow import planted
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send

@@ -12,7 +12,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.ledger.unit_codec import eras, unit_receipts
-from ferry.model import Plan, Vector
+from ferry.model import Offsets, Plan
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import lab_of, messages
@@ -123,7 +123,7 @@ def unchanged(key: bytes | None, value: bytes | None) -> tuple[bool, bytes | Non
     return value is not None, value
 
 
-def assert_written(lab: Lab, topic: str, begins: Vector) -> int:
+def assert_written(lab: Lab, topic: str, begins: Offsets) -> int:
     """Each record once, by the rule of its era, in order per key; how many there are."""
     wanted: dict[int, list[tuple[object, ...]]] = defaultdict(list)
     given = read_topic(lab.source.bootstrap, topic)

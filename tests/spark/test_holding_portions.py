@@ -8,7 +8,7 @@ import pytest
 
 from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Unread
-from ferry.features.records.spark.watching import TooSlow
+from ferry.features.records.spark.task_monitor import TooSlow
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.rules.portions import Unread as Failures
 from ferry.features.verify.rules.stretches import unreadable_range

@@ -12,7 +12,7 @@ from ferry.config.keys.layers import CLIENTS, Role, Side
 from ferry.config.login.connection import unknown_here
 from ferry.config.login.weak import weaknesses
 from ferry.config.reading.examine import Examined
-from ferry.config.reading.slips import without_comment
+from ferry.config.reading.typos import without_comment
 from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.errors import BadInput, Refused
 from ferry.model import code_of

@@ -13,7 +13,7 @@ from ferry.config.keys.key_support import Fate, Group
 from ferry.config.keys.layers import ROLES, is_common_client_key
 from ferry.config.keys.own import FERRY_KEYS, FERRY_KEYS_BY_NAME, TRANSFORM_KEYS, transform_key
 from ferry.config.reading.flow import DEPARTURES
-from ferry.config.reading.slips import nearest
+from ferry.config.reading.typos import nearest
 from ferry.errors import BadInput
 
 _TYPES = {

@@ -189,7 +189,7 @@ def claims(view: LedgerView) -> dict[str, str]:
     return owners
 
 
-def intruder(
+def foreign_record(
     records: Iterable[LedgerRecord],
     *,
     lane: str,

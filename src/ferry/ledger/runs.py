@@ -93,7 +93,7 @@ def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number
     return None
 
 
-def outlived(view: LedgerView, lane: str, keep: int) -> list[Record]:
+def expired(view: LedgerView, lane: str, keep: int) -> list[Record]:
     """Return tombstones for the records (of KINDS_OF_RUN) of runs that the ledger deletes.
 
     The newest run stays. Of the runs before it, two groups stay: the `keep` newest that copied, refused or changed

@@ -20,7 +20,7 @@ from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, whole
 from ferry.ledger.receipt_codec import UNIT, is_unit, parse_dealt_receipt
-from ferry.model import Era, Fate, LedgerRecord, Receipt, Record, Slice, TopicPartition, Vector
+from ferry.model import Era, Fate, LedgerRecord, Offsets, Receipt, Record, Slice, TopicPartition
 
 ERA = "era"
 
@@ -142,7 +142,7 @@ def unit_lines(dealt: Iterable[Slice]) -> list[Json]:
 def parse_unit_lines(lines: Iterable[Json]) -> tuple[Slice, ...]:
     """Return the slices of the lines that `unit_lines` made."""
     found: list[Slice] = []
-    vectors: dict[str, Vector] = dict.fromkeys(_VECTORS, ())
+    vectors: dict[str, Offsets] = dict.fromkeys(_VECTORS, ())
     for line in lines:
         vectors = {name: tuple(line.get(name, before)) for name, before in vectors.items()}
         number = whole(line.get("name", 0)) * whole(line["partitions"]) + whole(line["target"][1])

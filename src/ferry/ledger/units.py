@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ferry.errors import BadInput
-from ferry.model import Era, Reads, Receipt, Slice, TopicPartition, Vector
+from ferry.model import Era, Offsets, Reads, Receipt, Slice, TopicPartition
 
 
 class Log(NamedTuple):
@@ -47,7 +47,7 @@ class Replanned(NamedTuple):
     """
 
     era: Era
-    ranges: tuple[tuple[Vector, Vector], ...]
+    ranges: tuple[tuple[Offsets, Offsets], ...]
     """One entry for each target partition, in the order of `places_of`."""
     finishing: bool = False
     passed: tuple[Passed, ...] = ()
@@ -62,7 +62,7 @@ def places_of(era: Era, names: Sequence[str] = ()) -> list[TopicPartition]:
     return [TopicPartition(name, number) for name in names or (era.target_topic,) for number in range(era.partitions)]
 
 
-def standings(era: Era, lasts: Iterable[Receipt], names: Sequence[str] = ()) -> list[Vector]:
+def standings(era: Era, lasts: Iterable[Receipt], names: Sequence[str] = ()) -> list[Offsets]:
     """Return the position of each of `places_of` in an era, by the last receipts of all."""
     reached = {last.target: last.ends for last in lasts if last.since == era.since}
     return [reached.get(place, era.begins) for place in places_of(era, names)]
@@ -94,7 +94,7 @@ def least_dealt(eras: Iterable[Era], lasts: Iterable[Receipt]) -> dict[TopicPart
     return found
 
 
-def joined(vectors: Sequence[Vector]) -> Vector:
+def joined(vectors: Sequence[Offsets]) -> Offsets:
     """Return the least vector that no given vector exceeds.
 
     A partition that is not in a vector has offset 0 there.
@@ -103,18 +103,18 @@ def joined(vectors: Sequence[Vector]) -> Vector:
     return tuple(max((v[number] if number < len(v) else 0) for v in vectors) for number in range(width))
 
 
-def of_partition(vector: Vector, number: int) -> int:
+def of_partition(vector: Offsets, number: int) -> int:
     """Return a vector's offset of a source partition; 0 for one that is newer than the vector."""
     return vector[number] if number < len(vector) else 0
 
 
-def is_next(reached: Vector, begins: Vector) -> bool:
+def is_next(reached: Offsets, begins: Offsets) -> bool:
     """Return whether `begins` continues at `reached`; partitions that are new begin at 0."""
     width = max(len(reached), len(begins))
     return _widened(reached, (), width) == _widened(begins, (), width)
 
 
-def is_level(vectors: Sequence[Vector]) -> bool:
+def is_level(vectors: Sequence[Offsets]) -> bool:
     """Return whether all of them are the same position."""
     common = joined(vectors)
     return all(_widened(vector, (), len(common)) == common for vector in vectors)
@@ -164,7 +164,7 @@ def replanned(
     return Replanned(era, ranges, finishing, passed, cut)
 
 
-def _begun(wish: Era, begins: Vector) -> Era:
+def _begun(wish: Era, begins: Offsets) -> Era:
     return Era(
         source_topic=wish.source_topic,
         target_topic=wish.target_topic,
@@ -178,13 +178,13 @@ def _begun(wish: Era, begins: Vector) -> Era:
     )
 
 
-def _widened(vector: Vector, begins: Vector, width: int) -> Vector:
+def _widened(vector: Offsets, begins: Offsets, width: int) -> Offsets:
     """Add partitions that the source has got since, at their beginnings: nothing of them was read."""
     more = range(len(vector), width)
     return vector + tuple(begins[number] if number < len(begins) else 0 for number in more)
 
 
-def _behind(start: Vector, logs: Sequence[Log], ends: Vector) -> Vector:
+def _behind(start: Offsets, logs: Sequence[Log], ends: Offsets) -> Offsets:
     """Move positions to the log's first offset if they are before it.
 
     Earlier offsets cannot be read, and are reported.
@@ -192,13 +192,13 @@ def _behind(start: Vector, logs: Sequence[Log], ends: Vector) -> Vector:
     return tuple(min(max(at, log.start), max(at, end)) for at, log, end in zip(start, logs, ends, strict=True))
 
 
-def _cut(starts: Sequence[Vector], logs: Sequence[Log]) -> tuple[Cut, ...]:
+def _cut(starts: Sequence[Offsets], logs: Sequence[Log]) -> tuple[Cut, ...]:
     reached = [max(start[number] for start in starts) for number in range(len(logs))]
     pairs = enumerate(zip(reached, logs, strict=True))
     return tuple(Cut(number, at, log.end) for number, (at, log) in pairs if at > log.end)
 
 
-def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tuple[Passed, ...]:
+def _passed(starts: Sequence[Offsets], logs: Sequence[Log], ends: Offsets) -> tuple[Passed, ...]:
     found = []
     for number, log in enumerate(logs):
         least = min(start[number] for start in starts)
@@ -207,7 +207,7 @@ def _passed(starts: Sequence[Vector], logs: Sequence[Log], ends: Vector) -> tupl
     return tuple(found)
 
 
-def reached_at(unit: Slice, partition: int, offset: int) -> Vector:
+def reached_at(unit: Slice, partition: int, offset: int) -> Offsets:
     """Return how far a unit has come after this record: partitions are read one after the other."""
     return (*unit.ends[:partition], offset + 1, *unit.starts[partition + 1 :])
 

@@ -15,7 +15,7 @@ from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
 from ferry.model.plan import PLAN_VERSION, ChangeKind, Plan, Slice, TopicChange, Unsupported
-from ferry.model.reads import Reads, Vector
+from ferry.model.reads import Offsets, Reads
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
@@ -74,6 +74,7 @@ __all__ = [
     "NotComparedKind",
     "OffsetSync",
     "OffsetWindow",
+    "Offsets",
     "OpenedRun",
     "Origin",
     "Pause",
@@ -98,7 +99,6 @@ __all__ = [
     "TopicWindow",
     "TopicWindows",
     "Unsupported",
-    "Vector",
     "Verified",
     "VerifyMode",
     "Why",

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ferry.model.flow import TopicPartition
-from ferry.model.reads import Vector
+from ferry.model.reads import Offsets
 
 
 class Found(StrEnum):
@@ -48,5 +48,5 @@ class Checkpoint(NamedTuple):
     target_offset: int
     outcome: Found
     metadata: str = ""
-    read: Vector = ()
+    read: Offsets = ()
     again: int | None = 0

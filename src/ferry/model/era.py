@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.model.reads import Vector
+from ferry.model.reads import Offsets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Era:
     source_topic: str
     target_topic: str
     since: int
-    begins: Vector
+    begins: Offsets
     digest: str
     partitions: int
     source_topic_id: str = ""

@@ -10,7 +10,7 @@ from ferry.model.acl import AclChange
 from ferry.model.era import Era
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
-from ferry.model.reads import Reads, Vector
+from ferry.model.reads import Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
 
 PLAN_VERSION = 2
@@ -132,17 +132,17 @@ class Slice:
         return self.end - self.start
 
     @property
-    def starts(self) -> Vector:
+    def starts(self) -> Offsets:
         """The first offset in each source partition that it reads."""
         return (self.start,) if self.reads is None else self.reads.starts
 
     @property
-    def ends(self) -> Vector:
+    def ends(self) -> Offsets:
         """The end offset in each source partition that it reads."""
         return (self.end,) if self.reads is None else self.reads.ends
 
     @property
-    def epochs(self) -> Vector:
+    def epochs(self) -> Offsets:
         """Leader epochs of what was last read of these partitions (KIP-101); -1, or shorter: not known."""
         return (self.read_epoch,) if self.reads is None else self.reads.epochs
 

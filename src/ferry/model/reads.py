@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ferry.model.flow import TopicPartition
 
-Vector = tuple[int, ...]
+Offsets = tuple[int, ...]
 """An offset for each partition of a source topic, by its number: everything before it is done."""
 
 
@@ -18,9 +18,9 @@ class Reads:
     shorter: not known.
     """
 
-    starts: Vector
-    ends: Vector
-    epochs: Vector = ()
+    starts: Offsets
+    ends: Offsets
+    epochs: Offsets = ()
 
     @property
     def start(self) -> int:

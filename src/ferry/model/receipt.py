@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ferry.model.ages import AgeStats
 from ferry.model.flow import Flow, TopicPartition
-from ferry.model.reads import Reads, Vector
+from ferry.model.reads import Offsets, Reads
 from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
 from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
@@ -88,12 +88,12 @@ class Receipt:
         return self.reads is not None
 
     @property
-    def starts(self) -> Vector:
+    def starts(self) -> Offsets:
         """The offset where it began in each partition of which it has records."""
         return (self.start,) if self.reads is None else self.reads.starts
 
     @property
-    def ends(self) -> Vector:
+    def ends(self) -> Offsets:
         """The offset where it ended in each of these partitions: everything before is done."""
         return (self.end,) if self.reads is None else self.reads.ends
 
@@ -105,7 +105,7 @@ class Receipt:
         return self.reads.spans(self.source.topic)
 
     @property
-    def epochs(self) -> Vector:
+    def epochs(self) -> Offsets:
         """Leader epochs in which these partitions' logs reached its ends (KIP-101); -1, or shorter: not known."""
         return (self.source_epoch,) if self.reads is None else self.reads.epochs
 

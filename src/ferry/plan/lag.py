@@ -21,7 +21,7 @@ from ferry.plan.gather import Positions, gather_facts
 from ferry.plan.rules.empty_filter import InVain, in_vain
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
-from ferry.plan.rules.lag_start import Standing, standing_of
+from ferry.plan.rules.lag_start import LaneState, standing_of
 from ferry.wire.age import first_timestamp
 
 log = logging.getLogger(__name__)
@@ -49,16 +49,16 @@ def measure_lag(
         return connections.run(partial(lag_over, flow, connections, only))
 
 
-def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], Standing]:
+def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], LaneState]:
     """Return the flow's lag, and the state of its newest run and its pauses; writes nothing.
 
     Raises Unreachable; Refused; and EmptyFilter for a flow that takes no topic.
     """
 
-    async def work() -> tuple[list[PartitionLag], Standing]:
+    async def work() -> tuple[list[PartitionLag], LaneState]:
         lags = await lag_over(flow, connections)
         if not await connections.has_ledger():
-            return lags, Standing()
+            return lags, LaneState()
         view = await connections.known.view_with_newest(flow.lane, 1)
         return lags, standing_of(view, flow.lane, wall_ms())
 

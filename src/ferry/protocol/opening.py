@@ -21,7 +21,7 @@ from ferry.errors import Fenced, Retryable
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import attempt_record, fenced_record, run_record
-from ferry.ledger.runs import flows_to_fence, outlived, slots_to_fence
+from ferry.ledger.runs import expired, flows_to_fence, slots_to_fence
 from ferry.model import Attempt, OpenedRun, Origin, Plan, RunRecord
 from ferry.protocol.driver import Driver, read_on
 from ferry.protocol.port import DriverPort, LedgerPort
@@ -84,7 +84,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     await driver.commit([fenced_record(record.lane, record.run, generation, slots, flows)])
     plan = await decide(driver)
     own = run_record(record).key
-    old = (one for one in outlived(driver.view, record.lane, KEPT_RUNS) if one.key != own)
+    old = (one for one in expired(driver.view, record.lane, KEPT_RUNS) if one.key != own)
     await driver.seal([*plan_records(plan), *old])
     await driver.settle()
     return Sealed(plan, driver)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
-from ferry.ledger.ledger import fold, intruder
+from ferry.ledger.ledger import fold, foreign_record
 from ferry.ledger.receipt_codec import receipt_place
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
@@ -224,7 +224,7 @@ async def _look(
     """
     end = max(own) + 1
     records, _ = await port.read(cursor, end)
-    why = intruder(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)
+    why = foreign_record(records, lane=ref.lane, generation=ref.generation, own_offsets=own, starts=starts)
     if why is not None:
         raise Retryable(f"chunk of slot {ref.slot} abandoned: {why}")
     return end

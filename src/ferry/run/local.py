@@ -85,11 +85,11 @@ def copy_all(
         raise Refused(f"run {plan.run} of {plan.flow} has transformed topics, which take Spark: {NEEDS_SPARK}")
     if stop():
         return [SlotEnd(slot=slot, stopped=True) for slot in plan.used_slots]
-    crew = _Crew(runs, plan, attempt, progress)
+    pool = _WorkerPool(runs, plan, attempt, progress)
     try:
-        return crew.work(stop)
+        return pool.work(stop)
     finally:
-        crew.dismiss()
+        pool.close_all()
 
 
 def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:
@@ -117,7 +117,7 @@ def copy_plan(runs: MicroRuns, plan: Plan, copy: CopyAll = copy_all) -> FerryErr
     return failure_of(plan, ends)
 
 
-class _Crew:
+class _WorkerPool:
     def __init__(
         self, runs: MicroRuns, plan: Plan, attempt: Attempt, progress: Callable[[list[Receipt]], None]
     ) -> None:
@@ -134,7 +134,7 @@ class _Crew:
 
     def work(self, stop: Callable[[], bool]) -> list[SlotEnd]:
         for _ in range(self._at_once):
-            self._hire()
+            self._start()
         deadline: float | None = None
         while self._workers:
             if deadline is None and stop():
@@ -145,10 +145,10 @@ class _Crew:
                 break
             for pipe in wait(list(self._workers), timeout=_LOOK_SECONDS):
                 if isinstance(pipe, Connection):
-                    self._hear(self._workers[pipe])
+                    self._receive(self._workers[pipe])
         return [self._ends.get(slot, SlotEnd(slot=slot, stopped=True)) for slot in self._plan.used_slots]
 
-    def dismiss(self) -> None:
+    def close_all(self) -> None:
         """Close all pipes and end the processes: none is left running."""
         for worker in self._workers.values():
             worker.pipe.close()
@@ -157,7 +157,7 @@ class _Crew:
                 worker.process.join()
         self._workers.clear()
 
-    def _hire(self) -> None:
+    def _start(self) -> None:
         slot = self._pending.popleft()
         ours, theirs = multiprocessing.Pipe()
         process: multiprocessing.process.BaseProcess | None = None
@@ -184,11 +184,11 @@ class _Crew:
         except OSError:
             log.debug("the worker of slot %d is gone; its pipe says so next", worker.slot)
 
-    def _hear(self, worker: _Worker) -> None:
+    def _receive(self, worker: _Worker) -> None:
         try:
             message = worker.pipe.recv()
         except (EOFError, OSError):
-            self._bury(worker)
+            self._reap(worker)
             return
         match message:
             case _Committed(receipts=receipts):
@@ -221,7 +221,7 @@ class _Crew:
                 worker.process.kill()
                 worker.process.join()
 
-    def _bury(self, worker: _Worker) -> None:
+    def _reap(self, worker: _Worker) -> None:
         """Handle a worker that died without an answer: its slot failed, another worker takes what is waiting."""
         self._release(worker)
         code = worker.process.exitcode if worker.process is not None else None
@@ -232,7 +232,7 @@ class _Crew:
         error = FerryError(f"the process of slot {worker.slot} {how}: see what killed it (memory?), then run again")
         self._settle(SlotEnd(slot=worker.slot, receipts=tuple(worker.receipts), failure=error))
         if self._pending:
-            self._hire()
+            self._start()
 
     def _ask_to_stop(self) -> None:
         self._stopping = True

@@ -20,9 +20,9 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.login.connection import from_environment
 from ferry.config.settings import load
 from ferry.errors import FerryError, Retryable
-from ferry.spark import lifeline
-from ferry.spark.call import Call
-from ferry.spark.handover import taken
+from ferry.spark import parent_watch
+from ferry.spark.blocking_call import Call
+from ferry.spark.credentials_pipe import taken
 from ferry.spark.job_end import tell_end
 from ferry.spark.session import gist, interrupt, stop
 
@@ -67,7 +67,7 @@ def run_job(
     """
     try:
         signal.signal(signal.SIGTERM, _terminate)
-        lifeline.watch(os.environ)  # it sends SIGTERM, perhaps at once
+        parent_watch.watch(os.environ)  # it sends SIGTERM, perhaps at once
         found = load(config, from_environment).flow(flow)
         return work(found if clients is None else taken(found, clients), _say)
     except Terminated:

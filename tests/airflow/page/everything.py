@@ -12,7 +12,7 @@ from ferry.features.evidence.acts.folder import Checked
 from ferry.features.evidence.rules.chain import Kept
 from ferry.features.evidence.rules.codec import SealedReport
 from ferry.features.groups.rules.offset_map import Exact
-from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, NotShown, Standing
+from ferry.features.groups.rules.table import GroupHead, GroupOffset, GroupRow, GroupTable, NotShown
 from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.ledger.history import Holder, PastRun, PastState
@@ -146,7 +146,7 @@ def _answers(now: int) -> dict[str, Any]:
     )
     opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)
     past = PastRun(opened=opened, state=PastState.PARTIAL, report=report)
-    stands = Standing(offset=40, log_size=50)
+    stands = GroupOffset(offset=40, log_size=50)
     row = GroupRow(
         source=place("orders"),
         target=place("a.orders"),

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from ferry.dev import RunningCluster
 from ferry.features.groups.cli.table import COLUMNS, lines
-from ferry.features.groups.rules.table import GroupRow, GroupTable, Standing
+from ferry.features.groups.rules.table import GroupOffset, GroupRow, GroupTable
 from ferry.ports import LOOPBACK, free_ports
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
@@ -214,6 +214,6 @@ def test_with_one_side_down_the_other_is_shown(lab: Lab, tmp_path: Path, topic: 
     ("offset", "lag"), [(40, 60), (100, 0), (101, "1 beyond the end"), (10**6, "999900 beyond the end")]
 )
 def test_a_group_beyond_the_end_has_no_negative_lag_in_the_table(offset: int, lag: int | str) -> None:
-    row = GroupRow(source=place("orders"), target=None, at_source=Standing(offset=offset, log_size=100))
+    row = GroupRow(source=place("orders"), target=None, at_source=GroupOffset(offset=offset, log_size=100))
     (line,) = lines(GroupTable(group="app", source=None, target=None, rows=(row,)))
     assert dict(zip(COLUMNS, line, strict=True))["lag"] == lag

@@ -19,7 +19,7 @@ from ferry.errors import BadInput, FerryError, OutcomeUnknown, Refused, Retryabl
 from ferry.features.sink.acts.driver import delivering
 from ferry.features.sink.acts.ids import DeliverySpec, delivery_ledger
 from ferry.features.sink.acts.slot import write_slot
-from ferry.features.sink.rules import codec, standing
+from ferry.features.sink.rules import batch_state, codec
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
@@ -330,7 +330,7 @@ def test_topics_that_are_gone_or_others_by_now(target_cluster: RunningCluster, t
 def test_old_batches_are_forgotten_and_refused(
     target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(standing, "KEPT_BATCHES", 2)
+    monkeypatch.setattr(batch_state, "KEPT_BATCHES", 2)
     kept(target_cluster, topic)
     application = new_alias()
     for batch in (1, 2, 3, 4):

@@ -13,7 +13,7 @@ from ferry.commands import status
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Unreachable
 from ferry.plan import lag
-from ferry.plan.rules.lag_start import Standing
+from ferry.plan.rules.lag_start import LaneState
 from ferry.program import main
 
 FILE = """clusters = a, b, c
@@ -38,10 +38,10 @@ def asked(tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tu
 
 @pytest.fixture(autouse=True)
 def _one_of_two_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    def look(flow: FlowConfig, *, patience_s: float) -> tuple[list[Any], Standing]:
+    def look(flow: FlowConfig, *, patience_s: float) -> tuple[list[Any], LaneState]:
         if flow.flow.target == "c":
             raise Unreachable(f"cluster c does not answer within {patience_s:g} s")
-        return [], Standing(paused=frozenset({"orders"}))
+        return [], LaneState(paused=frozenset({"orders"}))
 
     monkeypatch.setattr(lag, "look_at_lag", look)
 

@@ -127,7 +127,7 @@ def test_nothing_is_written_where_more_would_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong correction, as if a slip's reader had a mistake."""
-    monkeypatch.setattr("ferry.config.reading.value_slips.without_comment", lambda entry: ("# gone", "topics = x\\"))
+    monkeypatch.setattr("ferry.config.reading.value_typos.without_comment", lambda entry: ("# gone", "topics = x\\"))
     file, out = tmp_path / "f", tmp_path / "out"
     file.write_text(BASE + "topics = x # y\ngroups = z\n")
     run = Run("config", "check", file, "--fix", out, capsys=capsys)

@@ -13,7 +13,7 @@ from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.source_reads import Read, reads_of_units
 from ferry.ledger.units import least_dealt
 from ferry.messages.phrases import ANEW
-from ferry.model import Era, Pause, Plan, Reads, Receipt, Refusal, RefusalKind, Vector
+from ferry.model import Era, Offsets, Pause, Plan, Reads, Receipt, Refusal, RefusalKind
 from ferry.model.observed import BrokerSpace, OpenTransaction
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Seen, SourceTopic
@@ -54,7 +54,7 @@ ERA = Era(
 )
 
 
-def receipt(number: int, reached: Vector, *, era: int = 1, generation: int = 1, target_next: int = -1) -> Receipt:
+def receipt(number: int, reached: Offsets, *, era: int = 1, generation: int = 1, target_next: int = -1) -> Receipt:
     return Receipt(
         flow=FLOW,
         lane=LANE,

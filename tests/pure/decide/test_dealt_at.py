@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ferry.ledger.repartitioned_at import Dealt, dealt_at
-from ferry.model import Era, Receipt, Vector
+from ferry.model import Era, Offsets, Receipt
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import place, redealt
 
@@ -16,7 +16,7 @@ NEW = replace(OLD, since=5, begins=(10, 4), partitions=2)
 ERAS = [NEW, replace(NEW, target_topic="y"), replace(OLD, target_topic="z"), replace(OLD, source_topic="u")]
 
 
-def chunk(name: str, number: int, begins: Vector, reached: Vector, era: int = 5) -> Receipt:
+def chunk(name: str, number: int, begins: Offsets, reached: Offsets, era: int = 5) -> Receipt:
     return redealt(receipt(number, reached, era=era), target=place(name, number), starts=begins)
 
 

@@ -16,7 +16,7 @@ from ferry.features.groups.rules.translated import translated
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.codec import decode_value
 from ferry.ledger.units import reached_at
-from ferry.model import Checkpoint, CommittedOffset, Found, Reads, Receipt, TopicPartition, Vector, Why
+from ferry.model import Checkpoint, CommittedOffset, Found, Offsets, Reads, Receipt, TopicPartition, Why
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, dealt_slice, redealt
 
@@ -32,7 +32,7 @@ ONE = Receipt(
 class Copy:
     """What one target partition has: source partition and offset by its own offset; and its receipts."""
 
-    ends: Vector
+    ends: Offsets
     there: dict[int, tuple[int, int]]
     receipts: list[Receipt]
     stands_at: int
@@ -45,7 +45,7 @@ def copies(draw: st.DrawFn) -> Copy:
     to = draw(st.integers(0, 2))
     there: dict[int, tuple[int, int]] = {}
     receipts: list[Receipt] = []
-    starts: Vector = (0,) * width
+    starts: Offsets = (0,) * width
     target_next = -1
     for run in range(draw(st.integers(1, 4))):
         if run and draw(st.booleans()) and width < 4:
@@ -83,7 +83,7 @@ def copies(draw: st.DrawFn) -> Copy:
 
 
 @st.composite
-def reads(draw: st.DrawFn, ends: Vector) -> Vector:
+def reads(draw: st.DrawFn, ends: Offsets) -> Offsets:
     """What a group has read of each source partition."""
     return tuple(draw(st.integers(0, end)) if draw(st.booleans()) else 0 for end in ends)
 
@@ -143,7 +143,7 @@ def map_of(made: Copy, gone: int = 0, log_start: int = 0) -> DealtMap:
 RULES = GroupRules(flow=FLOW, takes_group=lambda _: True, takes_topic=lambda _: True)
 
 
-def committed(read: Vector) -> dict[str, dict[TopicPartition, CommittedOffset]]:
+def committed(read: Offsets) -> dict[str, dict[TopicPartition, CommittedOffset]]:
     return {"g": {TopicPartition("t", number): CommittedOffset(at) for number, at in enumerate(read)}}
 
 
@@ -193,7 +193,7 @@ def test_a_vector_covers_what_was_not_written_when_a_group_went_back() -> None:
         read={PLACE.topic: (4, 5)},
     )
 
-    def holds(read: Vector, at: int) -> Vector:
+    def holds(read: Offsets, at: int) -> Offsets:
         here = Checkpoint("g", TopicPartition("t", 0), sum(read), PLACE, 3, Found.AGAIN, read=read)
         there = here._replace(target=other, target_offset=at)
         return holds_for(held, PLACE.topic, [here, there], [here])

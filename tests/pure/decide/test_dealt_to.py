@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ferry.features.groups.rules.repartitioned import dealt_parts, stretches_of, whereabouts
 from ferry.ledger.repartitioned_at import Dealing, Dealt
-from ferry.model import Era, Receipt, Vector
+from ferry.model import Era, Offsets, Receipt
 from ferry.wire.partitioner import partition_of_key
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import place, redealt
@@ -17,7 +17,7 @@ from tests.pure.decide.values import place, redealt
 ERA = Era(source_topic="t", target_topic="a.t", since=1, begins=(5, 0), digest="d", partitions=2)
 
 
-def chunk(number: int, begins: Vector, reached: Vector, at: int = 0, records: int = 0, era: int = 1) -> Receipt:
+def chunk(number: int, begins: Offsets, reached: Offsets, at: int = 0, records: int = 0, era: int = 1) -> Receipt:
     """What was done for a target partition; `records` lie at offset `at` on."""
     one = receipt(number, reached, era=era, target_next=at + records)
     start, run = (at if records else -1), f"r-{reached[0]}"

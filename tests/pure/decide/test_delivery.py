@@ -12,17 +12,17 @@ from ferry.config.flow.clients import kafka_python_options
 from ferry.errors import BadInput, Refused
 from ferry.features.sink.acts.ids import DeliverySpec
 from ferry.features.sink.rules import codec
-from ferry.features.sink.rules.dealing import first_numbers, slot_of
-from ferry.features.sink.rules.standing import (
+from ferry.features.sink.rules.batch_state import (
     KEPT_BATCHES,
-    Standing,
-    intruder,
+    BatchState,
+    expired,
+    foreign_record,
     last_known,
     other_content,
-    outlived,
     standing,
     written,
 )
+from ferry.features.sink.rules.dealing import first_numbers, slot_of
 from ferry.ledger.codec import encode
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape, WrittenPart
@@ -165,7 +165,7 @@ class History:
         self.write(codec.receipt_record(3, receipt()), fate=Fate.OPEN)
 
 
-def shown(found: Standing) -> tuple[object, ...]:
+def shown(found: BatchState) -> tuple[object, ...]:
     """All that an attempt goes by; older attempts' names are only of use to those who take them away."""
     return (
         found.newest, found.slots, found.settled, found.receipts, found.delivered,
@@ -203,7 +203,7 @@ def test_what_an_attempt_knew_survives_its_record() -> None:
     assert last_known([record], "here") == known
     assert len(record.value or b"") < 200
     assert last_known(log(codec.fenced_record(7, 2, None)), "here") is None
-    assert Standing(begun=set(range(KEPT_BATCHES + 1))).known(7) is None
+    assert BatchState(begun=set(range(KEPT_BATCHES + 1))).known(7) is None
 
 
 def test_records_of_other_batches_are_not_even_parsed() -> None:
@@ -244,11 +244,11 @@ def test_a_record_of_a_newer_ferry_is_refused(golden: Golden) -> None:
 )
 def test_what_stands_against_a_commit(record: Record, fate: Fate, stands: bool, golden: Golden) -> None:
     seen = [LedgerRecord(offset=5, key=record.key, value=record.value, fate=fate, producer_id=1)]
-    found = intruder(seen, 1, 4, frozenset(), {T0})
+    found = foreign_record(seen, 1, 4, frozenset(), {T0})
     assert (found is not None) is stands
     if stands:
         golden(found)
-    assert intruder(seen, 1, 4, frozenset({5}), {T0}) is None, "what is one's own"
+    assert foreign_record(seen, 1, 4, frozenset({5}), {T0}) is None, "what is one's own"
 
 
 def test_other_content_is_named_by_partition(golden: Golden) -> None:
@@ -260,9 +260,9 @@ def test_other_content_is_named_by_partition(golden: Golden) -> None:
 
 
 def test_the_lowest_batches_are_forgotten() -> None:
-    assert outlived(Standing(batches=set(range(KEPT_BATCHES))), KEPT_BATCHES) == [0]
-    assert outlived(Standing(batches=set(range(5, KEPT_BATCHES + 5))), 0) == [], "the one that is being written stays"
-    assert outlived(Standing(batches={1, 2}), 3) == []
+    assert expired(BatchState(batches=set(range(KEPT_BATCHES))), KEPT_BATCHES) == [0]
+    assert expired(BatchState(batches=set(range(5, KEPT_BATCHES + 5))), 0) == [], "the one that is being written stays"
+    assert expired(BatchState(batches={1, 2}), 3) == []
 
 
 def test_partitions_are_dealt_in_turn() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.drill.rules.standing import Record, Standing, is_same, moved
+from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, shadow_sentence
 from ferry.features.evidence.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, Translated
@@ -58,9 +58,9 @@ def test_a_group_goes_on_at_the_same_record_or_behind_all_that_was_copied(
     assert is_same(here, offset, there, end) is same
 
 
-def standing(partition: int, became: Translated | None, offset: int = 5, copied_end: int = 10) -> Standing:
+def standing(partition: int, became: Translated | None, offset: int = 5, copied_end: int = 10) -> GroupPosition:
     place = TopicPartition("orders", partition)
-    return Standing(group="g", source=place, offset=offset, target=place, became=became, copied_end=copied_end)
+    return GroupPosition(group="g", source=place, offset=offset, target=place, became=became, copied_end=copied_end)
 
 
 def test_a_group_reads_nothing_twice_only_where_every_partition_was_seen_to_be_right() -> None:

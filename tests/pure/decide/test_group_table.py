@@ -5,9 +5,9 @@ from __future__ import annotations
 from ferry.features.groups.rules.offset_map import Ahead, Exact, Translated
 from ferry.features.groups.rules.table import (
     GroupHead,
+    GroupOffset,
     GroupRow,
     GroupsOfSide,
-    Standing,
     group_tables,
     narrowed,
     places_of,
@@ -57,12 +57,12 @@ def test_source_translation_and_target_are_in_one_row() -> None:
         GroupRow(
             source=HERE,
             target=THERE,
-            at_source=Standing(offset=40, log_size=100, owner=READER),
+            at_source=GroupOffset(offset=40, log_size=100, owner=READER),
             outcome=Exact(offset=39),
-            translated=Standing(offset=39, log_size=100),
-            at_target=Standing(offset=30, log_size=100),
+            translated=GroupOffset(offset=39, log_size=100),
+            at_target=GroupOffset(offset=30, log_size=100),
         ),
-        GroupRow(source=None, target=FOREIGN, at_target=Standing(offset=100, log_size=100)),
+        GroupRow(source=None, target=FOREIGN, at_target=GroupOffset(offset=100, log_size=100)),
     )
     row = table.rows[0]
     assert row.at_source is not None
@@ -73,7 +73,7 @@ def test_source_translation_and_target_are_in_one_row() -> None:
 def test_what_is_not_copied_has_no_translation() -> None:
     (table,) = group_tables(["app"], side(listed("app"), app={FOREIGN: 7}), side(), one_less)
     assert table.target is None
-    assert table.rows == (GroupRow(source=FOREIGN, target=None, at_source=Standing(offset=7, log_size=100)),)
+    assert table.rows == (GroupRow(source=FOREIGN, target=None, at_source=GroupOffset(offset=7, log_size=100)),)
 
 
 def test_a_group_that_is_ahead_of_the_copy_says_so() -> None:
@@ -83,7 +83,7 @@ def test_a_group_that_is_ahead_of_the_copy_says_so() -> None:
 
 def test_a_side_that_is_down_leaves_the_other() -> None:
     (table,) = group_tables(["app"], side(), side(listed("app"), app={THERE: 30}), one_less)
-    assert table.rows == (GroupRow(source=None, target=THERE, at_target=Standing(offset=30, log_size=100)),)
+    assert table.rows == (GroupRow(source=None, target=THERE, at_target=GroupOffset(offset=30, log_size=100)),)
     (table,) = group_tables(["app"], side(listed("app"), app={HERE: 30}), GroupsOfSide(), lambda *_: None)
     assert [row.source for row in table.rows] == [HERE]
 
@@ -113,7 +113,7 @@ def test_groups_without_offsets_and_groups_that_are_nowhere_are_tables_too() -> 
 def test_a_member_that_has_committed_nothing_yet_is_shown_with_its_partition() -> None:
     (table,) = group_tables(["app"], side(listed("app", "Stable"), app={FOREIGN: 7}), side(), one_less)
     assert table.rows[1] == GroupRow(
-        source=HERE, target=None, at_source=Standing(offset=None, log_size=100, owner=READER)
+        source=HERE, target=None, at_source=GroupOffset(offset=None, log_size=100, owner=READER)
     )
 
 

@@ -20,7 +20,7 @@ from ferry.ledger.ledger import LedgerView, fold, fold_on
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import outcome_record, run_record
-from ferry.ledger.runs import outlived
+from ferry.ledger.runs import expired
 from ferry.ledger.summary import rolled_up
 from ferry.ledger.verified_codec import run_verified_record
 from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segment, VerifyMode, Why
@@ -200,7 +200,7 @@ def test_a_run_that_was_let_go_is_known_by_its_receipts_and_not_as_one_that_copi
     (opened,) = [run for run in before.runs if run.record.run == "run-1"]
     third = plan_records(replace(PLAN, run="run-3", generation=99, slices=(piece(end=40),)))
     later = fold_on(before, lying(run_record(run_of("run-3")), *third, run_record(run_of("run-4")), first=99), 110)
-    view = fold_on(later, lying(*outlived(later, LANE, 1), first=110), 200)
+    view = fold_on(later, lying(*expired(later, LANE, 1), first=110), 200)
     for found in (past_run(view, opened), named_run(view, LANE, "run-1")):
         assert isinstance(found, Forgotten)
         assert (found.run, len(found.receipts), found.records, found.bytes) == ("run-1", 1, 40, 4000)
@@ -215,7 +215,7 @@ def opened_again() -> ModelLog:
     log.write(OPENED, *PLANNED, *COPIED, ENDED, NEWER)
     log.write(run_record(run_of("run-3")), *plan_records(replace(PLAN, run="run-3", generation=log.end)))
     log.write(run_record(run_of("run-4")))
-    log.write(*outlived(log.whole(), LANE, 1))
+    log.write(*expired(log.whole(), LANE, 1))
     log.write(run_record(run_of("run-1")))
     return log
 

@@ -14,13 +14,13 @@ import pytest
 from ferry.errors import BadInput, Refused
 from ferry.features.archive.rules.export import Exported, record_line
 from ferry.features.groups.rules.codec import held_groups, saved_groups, snapshots
-from ferry.features.sink.rules.standing import standing
+from ferry.features.sink.rules.batch_state import standing
 from ferry.features.switch.rules.approvals import approval_of_run
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import encode
 from ferry.ledger.history import past_runs
-from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, intruder, pauses, shared_topics
+from ferry.ledger.ledger import LedgerView, accounted, claims, fold, foreign_record, gaps, pauses, shared_topics
 from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.mirror_state import mirror_state
 from ferry.ledger.own_acls import due_in_ms, own_acls
@@ -115,7 +115,7 @@ def read_all(records: list[LedgerRecord]) -> tuple[int, list[str]]:
     tried(lambda: [parse_summary(seal, records) for seal in seals(records)])
     tried(lambda: heard_receipts(records, "receipt", LANE, 4711))
     starts = {RECEIPT.target: -1}
-    tried(lambda: intruder(records, lane=LANE, generation=-1, own_offsets=frozenset(), starts=starts))
+    tried(lambda: foreign_record(records, lane=LANE, generation=-1, own_offsets=frozenset(), starts=starts))
     told = len(sentences)
     tried(lambda: standing(records, 7, "sink"))  # the ledger of applications has other values
     del sentences[told:]

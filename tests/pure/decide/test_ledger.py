@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from ferry.errors import BadInput
 from ferry.ledger.checkpoint_codec import checkpoint_record
 from ferry.ledger.codec import claim_record, encode, pause_record, resume_record
-from ferry.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, intruder, pauses
+from ferry.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, foreign_record, pauses
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
 from ferry.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
 from ferry.ledger.runs import (
     Outcome,
+    expired,
     flows_to_fence,
     has_run,
     newer_attempt,
     newest_run,
     opened_run,
     outcome,
-    outlived,
     slots_to_fence,
     superseded_by,
 )
@@ -129,7 +129,7 @@ def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:
         outcome_record(LANE, "r1", [], []), run_record(run_of("r1", lane="drill")),
         run_record(run_of("r2")), *plan_records(kept), run_record(run_of("r3")),
     )  # fmt: skip
-    gone = outlived(view, LANE, 1)
+    gone = expired(view, LANE, 1)
     assert {record.value for record in gone} == {None}
     after = fold([*view.by_key.values(), *lying(*gone, first=50)], 99)
     assert [key.split(",")[0] for key in after.by_key] == [
@@ -141,7 +141,7 @@ def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:
         '["plan"',
         '["run"',
     ]
-    assert outlived(view, LANE, 2) == []
+    assert expired(view, LANE, 2) == []
 
 
 IDLE = replace(PLAN, caught_up=3)
@@ -160,7 +160,7 @@ def runs_of(*plans: Plan | None, first: int = 0) -> list[Record]:
 
 
 def kept_of(view: LedgerView, keep: int) -> set[str]:
-    gone = {json.loads(record.key)[2] for record in outlived(view, LANE, keep)}
+    gone = {json.loads(record.key)[2] for record in expired(view, LANE, keep)}
     return {run.record.run for run in view.runs} - gone
 
 
@@ -229,7 +229,7 @@ def test_a_ledger_of_idle_runs_does_not_grow() -> None:
         records = [run_record(run_of(f"r{number}"))]
         records += plan_records(replace(IDLE, run=f"r{number}", generation=generation))
         view = fold_on(view, lying(*records, first=view.end), view.end + len(records))
-        gone = outlived(view, LANE, 3)
+        gone = expired(view, LANE, 3)
         view = fold_on(view, lying(*gone, first=view.end), view.end + len(gone))
         sizes.append(len(view.by_key))
     assert set(sizes[4:]) == {12}
@@ -325,7 +325,7 @@ OURS = replace(RECEIPT, start=40, end=60)
     ],
 )
 def test_what_makes_a_chunk_be_abandoned(record: Record, fate: Fate, abandoned: bool, golden: Golden) -> None:
-    found = intruder(
+    found = foreign_record(
         lying((record, fate), first=10), lane=LANE, generation=3, own_offsets=frozenset(), starts={OURS.target: 40}
     )
     assert (found is not None) is abandoned
@@ -336,7 +336,8 @@ def test_what_makes_a_chunk_be_abandoned(record: Record, fate: Fate, abandoned: 
 def test_ones_own_receipts_and_run_record_stand_against_nothing() -> None:
     records = lying(run_record(run_of("r1")), *receipt_records(OURS), first=10)
     assert (
-        intruder(records, lane=LANE, generation=10, own_offsets=frozenset({11, 12}), starts={OURS.target: 40}) is None
+        foreign_record(records, lane=LANE, generation=10, own_offsets=frozenset({11, 12}), starts={OURS.target: 40})
+        is None
     )
 
 
@@ -377,6 +378,6 @@ def test_an_attempt_stops_for_a_newer_one_or_its_own_end(
 @pytest.mark.parametrize("key", [b"mine", b"{}", b"[]", b"7", b"\xff"])
 def test_what_a_stranger_writes_stands_against_nothing(key: bytes) -> None:
     stray = LedgerRecord(offset=5, fate=Fate.COMMITTED, key=key, value=b"1", producer_id=7)
-    assert intruder([stray], lane=LANE, generation=3, own_offsets=frozenset(), starts={}) is None
+    assert foreign_record([stray], lane=LANE, generation=3, own_offsets=frozenset(), starts={}) is None
     undecided = fold([stray, replace(stray, offset=6, fate=Fate.OPEN)], 7)
     assert (list(open_receipts(undecided)), list(receipts(undecided))) == ([], [])

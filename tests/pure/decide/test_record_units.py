@@ -20,7 +20,7 @@ from ferry.ledger.units import (
     replanned,
     standings,
 )
-from ferry.model import Era, Flow, Reads, Receipt, Slice, TopicPartition, Vector
+from ferry.model import Era, Flow, Offsets, Reads, Receipt, Slice, TopicPartition
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.values import dealt_slice, reading, starts_left
@@ -29,11 +29,11 @@ from tests.tiers import examples
 FLOW = Flow(source="a", target="b")
 
 
-def era(since: int = 0, begins: Vector = (0,), digest: str = "all", partitions: int = 1) -> Era:
+def era(since: int = 0, begins: Offsets = (0,), digest: str = "all", partitions: int = 1) -> Era:
     return Era(source_topic="t", target_topic="a.t", since=since, begins=begins, digest=digest, partitions=partitions)
 
 
-def receipt(number: int, of: Era, reached: Vector, begins: Vector = (0,), generation: int = 0) -> Receipt:
+def receipt(number: int, of: Era, reached: Offsets, begins: Offsets = (0,), generation: int = 0) -> Receipt:
     return Receipt(
         flow=FLOW,
         lane="live",

@@ -13,7 +13,7 @@ from ferry.features.verify.rules.stretches import Stretch
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import run_record
-from ferry.ledger.runs import outlived
+from ferry.ledger.runs import expired
 from ferry.ledger.verified_codec import due, run_verified_record
 from ferry.model import Flow, Origin, Receipt, Record, RunRecord, RunVerified, Segment, VerifyMode
 from tests.pure.decide.values import RECEIPT, lying, place
@@ -70,7 +70,7 @@ def test_one_of_so_many_runs_is_due(
 
 def test_the_record_goes_with_its_run() -> None:
     view = fold(lying(*FIRST, *copying("r2"), *copying("r3")), 99)
-    assert b'["verified","live","r1"]' in [record.key for record in outlived(view, LANE, 1)]
+    assert b'["verified","live","r1"]' in [record.key for record in expired(view, LANE, 1)]
 
 
 def receipt(partition: int, start: int, size: int) -> Receipt:

@@ -27,7 +27,7 @@ from ferry.features.switch.rules.moving import (
 )
 from ferry.features.switch.rules.partition_state import (
     Dealt,
-    Standing,
+    PartitionState,
     best_known,
     copied_ends,
     dealt_ends,
@@ -426,7 +426,7 @@ def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
 
 def test_what_a_source_that_is_gone_holds_is_not_known() -> None:
     """Evidence that is frozen after a loss once said "0 records" of a source that nobody could ask."""
-    answered = Standing(
+    answered = PartitionState(
         source=place("orders"),
         target=place("a.orders"),
         copied_end=10,

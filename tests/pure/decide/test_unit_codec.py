@@ -10,12 +10,12 @@ import pytest
 from ferry.errors import BadInput
 from ferry.ledger import codec
 from ferry.ledger.codec import decode_key, decode_value
-from ferry.ledger.ledger import LedgerView, fold, intruder
+from ferry.ledger.ledger import LedgerView, fold, foreign_record
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.receipt_codec import parse_dealt_receipt, receipt_json, receipt_place, receipt_records
 from ferry.ledger.receipts import heard_receipts, last_receipts, receipts
 from ferry.ledger.run_codec import run_record
-from ferry.ledger.runs import outlived
+from ferry.ledger.runs import expired
 from ferry.ledger.summary import parse_summary, rolled_up, seal_record, seals, summary_parts
 from ferry.ledger.unit_codec import (
     era_record,
@@ -154,7 +154,7 @@ def test_receipts_go_with_their_run_and_positions_stay() -> None:
         for name in ("r1", "r2", "r3")
     ]
     view = committed(runs[0], *receipt_records(ONE), *runs[1:])
-    gone = {decode_key(one.key)[0] for one in outlived(view, LANE, keep=1)}
+    gone = {decode_key(one.key)[0] for one in expired(view, LANE, keep=1)}
     assert gone == {"run", "unit"}
 
 
@@ -163,7 +163,9 @@ def test_what_stands_against_a_commit(golden: Golden) -> None:
     records = lying((*own, *other))
 
     def why(found: list[LedgerRecord], start: int, own_offsets: tuple[int, ...] = (0, 1)) -> str | None:
-        return intruder(found, lane=LANE, generation=4, own_offsets=frozenset(own_offsets), starts={ONE.target: start})
+        return foreign_record(
+            found, lane=LANE, generation=4, own_offsets=frozenset(own_offsets), starts={ONE.target: start}
+        )
 
     golden(why(records, 3))
     assert why(records, 11) is None  # it ends there: an earlier chunk that was read late

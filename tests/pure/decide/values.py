@@ -16,6 +16,7 @@ from ferry.model import (
     Gap,
     LedgerRecord,
     Lifted,
+    Offsets,
     Origin,
     Pause,
     Plan,
@@ -30,7 +31,6 @@ from ferry.model import (
     ThrottleTime,
     TopicChange,
     TopicPartition,
-    Vector,
 )
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
@@ -85,9 +85,9 @@ RECEIPT = Receipt(
 def redealt(
     one: Receipt,
     *,
-    starts: Vector | None = None,
-    ends: Vector | None = None,
-    epochs: Vector | None = None,
+    starts: Offsets | None = None,
+    ends: Offsets | None = None,
+    epochs: Offsets | None = None,
     target_start: int | None = None,
     topic: str | None = None,
     **fields: Any,
@@ -112,9 +112,9 @@ def dealt_slice(
     topic: str = "t",
     *,
     target: TopicPartition,
-    starts: Vector,
-    ends: Vector,
-    epochs: Vector = (),
+    starts: Offsets,
+    ends: Offsets,
+    epochs: Offsets = (),
     slot: int = 0,
     since: int = 1,
     partitions: int = 2,
@@ -139,7 +139,12 @@ def dealt_slice(
 
 
 def reading(
-    one: Slice, *, starts: Vector | None = None, ends: Vector | None = None, epochs: Vector | None = None, **fields: Any
+    one: Slice,
+    *,
+    starts: Offsets | None = None,
+    ends: Offsets | None = None,
+    epochs: Offsets | None = None,
+    **fields: Any,
 ) -> Slice:
     """A dealt slice with other fields."""
     old = one.reads or Reads(starts=(), ends=())
@@ -151,7 +156,7 @@ def reading(
     return replace(one.reading(reads), **fields)
 
 
-def starts_left(piece: Slice, last: Receipt | None, generation: int) -> Vector:
+def starts_left(piece: Slice, last: Receipt | None, generation: int) -> Offsets:
     """Where a slice goes on after the last receipt of its target partition, by source partition."""
     rest = rest_of(piece, last, generation)
     return piece.ends if rest is None else rest.starts

@@ -30,13 +30,13 @@ def _switched(*patches: AbstractContextManager[object]) -> ExitStack:
     return stack
 
 
-def _never_intruded(records: Iterable[LedgerRecord], **_: object) -> str | None:
+def _none_foreign(records: Iterable[LedgerRecord], **_: object) -> str | None:
     return None
 
 
 def no_look() -> ExitStack:
     """Step 6's look finds nothing. (It is itself the backup of the reads that may be stale.)"""
-    return _switched(patch.object(slot, "intruder", _never_intruded))
+    return _switched(patch.object(slot, "foreign_record", _none_foreign))
 
 
 def generation_counted() -> ExitStack:
@@ -52,7 +52,7 @@ def generation_counted() -> ExitStack:
     return _switched(
         patch.object(slot, "superseded_by", superseded_by),
         patch.object(driver, "superseded_by", superseded_by),
-        patch.object(slot, "intruder", _never_intruded),
+        patch.object(slot, "foreign_record", _none_foreign),
     )
 
 
@@ -64,7 +64,7 @@ def own_slots_fenced() -> ExitStack:
         return newest.record.slots if newest else 0
 
     return _switched(
-        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "intruder", _never_intruded)
+        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "foreign_record", _none_foreign)
     )
 
 
@@ -75,7 +75,7 @@ def fenced_slots_forgotten() -> ExitStack:
         return max((run.record.slots for run in view.runs), default=0)
 
     return _switched(
-        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "intruder", _never_intruded)
+        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "foreign_record", _none_foreign)
     )
 
 
@@ -90,7 +90,7 @@ def slots_dealt_by_attempt() -> ExitStack:
         turned = [replace(piece, slot=(piece.slot + Task.running.attempt) % plan.slots) for piece in plan.slices]
         return replace(plan, slices=tuple(turned)), offset
 
-    return _switched(patch.object(slot, "sealed_plan", dealt), patch.object(slot, "intruder", _never_intruded))
+    return _switched(patch.object(slot, "sealed_plan", dealt), patch.object(slot, "foreign_record", _none_foreign))
 
 
 def position_trusted() -> ExitStack:
@@ -118,7 +118,7 @@ def undecided_ignored() -> ExitStack:
     def all_decided(records: Iterable[LedgerRecord], end: int) -> LedgerView:
         return replace(fold(records, end), open=())
 
-    return _switched(patch.object(slot, "fold", all_decided), patch.object(slot, "intruder", _never_intruded))
+    return _switched(patch.object(slot, "fold", all_decided), patch.object(slot, "foreign_record", _none_foreign))
 
 
 def fenced_takes_over() -> ExitStack:
@@ -183,7 +183,7 @@ def fenced_late() -> ExitStack:
     return _switched(
         patch.object(ModelLane, "fence", fence_later),
         patch.object(ModelLane, "append_in", append_fenced),
-        patch.object(slot, "intruder", _never_intruded),
+        patch.object(slot, "foreign_record", _none_foreign),
     )
 
 

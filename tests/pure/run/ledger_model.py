@@ -32,7 +32,7 @@ from ferry.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, 
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import receipts
 from ferry.ledger.run_codec import fenced_record, outcome_record, run_record
-from ferry.ledger.runs import newest_run, outlived, slots_to_fence
+from ferry.ledger.runs import expired, newest_run, slots_to_fence
 from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
 from ferry.plan.rules.deletes import deleted_record
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, place, refusal, run_of
@@ -181,7 +181,7 @@ class History:
         plan = replace(PLAN, run=record.run, generation=self.generation, refusals=refusals)
         self.log.write(*plan_records(plan))
         self.log.write(outcome_record(LANE, record.run, [], []))
-        self.log.write(*outlived(self.log.whole(), LANE, 2))
+        self.log.write(*expired(self.log.whole(), LANE, 2))
 
     def chunk(self, numbers: Sequence[int], sizes: Sequence[int]) -> int:
         """A transaction with a receipt for each partition, undecided as yet; its number."""
@@ -356,7 +356,7 @@ def assert_same(log: ModelLog, opened: LedgerView, whole: LedgerView) -> None:
     assert kinds(opened, "plan", "outcome", "offsets") == kinds(whole, "plan", "outcome", "offsets")
     assert newest_run(opened, LANE) == newest_run(whole, LANE)
     assert slots_to_fence(opened, LANE) == slots_to_fence(whole, LANE)
-    assert {one.key for one in outlived(opened, LANE, 1)} == {one.key for one in outlived(whole, LANE, 1)}
+    assert {one.key for one in expired(opened, LANE, 1)} == {one.key for one in expired(whole, LANE, 1)}
     for name in [*snapshots(whole, LANE), "never"]:
         saved = now(with_saved(log, opened, LANE, name))
         assert saved_groups(saved, LANE, name) == saved_groups(whole, LANE, name)

@@ -40,7 +40,7 @@ both_versions = pytest.mark.parametrize("version", [1, 2])
 def no_look() -> Iterator[None]:
     """The last look of step 6 finds nothing."""
     with (
-        patch.object(slot, "intruder", lambda *_, **__: None),
+        patch.object(slot, "foreign_record", lambda *_, **__: None),
     ):
         yield
 

@@ -30,7 +30,7 @@ from ferry.features.evidence.rules.codec import SealedReport, decode_report, enc
 from ferry.features.observe.settings import json_object
 from ferry.features.records.rules.json_edit import NotJson, edited, only_fields, redacted, tree_of
 from ferry.features.sink.rules import codec as deliveries
-from ferry.features.sink.rules.standing import last_known, standing
+from ferry.features.sink.rules.batch_state import last_known, standing
 from ferry.kafka.connect import oauth
 from ferry.kafka.connect.refusal import LoginFailed
 from ferry.kafka.groups import listing

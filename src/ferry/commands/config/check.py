@@ -19,7 +19,7 @@ from ferry.config.login.connection import from_environment
 from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix as corrected
-from ferry.config.reading.slips import shown
+from ferry.config.reading.typos import shown
 from ferry.config.settings import STANDARD_INPUT, properties_text
 from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import parse_all

@@ -13,7 +13,7 @@ from ferry.config.flow.cluster import ClusterConfig
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.reading.examine import Examined
 from ferry.config.reading.findings import Setting, Unneeded
-from ferry.config.reading.slips import hides
+from ferry.config.reading.typos import hides
 from ferry.config.text.problem import Problem, Severity
 from ferry.ledger.sentence_codec import OF_MESSAGE
 from ferry.model import Flow, Sentence

@@ -11,7 +11,7 @@ from ferry.config.keys.layers import ROLES, Entries
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.config.keys.places import Place
 from ferry.config.reading.findings import Findings
-from ferry.config.reading.slips import alias_meant, torn_apart, without_comment
+from ferry.config.reading.typos import alias_meant, torn_apart, without_comment
 from ferry.config.text.secrets import Providers
 from ferry.messages.catalogue import sentence
 

@@ -34,8 +34,8 @@ from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.keys.own import TRANSFORM_PARTS
 from ferry.config.reading.findings import Findings, Setting
-from ferry.config.reading.slips import nearest
 from ferry.config.reading.transforms import target_names, targets_in_vain
+from ferry.config.reading.typos import nearest
 from ferry.config.text.filters import PatternList
 from ferry.config.text.java_replacement import java_replacement
 from ferry.config.text.json_path import parse_path, written_path

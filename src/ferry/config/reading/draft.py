@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ferry.config.reading.slips import shown
+from ferry.config.reading.typos import shown
 from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import is_comment, is_continued, lines_of, parse_all
 from ferry.model import facts_of, with_text

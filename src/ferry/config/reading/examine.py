@@ -24,8 +24,8 @@ from ferry.config.reading.flow import FlowReader, written_properties
 from ferry.config.reading.key_check import KeyCheck
 from ferry.config.reading.other_clients import look_at_other_clients
 from ferry.config.reading.provider_lines import read_providers
-from ferry.config.reading.slips import alias_ahead, alias_meant, nearest, shown, torn_apart
 from ferry.config.reading.topology import look_at_brokers, look_at_circles
+from ferry.config.reading.typos import alias_ahead, alias_meant, nearest, shown, torn_apart
 from ferry.config.reading.unlisted import look_at_unlisted
 from ferry.config.text.problem import Problem, in_file_order, once_per_slip
 from ferry.config.text.properties import MALFORMED, Property, parse_all, written_raw

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ferry.config.keys.catalogue import is_acted_on, may_be_shown
-from ferry.config.reading.slips import has_comment, shown, without_comment
+from ferry.config.reading.typos import has_comment, shown, without_comment
 from ferry.config.text.problem import BadValue, Problem, Severity
 from ferry.config.text.properties import Property, written
 from ferry.config.text.secret_refs import LookedUp, without_values

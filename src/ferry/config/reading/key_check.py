@@ -14,8 +14,8 @@ from ferry.config.keys.own import FERRY_KEYS_BY_NAME, TRANSFORM_PARTS, transform
 from ferry.config.keys.own_classes import OWN_KEY, is_own_policy, names_own_class, names_own_class_for_all
 from ferry.config.keys.places import Place, flow_of, longest_first, place_of
 from ferry.config.reading.findings import Findings, Unneeded
-from ferry.config.reading.slips import ARROW, alias_ahead, nearest, shown, torn_apart
-from ferry.config.reading.value_slips import look_at_value
+from ferry.config.reading.typos import ARROW, alias_ahead, nearest, shown, torn_apart
+from ferry.config.reading.value_typos import look_at_value
 from ferry.config.text.properties import Property, written_raw
 from ferry.config.text.secrets import Providers
 from ferry.messages.catalogue import sentence

@@ -11,7 +11,7 @@ from ferry.config.keys.layers import Entries
 from ferry.config.keys.own import transform_key
 from ferry.config.keys.places import Place, longest_first, place_of
 from ferry.config.reading.findings import Findings
-from ferry.config.reading.slips import nearest
+from ferry.config.reading.typos import nearest
 from ferry.config.text.properties import Property
 from ferry.messages.catalogue import sentence
 

@@ -24,7 +24,7 @@ def leaderless_refusal(topic: SourceTopic, number: int) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Mismatch:
     """What on the clusters does not fit the last receipt: a refusal, and what a policy may do instead (ADR 18).
 
     - `restart`: the source offset at which the lane continues after a restart.
@@ -40,7 +40,7 @@ class Trouble:
     target_next: int | None = None
 
 
-def source_trouble(source: SourceFacts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Trouble | None:
+def source_trouble(source: SourceFacts, topic: SourceTopic, number: int, last: Receipt, stands: int) -> Mismatch | None:
     """Return what does not fit: another cluster, a topic created again, a truncated log; None if the source still fits.
 
     `stands` is the offset that the lane has reached: the end of that receipt, or of a gap that an operator passed by
@@ -48,25 +48,25 @@ def source_trouble(source: SourceFacts, topic: SourceTopic, number: int, last: R
     """
     part = topic.partitions[number]
 
-    def trouble(code: str, restart: int, void_from: int, **of: Any) -> Trouble:
+    def mismatch(code: str, restart: int, void_from: int, **of: Any) -> Mismatch:
         refusal = refused(code, topic.name, number, **of)
-        return Trouble(refusal=refusal, restart=restart, lost=(restart, stands), void_from=void_from)
+        return Mismatch(refusal=refusal, restart=restart, lost=(restart, stands), void_from=void_from)
 
     moved = cluster_facts(source, last)
     if moved is not None:
-        return trouble("source.cluster-changed", part.log_start, 0, **moved)
+        return mismatch("source.cluster-changed", part.log_start, 0, **moved)
     if topic.topic_id and last.source_topic_id and topic.topic_id != last.source_topic_id:
         ids = {"then": last.source_topic_id, "now": topic.topic_id}
-        return trouble("source.recreated", part.log_start, 0, end=last.end, **ids)
+        return mismatch("source.recreated", part.log_start, 0, end=last.end, **ids)
     if part.diverged is not None and part.diverged < last.end:
         cut, epoch = part.diverged, last.source_epoch
-        return trouble("source.diverged", cut, cut, end=last.end, cut=cut, epoch=epoch)
+        return mismatch("source.diverged", cut, cut, end=last.end, cut=cut, epoch=epoch)
     if part.log_end < stands:  # a lane that read uncommitted records may have passed the last stable offset
-        return trouble("source.shorter", part.log_end, part.log_end, log_end=part.log_end, end=stands)
+        return mismatch("source.shorter", part.log_end, part.log_end, log_end=part.log_end, end=stands)
     return None
 
 
-def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | None:
+def retention_trouble(topic: SourceTopic, number: int, start: int) -> Mismatch | None:
     """Return the loss of records from `start` on that the source has deleted; None when it still has them.
 
     The lane would continue at `start`.
@@ -80,12 +80,12 @@ def retention_trouble(topic: SourceTopic, number: int, start: int) -> Trouble | 
         if last == start
         else refused("source.retention-passed", topic.name, number, log_start=part.log_start, start=start, last=last)
     )
-    return Trouble(refusal=refusal, restart=part.log_start, lost=(start, part.log_start))
+    return Mismatch(refusal=refusal, restart=part.log_start, lost=(start, part.log_start))
 
 
 def target_trouble(
     facts: TargetFacts, topic: SourceTopic, number: int, target: TargetTopic | None, last: Receipt, start: int
-) -> Trouble | None:
+) -> Mismatch | None:
     """Return what does not fit: the target topic is gone, created again or truncated; None if it still has the data.
 
     The lane would continue at the source offset `start`.
@@ -103,7 +103,7 @@ def target_trouble(
     else:
         return None
     restart = max(log_start, min(start, kept))
-    return Trouble(refusal=refusal, restart=restart, lost=(restart, start), void_from=kept, target_next=target_next)
+    return Mismatch(refusal=refusal, restart=restart, lost=(restart, start), void_from=kept, target_next=target_next)
 
 
 def _shorter(topic: SourceTopic, number: int, last: Receipt, end: int, cut: int) -> Refusal:
@@ -117,7 +117,7 @@ def _shorter(topic: SourceTopic, number: int, last: Receipt, end: int, cut: int)
 
 def foreign_trouble(
     others: OtherFacts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int
-) -> Trouble | None:
+) -> Mismatch | None:
     """Return the trouble of foreign records after ours at the target, or of an open foreign transaction; None without.
 
     The lane would continue at the source offset `start`, after the target offset `behind` (below 1: it has no records
@@ -133,7 +133,7 @@ def foreign_trouble(
         refusal = _open(topic, number, last.target, transaction)
     else:
         return None
-    return Trouble(refusal=refusal, restart=start, lost=(start, start))
+    return Mismatch(refusal=refusal, restart=start, lost=(start, start))
 
 
 def _open(topic: SourceTopic, number: int, place: TopicPartition, transaction: OpenTransaction) -> Refusal:

@@ -16,7 +16,7 @@ PATIENCE_MS = 900_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LaneState:
     """The newest run of a flow, by its generation (-1: none), and what is paused (`""`: the flow).
 
     `under_way`: whether it has not ended, and is not silent (`PastRun.is_silent`). `newest` is that run.
@@ -38,14 +38,14 @@ class Call:
     total: TotalLag
 
 
-def standing_of(view: LedgerView, lane: str, now_ms: int) -> Standing:
+def standing_of(view: LedgerView, lane: str, now_ms: int) -> LaneState:
     """Return the state of a lane; the view must have its newest run complete."""
     paused = frozenset(pauses(view, now_ms))
     newest = past_runs(view, lane, 1)
     if not newest:
-        return Standing(paused=paused)
+        return LaneState(paused=paused)
     (last,) = newest
-    return Standing(
+    return LaneState(
         generation=last.opened.generation,
         under_way=last.has_not_ended and not last.is_silent(now_ms),
         paused=paused,
@@ -54,7 +54,7 @@ def standing_of(view: LedgerView, lane: str, now_ms: int) -> Standing:
 
 
 def call_for_run(
-    start: LagStart, lags: Collection[PartitionLag], standing: Standing, last: Call | None, now_ms: int
+    start: LagStart, lags: Collection[PartitionLag], standing: LaneState, last: Call | None, now_ms: int
 ) -> Call | None:
     """Return the call for a run; None when there is no reason, or a run is active or was just called for.
 

@@ -13,7 +13,7 @@ from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import passed, what_of
 from ferry.model import Era, Gap, Lifted, Refusal, Sentence, TopicPartition
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetFacts
-from ferry.plan.rules.guards import Trouble, leaderless_refusal
+from ferry.plan.rules.guards import Mismatch, leaderless_refusal
 from ferry.plan.rules.progress import estimated_bytes, place_of_lane
 from ferry.plan.rules.repartition_bounds import DealLook
 from ferry.plan.rules.repartition_refusals import deal_refusal, lost_rule, not_begun, too_many
@@ -135,12 +135,12 @@ def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[
     return sentence("transform.begun", topic=era.source_topic, transform=rule.name, partitions=partitions)
 
 
-def _gap(now_ms: int, topic: SourceTopic, trouble: Trouble, run: str, generation: int) -> Gap:
+def _gap(now_ms: int, topic: SourceTopic, mismatch: Mismatch, run: str, generation: int) -> Gap:
     """Return the gap of source offsets that are passed over because a policy lets the topic continue."""
-    why = trouble.refusal.kind
-    start, end = trouble.lost
+    why = mismatch.refusal.kind
+    start, end = mismatch.lost
     return Gap(
-        source=TopicPartition(topic.name, trouble.refusal.partition or 0),
+        source=TopicPartition(topic.name, mismatch.refusal.partition or 0),
         start=start,
         end=end,
         why=why,
@@ -148,11 +148,11 @@ def _gap(now_ms: int, topic: SourceTopic, trouble: Trouble, run: str, generation
         at_ms=now_ms,
         how=Lifted.SKIP,
         who=f"ferry.guard.{why.replace('-', '.')}",
-        reason=what_of(trouble.refusal),
+        reason=what_of(mismatch.refusal),
         generation=generation,
         topic_id=topic.topic_id,
     )
 
 
-def _lifted_note(trouble: Trouble) -> Sentence:
-    return passed("passed.skipped", trouble.refusal)
+def _lifted_note(mismatch: Mismatch) -> Sentence:
+    return passed("passed.skipped", mismatch.refusal)

@@ -13,7 +13,7 @@ from ferry.ledger.units import Log, Replanned, of_partition, places_of, replanne
 from ferry.messages.refusals import open_facts, refused
 from ferry.model import Era, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
-from ferry.plan.rules.guards import Trouble, retention_trouble, unserved_refusal
+from ferry.plan.rules.guards import Mismatch, retention_trouble, unserved_refusal
 from ferry.plan.rules.origins import returning_refusal
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.repartition_shares import Lot
@@ -40,7 +40,7 @@ class DealLook:
         """Return the target topics of the rule that is carried out."""
         return self.before if found.era == self.known else self.targets
 
-    def sources(self) -> tuple[Replanned, list[Refusal], list[Trouble]]:
+    def sources(self) -> tuple[Replanned, list[Refusal], list[Mismatch]]:
         """Return the ranges of the source partitions, refusals of some, and the troubles that policies pass over."""
         found = self._replanned(frozenset())
         troubles = [
@@ -49,14 +49,14 @@ class DealLook:
         ]
         troubles += [self._tombstones(number) for number in sorted(self.topic.partitions)]
         refusals: dict[int, Refusal] = {}
-        lifted: list[tuple[int, Trouble]] = []
-        for trouble in troubles:
-            if trouble is None or (number := trouble.refusal.partition) is None:
+        lifted: list[tuple[int, Mismatch]] = []
+        for mismatch in troubles:
+            if mismatch is None or (number := mismatch.refusal.partition) is None:
                 continue
-            if self.rules.guards.of(trouble.refusal.kind, self.topic.name) is OnGuard.SKIP:
-                lifted.append((number, trouble))
+            if self.rules.guards.of(mismatch.refusal.kind, self.topic.name) is OnGuard.SKIP:
+                lifted.append((number, mismatch))
             else:
-                refusals.setdefault(number, trouble.refusal)
+                refusals.setdefault(number, mismatch.refusal)
         for number, reached, _ in found.cut:
             end = self.topic.partitions[number].log_end
             if reached > end:
@@ -73,10 +73,10 @@ class DealLook:
                 refusals[number] = loop
         if refusals:
             found = self._replanned(frozenset(refusals))
-        passed = [trouble for number, trouble in lifted if number not in refusals]
+        passed = [mismatch for number, mismatch in lifted if number not in refusals]
         return found, [refusal for _, refusal in sorted(refusals.items())], passed
 
-    def _tombstones(self, number: int) -> Trouble | None:
+    def _tombstones(self, number: int) -> Mismatch | None:
         """Return a trouble if the lane was idle long enough to have missed deleted keys of a compacted topic."""
         place, part = TopicPartition(self.topic.name, number), self.topic.partitions[number]
         if place not in self.facts.lane.dealt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ferry.model import Era, Gap, Reads, Receipt, Refusal, Slice, TopicPartition, Vector
+from ferry.model import Era, Gap, Offsets, Reads, Receipt, Refusal, Slice, TopicPartition
 from ferry.plan.rules.capacity import Load
 
 
@@ -17,8 +17,8 @@ class Lot:
     """
 
     target: TopicPartition
-    starts: Vector
-    ends: Vector
+    starts: Offsets
+    ends: Offsets
     last: Receipt | None
     target_end: int
 
@@ -122,14 +122,14 @@ class Deal:
         """Return this with at most these shares of offsets, each from the first offset that some lot needs."""
         stops = {need.source.partition: need.start + shares.get(need.source, 0) for need in self.needs}
 
-        def ends_of(lot: Lot) -> Vector:
+        def ends_of(lot: Lot) -> Offsets:
             pairs = enumerate(zip(lot.starts, lot.ends, strict=True))
             return tuple(max(start, min(end, stops.get(number, end))) for number, (start, end) in pairs)
 
         return replace(self, lots=tuple(replace(lot, ends=ends_of(lot)) for lot in self.lots))
 
 
-def _epochs(lot: Lot) -> Vector:
+def _epochs(lot: Lot) -> Offsets:
     """Return the leader epochs of the last receipt where the lot continues from what it has read; -1: not known."""
     last = lot.last
     if last is None:

@@ -10,7 +10,7 @@ from ferry.messages.refusals import passed, what_of
 from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
-    Trouble,
+    Mismatch,
     foreign_trouble,
     occupied_refusal,
     retention_trouble,
@@ -57,7 +57,7 @@ def onward(
             return passed.refusal
         return _lifted(first, passed, policy, _gap(facts, source, passed, policy, first, last, run, generation))
     found = ResumePoint(start=stands, target_next=last.target_next, since=last.since)
-    looks: tuple[Callable[[int], Trouble | None], ...] = (
+    looks: tuple[Callable[[int], Mismatch | None], ...] = (
         lambda start: source_trouble(facts.source, topic, number, last, start),
         lambda start: retention_trouble(topic, number, start),
         lambda start: target_trouble(facts.target, topic, number, target, last, start),
@@ -67,13 +67,13 @@ def onward(
         lambda start: None if _went_back(found) else tombstone_trouble(facts, topic, number, start),
     )
     for look in looks:
-        trouble = look(found.start)
-        if trouble is None:
+        mismatch = look(found.start)
+        if mismatch is None:
             continue
-        policy = rules.guards.of(trouble.refusal.kind, topic.name)
+        policy = rules.guards.of(mismatch.refusal.kind, topic.name)
         if policy is OnGuard.FAIL:
-            return trouble.refusal
-        found = _lifted(found, trouble, policy, _gap(facts, source, trouble, policy, found, last, run, generation))
+            return mismatch.refusal
+        found = _lifted(found, mismatch, policy, _gap(facts, source, mismatch, policy, found, last, run, generation))
     return found
 
 
@@ -102,8 +102,8 @@ def _first(
     if policy is OnGuard.FAIL:
         return refusal
     note = passed("passed.copied-behind", refusal)
-    trouble = Trouble(refusal=refusal, restart=start, lost=(start, start))
-    gap = _gap(facts, source, trouble, policy, found, None, run, generation)
+    mismatch = Mismatch(refusal=refusal, restart=start, lost=(start, start))
+    gap = _gap(facts, source, mismatch, policy, found, None, run, generation)
     return replace(found, notes=(note,), gaps=(gap,))
 
 
@@ -111,17 +111,17 @@ def _went_back(now: ResumePoint) -> bool:
     return any(gap.how is Lifted.RESTART for gap in now.gaps)
 
 
-def _lifted(now: ResumePoint, trouble: Trouble, policy: OnGuard, gap: Gap) -> ResumePoint:
+def _lifted(now: ResumePoint, mismatch: Mismatch, policy: OnGuard, gap: Gap) -> ResumePoint:
     restart = policy is OnGuard.RESTART
-    start = trouble.restart if restart else max(now.start, trouble.lost[1])
+    start = mismatch.restart if restart else max(now.start, mismatch.lost[1])
     note = (
-        passed("passed.restarted", trouble.refusal, start=start)
+        passed("passed.restarted", mismatch.refusal, start=start)
         if restart
-        else passed("passed.skipped", trouble.refusal)
+        else passed("passed.skipped", mismatch.refusal)
     )
     return ResumePoint(
         start=start,
-        target_next=now.target_next if trouble.target_next is None else trouble.target_next,
+        target_next=now.target_next if mismatch.target_next is None else mismatch.target_next,
         since=gap.generation if restart else now.since,
         gaps=(*now.gaps, gap),
         notes=(*now.notes, note),
@@ -131,7 +131,7 @@ def _lifted(now: ResumePoint, trouble: Trouble, policy: OnGuard, gap: Gap) -> Re
 def _gap(
     facts: Facts,
     source: TopicPartition,
-    trouble: Trouble,
+    mismatch: Mismatch,
     policy: OnGuard,
     now: ResumePoint,
     last: Receipt | None,
@@ -139,20 +139,20 @@ def _gap(
     generation: int,
 ) -> Gap:
     restart = policy is OnGuard.RESTART
-    start, end = (now.start, trouble.restart) if restart else trouble.lost
-    what = what_of(trouble.refusal)
+    start, end = (now.start, mismatch.restart) if restart else mismatch.lost
+    what = what_of(mismatch.refusal)
     return Gap(
         source=source,
         start=start,
         end=end,
-        why=trouble.refusal.kind,
+        why=mismatch.refusal.kind,
         run=run,
         at_ms=facts.now_ms,
         how=Lifted(policy.value),
-        who=f"ferry.guard.{trouble.refusal.kind.replace('-', '.')}",
+        who=f"ferry.guard.{mismatch.refusal.kind.replace('-', '.')}",
         reason=what,
         generation=generation,
         since=-1 if last is None else last.since,
-        void_from=trouble.void_from,
+        void_from=mismatch.void_from,
         topic_id=facts.source.topics[source.topic].topic_id,
     )

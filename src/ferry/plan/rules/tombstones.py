@@ -18,7 +18,7 @@ from ferry.ledger.reading import checked, read_as, text, whole
 from ferry.messages.refusals import refused
 from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic
-from ferry.plan.rules.guards import Trouble
+from ferry.plan.rules.guards import Mismatch
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
 
@@ -57,7 +57,7 @@ def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
 
 def tombstone_trouble(
     facts: Facts, topic: SourceTopic, number: int, start: int, *, dealt: bool = False
-) -> Trouble | None:
+) -> Mismatch | None:
     """Return a trouble if keys of a compacted partition may have been deleted unseen since the lane last had all of it.
 
     Their tombstones may be gone by now. None if that cannot be, or if nothing is known. The lane would continue at
@@ -71,7 +71,7 @@ def tombstone_trouble(
         return None
     code = "source.tombstones-passed.dealt" if dealt else "source.tombstones-passed"
     refusal = refused(code, topic.name, number, read_ms=whole_ms, retention_ms=topic.delete_retention_ms)
-    return Trouble(refusal=refusal, restart=start, lost=(start, start))
+    return Mismatch(refusal=refusal, restart=start, lost=(start, start))
 
 
 def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
-from ferry.features.drill.acts.diary import Diary, Entry
 from ferry.features.drill.acts.report import Found
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
+from ferry.features.drill.acts.timeline import Entry, Timeline
 from ferry.features.evidence.rules.figures import compared_of
 from ferry.features.switch.acts.application import first_record_of
 from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
@@ -69,7 +69,7 @@ def left_to_spark(survey: Survey) -> list[str]:
 
 
 def read_groups(
-    diary: Diary,
+    diary: Timeline,
     found: Found,
     groups: ScratchGroups,
     done: Rehearsed,

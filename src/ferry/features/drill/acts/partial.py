@@ -14,10 +14,10 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused
 from ferry.features.drill.acts.copying import copy_seen
-from ferry.features.drill.acts.diary import Diary
 from ferry.features.drill.acts.looking import compare_content, read_groups, split_transformed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
+from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
 from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.groups.acts.of_run import sync_groups
@@ -81,7 +81,7 @@ class PartialDrill:
             "compare the copies with the source, record by record",
         )
 
-    def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
+    def run(self, diary: Timeline) -> tuple[EvidenceReport, FerryError | None]:
         """Do all steps, and return the report; also why the drill ended early, if it did."""
         found, failure = Found(), None
         try:
@@ -94,7 +94,7 @@ class PartialDrill:
             failure = error
         return self._report(diary, found, failure), failure
 
-    def _look(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
+    def _look(self, diary: Timeline, found: Found, connections: FlowConnections) -> None:
         with diary.step("look", "Look at both clusters") as entry:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
@@ -128,7 +128,7 @@ class PartialDrill:
         self._topics = others
         return notes
 
-    def _copy(self, diary: Diary, found: Found) -> None:
+    def _copy(self, diary: Timeline, found: Found) -> None:
         approved = (self._options.approved_by, self._options.approved_ms)
         chunks: list[Committed] = []
         with (
@@ -155,7 +155,7 @@ class PartialDrill:
                 found.notes.append(f"producers were faster than {MOST_RUNS} runs: not all of the topics is copied")
             entry.detail = f"{count_of(records, 'record')} in {count_of(number, 'run')}"
 
-    def _groups(self, diary: Diary, found: Found, connections: FlowConnections) -> None:
+    def _groups(self, diary: Timeline, found: Found, connections: FlowConnections) -> None:
         approved = (self._options.approved_by, self._options.approved_ms)
         groups = ScratchGroups(flow=self._flow, connections=connections, only=self._options.groups)
         began = wall_ms()
@@ -175,12 +175,12 @@ class PartialDrill:
         done = Rehearsed(standings=standings, refused={group: why for group, why in left.items() if group in standings})
         read_groups(diary, found, groups, done, self._options.drill, began_ms=began, patience_s=self._patience_s)
 
-    def _verify(self, diary: Diary, found: Found) -> None:
+    def _verify(self, diary: Timeline, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
             wanted = Wanted(topics=self._topics)
             found.verification = compare_content(self._flow, wanted, entry, found.notes, patience_s=self._patience_s)
 
-    def _report(self, diary: Diary, found: Found, failure: FerryError | None) -> EvidenceReport:
+    def _report(self, diary: Timeline, found: Found, failure: FerryError | None) -> EvidenceReport:
         flow, options = self._flow, self._options
         goals = goals_met(flow, found)
         left = tuple(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ferry.config.flow.clients import flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.drill.acts.next_records import next_records
-from ferry.features.drill.rules.standing import Record, Standing, is_same, moved
+from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.groups.acts.offset_maps import offset_maps
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
 from ferry.kafka.fetch.requests import READ_COMMITTED
@@ -27,11 +27,11 @@ from ferry.plan.gather import isolation_of
 class Rehearsed:
     """The groups' offsets, and why a group could not be written, by group."""
 
-    standings: dict[str, list[Standing]]
+    standings: dict[str, list[GroupPosition]]
     refused: dict[str, str]
 
     @property
-    def committed(self) -> list[Standing]:
+    def committed(self) -> list[GroupPosition]:
         """All offsets that were written."""
         return [
             one
@@ -58,7 +58,7 @@ class ScratchGroups:
         """Return the name of a group on the target."""
         return scratch_topic(group, self.flow.lane)
 
-    async def standings(self, topics: Collection[str] | None) -> dict[str, list[Standing]]:
+    async def standings(self, topics: Collection[str] | None) -> dict[str, list[GroupPosition]]:
         """Return the source groups' offsets in the flow's topics, with their translation.
 
         If `topics` are given, only offsets in these are returned.
@@ -85,15 +85,15 @@ class ScratchGroups:
                     asked.setdefault(place, set()).add(at.offset)
         view = await self.connections.view()
         maps = await offset_maps(self.connections, self.flow.lane, asked) if asked and view.runs else {}
-        found: dict[str, list[Standing]] = {}
+        found: dict[str, list[GroupPosition]] = {}
         for group, places in offsets.items():
             for place, at in sorted(places.items()):
                 if not self._takes(place.topic, topics):
                     continue
                 made = maps.get(place)
-                standing = Standing(group=group, source=place, offset=at.offset)
+                standing = GroupPosition(group=group, source=place, offset=at.offset)
                 if made is not None:
-                    standing = Standing(
+                    standing = GroupPosition(
                         group=group,
                         source=place,
                         offset=at.offset,

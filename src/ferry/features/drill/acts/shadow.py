@@ -16,11 +16,11 @@ from ferry.config.flow.lane import in_lane
 from ferry.config.flow.start import Start
 from ferry.errors import FerryError, Refused
 from ferry.features.drill.acts.copying import copy_seen
-from ferry.features.drill.acts.diary import Diary
 from ferry.features.drill.acts.looking import compare_content, read_groups, split_transformed
 from ferry.features.drill.acts.production import Production, production, untouched
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
+from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.verdict import loss_sentence, shadow_sentence
 from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.lanes.acts.dropping import LaneDrop
@@ -107,7 +107,7 @@ class ShadowDrill:
             "look at production again, and remove topics, groups and lane",
         ), plan
 
-    def run(self, diary: Diary) -> tuple[EvidenceReport, FerryError | None]:
+    def run(self, diary: Timeline) -> tuple[EvidenceReport, FerryError | None]:
         """Do all steps, and return the report; also why the drill ended early, if it did.
 
         What it has made is always removed.
@@ -144,7 +144,7 @@ class ShadowDrill:
         self._only = others if notes else named
         return notes
 
-    def _rehearse(self, diary: Diary, found: _Found) -> None:
+    def _rehearse(self, diary: Timeline, found: _Found) -> None:
         with FlowConnections.of(self._live, patience_s=self._patience_s) as connections:
             self._look(diary, found, connections)
             self._copy(diary, found)
@@ -152,7 +152,7 @@ class ShadowDrill:
             self._verify(diary, found)
             self._look_again(diary, found, connections)
 
-    def _look(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+    def _look(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
         with diary.step("look", "Look at both clusters") as entry:
             found.clusters = clusters_of(connections)
             left = connections.run(lambda: self._leftovers(connections))
@@ -182,7 +182,7 @@ class ShadowDrill:
         view = await connections.view() if await connections.has_ledger() else UNREAD
         return await production(self._live, connections, view)
 
-    def _copy(self, diary: Diary, found: _Found) -> None:
+    def _copy(self, diary: Timeline, found: _Found) -> None:
         """Run until all is copied that was there when the drill began, or until its budget is used up."""
         approved = (self._options.approved_by, self._options.approved_ms)
         chunks: list[Committed] = []
@@ -216,7 +216,7 @@ class ShadowDrill:
                     f"the drill's budget of {self._options.max_bytes} bytes was over before all was copied"
                 )
 
-    def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Diary, chunks: list[Committed]) -> Report:
+    def _copy_one(self, runs: MicroRuns, plan: Plan, diary: Timeline, chunks: list[Committed]) -> Report:
         _refuse_real_topics(plan)
         failure = copy_seen(runs, plan, diary.stop, chunks)
         if failure is not None:
@@ -230,7 +230,7 @@ class ShadowDrill:
         ends = {loss.source: loss.source_end or 0 for loss in found.losses}
         return any(piece.start < ends.get(piece.source, 0) for piece in plan.kept)
 
-    def _groups(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+    def _groups(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
         scratch = ScratchGroups(flow=self._flow, connections=connections)
         lost_ms = wall_ms()
         with diary.step("groups", "Move the groups to scratch groups") as entry:
@@ -239,21 +239,21 @@ class ShadowDrill:
             entry.detail = f"{count_of(len(done.standings), 'group')}, {count_of(len(done.committed), 'offset')}"
         read_groups(diary, found, scratch, done, self._options.lane, began_ms=lost_ms, patience_s=self._patience_s)
 
-    def _verify(self, diary: Diary, found: _Found) -> None:
+    def _verify(self, diary: Timeline, found: _Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
             if not found.records:
                 entry.detail = "nothing was copied"
                 return
             found.verification = compare_content(self._flow, Wanted(), entry, found.notes, patience_s=self._patience_s)
 
-    def _look_again(self, diary: Diary, found: _Found, connections: FlowConnections) -> None:
+    def _look_again(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
         with diary.step("production", "Look at production again") as entry:
             after = connections.run(lambda: self._production(connections))
             if found.before is not None:
                 found.checks += untouched(found.before, after, self._live)
             entry.detail = "untouched" if all(check.held for check in found.checks) else "it changed"
 
-    def _clean(self, diary: Diary, found: _Found) -> FerryError | None:
+    def _clean(self, diary: Timeline, found: _Found) -> FerryError | None:
         """Remove what the drill made. If that fails, the report has a deviation with the remedy: `ferry lanes drop`."""
         lane, name = self._options.lane, "Nothing is left of the drill"
         try:
@@ -275,7 +275,7 @@ class ShadowDrill:
             run = f"drop-{lane}-{secrets.token_hex(2)}"
             return drop.drop(run, local_origin(), self._options.who, interrupt=True).topics
 
-    def _report(self, diary: Diary, found: _Found, failure: FerryError | None) -> EvidenceReport:
+    def _report(self, diary: Timeline, found: _Found, failure: FerryError | None) -> EvidenceReport:
         live = self._live
         goals = goals_met(live, found)
         deviations = deviations_of(goals, found.groups, found.verification, found.checks)

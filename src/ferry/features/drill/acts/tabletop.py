@@ -5,10 +5,10 @@ from __future__ import annotations
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
-from ferry.features.drill.acts.diary import Diary
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
-from ferry.features.drill.rules.standing import moved
+from ferry.features.drill.acts.timeline import Timeline
+from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
 from ferry.features.switch.rules.steps import sentence
@@ -21,7 +21,7 @@ from ferry.words import count_of
 
 
 def tabletop(
-    flow: FlowConfig, drill: str, who: str, diary: Diary, *, patience_s: float = 60.0
+    flow: FlowConfig, drill: str, who: str, diary: Timeline, *, patience_s: float = 60.0
 ) -> tuple[EvidenceReport, FerryError | None]:
     """Read both clusters, and return the report; also why it ended early, if it did."""
     found, failure = Found(), None
@@ -32,7 +32,7 @@ def tabletop(
     return _report(flow, drill, who, diary, found, failure), failure
 
 
-def _look(flow: FlowConfig, diary: Diary, found: Found, patience_s: float) -> None:
+def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) -> None:
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         with diary.step("clusters", "Reach both clusters") as entry:
             connections.run(connections.ledger.find)
@@ -61,7 +61,7 @@ def _look(flow: FlowConfig, diary: Diary, found: Found, patience_s: float) -> No
 
 
 def _report(
-    flow: FlowConfig, drill: str, who: str, diary: Diary, found: Found, failure: FerryError | None
+    flow: FlowConfig, drill: str, who: str, diary: Timeline, found: Found, failure: FerryError | None
 ) -> EvidenceReport:
     goals = goals_met(flow, found, moves=False)
     return report_of(

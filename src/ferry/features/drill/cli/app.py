@@ -22,7 +22,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
-from ferry.features.drill.acts.diary import Diary
+from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.evidence.cli.evidence import ended, prepared
 from ferry.features.evidence.cli.report_place import ReportOption
 from ferry.features.records.cli.in_spark import copy_of
@@ -244,7 +244,7 @@ def _start(text: str | None) -> Start:
 
 
 @contextmanager
-def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator[Diary]:
+def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator[Timeline]:
     """Make the diary of a drill; the operator sees its steps."""
     with steps(quiet=quiet) as shown:
 
@@ -254,7 +254,7 @@ def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator
             else:
                 shown.end(f"{step.outcome} in {step.seconds:.1f} s: {step.detail}")
 
-        yield Diary(told=told, stop=stop)
+        yield Timeline(told=told, stop=stop)
 
 
 def _previewed(context: Context, would: tuple[str, ...]) -> int:

@@ -51,9 +51,9 @@ from ferry.model import (
     GroupOutcome,
     LedgerRecord,
     Left,
+    Offsets,
     Record,
     TopicPartition,
-    Vector,
     Why,
 )
 
@@ -207,9 +207,9 @@ class GroupSync:
         offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
         topics: Collection[str],
         held: Mapping[str, HeldGroup],
-    ) -> dict[str, set[Vector]]:
+    ) -> dict[str, set[Offsets]]:
         """Return what groups have read of these topics, as far as no offsets were written for it yet."""
-        found: dict[str, set[Vector]] = {topic: set() for topic in topics}
+        found: dict[str, set[Offsets]] = {topic: set() for topic in topics}
         for group, committed in offsets.items():
             for topic, read in read_of({place: at.offset for place, at in committed.items()}, found).items():
                 copy = self.flow.copy_of(topic)

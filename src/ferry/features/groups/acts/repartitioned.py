@@ -18,11 +18,11 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.source_reads import reads_of_units
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.ledger.units import family
-from ferry.model import Era, TopicPartition, Vector
+from ferry.model import Era, Offsets, TopicPartition
 
 
 async def maps_of_dealt(
-    connection: TargetConnection, lane: str, reads: Mapping[str, Collection[Vector]]
+    connection: TargetConnection, lane: str, reads: Mapping[str, Collection[Offsets]]
 ) -> dict[str, DealtMap]:
     """Return, by source topic, where groups continue in its copy that have read so much of it (`reads`).
 
@@ -138,7 +138,7 @@ class _Sources:
 
 
 async def _receipts(
-    log: LedgerLog, view: LedgerView, lane: str, lasts: Lasts, reads: Mapping[str, Collection[Vector]]
+    log: LedgerLog, view: LedgerView, lane: str, lasts: Lasts, reads: Mapping[str, Collection[Offsets]]
 ) -> ByPlace:
     """Return what the ledger has of these topics, in its order: back to where groups are, or as far as it goes."""
     known = receipts_in_view(view, lane, lasts)

@@ -10,7 +10,7 @@ from ferry.codec.kinds import Kind, enum, filled, many, optional, typed
 from ferry.features.groups.rules.checkpoints import Write
 from ferry.features.groups.rules.codec import Snapshot
 from ferry.features.groups.rules.offset_map import Translated
-from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, Standing
+from ferry.features.groups.rules.table import GroupHead, GroupOffset, GroupRow, GroupTable
 from ferry.features.groups.rules.translation import AtOffset, GoesOnIn, GroupTranslation, Translation, Troubled
 from ferry.ledger.checkpoint_codec import OUTCOME, left_json
 from ferry.model import Flow, Found, GroupKind, GroupOutcome, Member
@@ -98,7 +98,7 @@ _LOG_SIZE_SAYS = "the high watermark; null: the topic is deleted, or the partiti
 _LAG_SAYS = "log_size minus offset; negative: the offset is after the end of the log"
 
 STANDING = Form(
-    Standing,
+    GroupOffset,
     F("offset", says="the committed offset: the next one to be read; null: the owner has committed none yet"),
     F("log_size", says=_LOG_SIZE_SAYS),
     F("lag", least=None, says=_LAG_SAYS),

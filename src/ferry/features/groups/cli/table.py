@@ -15,7 +15,7 @@ from ferry.model import TopicPartition
 
 if TYPE_CHECKING:
     from ferry.features.groups.acts.table import GroupsFound
-    from ferry.features.groups.rules.table import GroupHead, GroupTable, Standing
+    from ferry.features.groups.rules.table import GroupHead, GroupOffset, GroupTable
 
 COLUMNS = ["group", "topic", "partition", "side", "offset", "log size", "lag", "owner"]
 NUMBERS = ["partition", "offset", "log size", "lag"]
@@ -87,13 +87,13 @@ def lines(table: GroupTable) -> Iterator[list[object]]:
                 yield [table.group, None, None, f"{side} (no offsets)", None, None, None, _members(head)]
 
 
-def _line(group: str, place: TopicPartition, side: str, standing: Standing, owner: str | None) -> list[object]:
+def _line(group: str, place: TopicPartition, side: str, standing: GroupOffset, owner: str | None) -> list[object]:
     lag = standing.lag
     shown = f"{-lag} beyond the end" if lag is not None and lag < 0 else lag
     return [group, place.topic, place.partition, side, standing.offset, standing.log_size, shown, owner]
 
 
-def _owner(standing: Standing, head: GroupHead | None) -> str | None:
+def _owner(standing: GroupOffset, head: GroupHead | None) -> str | None:
     """Return client and host, as Kafka's tools print them; `none` if no member reads the partition."""
     if standing.owner is None:
         return None if head is None or head.members is None else "none"

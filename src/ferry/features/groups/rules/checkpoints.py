@@ -16,7 +16,7 @@ from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, GroupRules, 
 from ferry.features.groups.rules.translated import TranslatedGroups
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.messages.catalogue import said, sentence
-from ferry.model import Checkpoint, CommittedOffset, Fact, Left, ListedGroup, TopicPartition, Vector, Why
+from ferry.model import Checkpoint, CommittedOffset, Fact, Left, ListedGroup, Offsets, TopicPartition, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
 """After this time an offset that did not change is written again, because brokers delete offsets of a group without
@@ -124,7 +124,7 @@ def not_back(one: Checkpoint, held: HeldGroup | None) -> Checkpoint:
     return one._replace(target_offset=at)
 
 
-def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], writes: Iterable[Checkpoint]) -> Vector:
+def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], writes: Iterable[Checkpoint]) -> Offsets:
     """Return what a group must have read at least to miss nothing after the offsets that are kept of `topic`.
 
     `topic` is a repartitioned target topic. `found` are the group's checkpoints there now, `writes` those that are

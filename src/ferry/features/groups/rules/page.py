@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.features.groups.rules.table import GroupHead, GroupRow, GroupTable, NotShown, Standing
+from ferry.features.groups.rules.table import GroupHead, GroupOffset, GroupRow, GroupTable, NotShown
 from ferry.model import TopicPartition
 from ferry.page.cut import Cut
 from ferry.page.question import Question
@@ -83,7 +83,7 @@ def group_line(row: GroupRow) -> GroupLine:
     )
 
 
-def _stands(one: Standing | None) -> Stands | None:
+def _stands(one: GroupOffset | None) -> Stands | None:
     return Stands(offset=one.offset, lag=one.lag) if one else None
 
 

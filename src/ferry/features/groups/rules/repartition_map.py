@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ferry.features.groups.rules.map_check import Cut
 from ferry.ledger.units import is_next, of_partition
-from ferry.model import Receipt, TopicPartition, Vector
+from ferry.model import Offsets, Receipt, TopicPartition
 
 
 class GoesOn(NamedTuple):
@@ -57,21 +57,21 @@ class DealtMap:
     trouble: str | None = None
     cuts: Mapping[int, Cut] = field(default_factory=dict)
 
-    def trouble_at(self, read: Vector) -> str | None:
+    def trouble_at(self, read: Offsets) -> str | None:
         """Return why the map does not translate what a group has `read`, as a sentence; None when it does."""
         if self.trouble is not None:
             return self.trouble
         lost = (cut.why for number, cut in sorted(self.cuts.items()) if number < len(read) and read[number] >= cut.at)
         return next(lost, None)
 
-    def goes_on(self, read: Vector) -> dict[TopicPartition, GoesOn]:
+    def goes_on(self, read: Offsets) -> dict[TopicPartition, GoesOn]:
         """Return where a group continues in each target partition that answers."""
         return {
             place: goes_on(read, one.receipts, log_start=one.log_start, stands_at=one.stands_at)
             for place, one in self.places.items()
         }
 
-    def is_ahead(self, read: Vector) -> bool:
+    def is_ahead(self, read: Offsets) -> bool:
         """Report whether a group has read more of some source partition than was copied."""
         lasts = [one.receipts[-1].ends if one.receipts else () for one in self.places.values()]
         return any(
@@ -81,7 +81,7 @@ class DealtMap:
         )
 
 
-def read_of(offsets: Mapping[TopicPartition, int], topics: Collection[str]) -> dict[str, Vector]:
+def read_of(offsets: Mapping[TopicPartition, int], topics: Collection[str]) -> dict[str, Offsets]:
     """Return what a group has read of these source topics. A partition of which it has no offset counts as not read."""
     found: dict[str, dict[int, int]] = {}
     for place, offset in offsets.items():
@@ -92,7 +92,7 @@ def read_of(offsets: Mapping[TopicPartition, int], topics: Collection[str]) -> d
     }
 
 
-def reads_on(read: Vector, since: Vector) -> bool:
+def reads_on(read: Offsets, since: Offsets) -> bool:
     """Report whether a group that has `read` so much has read at least all of `since`.
 
     If so, it misses nothing after the offsets that were written for `since`.
@@ -100,19 +100,19 @@ def reads_on(read: Vector, since: Vector) -> bool:
     return all(of_partition(read, number) >= at for number, at in enumerate(since))
 
 
-def most_read(one: Vector, other: Vector) -> Vector:
+def most_read(one: Offsets, other: Offsets) -> Offsets:
     """Return the least vector that contains both."""
     return tuple(
         max(of_partition(one, number), of_partition(other, number)) for number in range(max(len(one), len(other)))
     )
 
 
-def is_told(read: Vector, receipts: Sequence[Receipt]) -> bool:
+def is_told(read: Offsets, receipts: Sequence[Receipt]) -> bool:
     """Report whether these receipts of a target partition, `connected`, go back to where a group is."""
     return bool(receipts) and all(of_partition(read, number) >= at for number, at in enumerate(receipts[0].starts))
 
 
-def goes_on(read: Vector, receipts: Sequence[Receipt], *, log_start: int, stands_at: int) -> GoesOn:
+def goes_on(read: Offsets, receipts: Sequence[Receipt], *, log_start: int, stands_at: int) -> GoesOn:
     """Return where a group that has `read` its source partitions so far continues in one target partition.
 
     `receipts` are those of the target partition that the ledger still has, in its order, `connected`; those of old runs
@@ -157,11 +157,11 @@ def connected(receipts: Sequence[Receipt]) -> Sequence[Receipt]:
     return receipts[first:]
 
 
-def _has_unread(read: Vector, one: Receipt) -> bool:
+def _has_unread(read: Offsets, one: Receipt) -> bool:
     return any(of_partition(one.starts, n) < at and of_partition(read, n) < at for n, at in enumerate(one.ends))
 
 
-def _read_of(read: Vector, one: Receipt) -> int:
+def _read_of(read: Offsets, one: Receipt) -> int:
     """Count how many of a receipt's source offsets the group has read."""
     return sum(max(0, min(of_partition(read, n), at) - of_partition(one.starts, n)) for n, at in enumerate(one.ends))
 

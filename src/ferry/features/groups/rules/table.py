@@ -37,7 +37,7 @@ class GroupHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class GroupOffset:
     """The position of a group on a partition: the next offset that it reads.
 
     `offset` is None if a member has the partition and has committed nothing yet; `log_size` is None if it is not known.
@@ -65,10 +65,10 @@ class GroupRow:
 
     source: TopicPartition | None
     target: TopicPartition | None
-    at_source: Standing | None = None
+    at_source: GroupOffset | None = None
     outcome: Translated | None = None
-    translated: Standing | None = None
-    at_target: Standing | None = None
+    translated: GroupOffset | None = None
+    at_target: GroupOffset | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,19 +127,19 @@ def _rows(group: str, source: GroupsOfSide, target: GroupsOfSide, translate: Tra
             target=copy,
             at_source=at_source,
             outcome=outcome,
-            translated=Standing(offset=outcome.offset, log_size=target.ends.get(copy)),
+            translated=GroupOffset(offset=outcome.offset, log_size=target.ends.get(copy)),
             at_target=there.pop(copy, None),
         )
     for place in sorted(there):
         yield GroupRow(source=None, target=place, at_target=there[place])
 
 
-def _standings(group: str, side: GroupsOfSide) -> dict[TopicPartition, Standing]:
+def _standings(group: str, side: GroupsOfSide) -> dict[TopicPartition, GroupOffset]:
     described = side.described.get(group)
     owners = {} if described is None else described.owners
     offsets = {place: committed.offset for place, committed in side.offsets.get(group, {}).items()}
     return {
-        place: Standing(offset=offsets.get(place), log_size=side.ends.get(place), owner=owners.get(place))
+        place: GroupOffset(offset=offsets.get(place), log_size=side.ends.get(place), owner=owners.get(place))
         for place in offsets.keys() | owners.keys()
     }
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from ferry.features.groups.rules.offset_map import Translated
 from ferry.features.groups.rules.repartition_map import DealtMap, GoesOn, read_of
 from ferry.features.groups.rules.selection import GroupRules
-from ferry.model import Checkpoint, CommittedOffset, Found, TopicPartition, Vector
+from ferry.model import Checkpoint, CommittedOffset, Found, Offsets, TopicPartition
 
 
 class Maps(Protocol):
@@ -122,7 +122,7 @@ def translated(
 
 
 def dealt_checkpoints(
-    group: str, topic: str, read: Vector, led: DealtMap
+    group: str, topic: str, read: Offsets, led: DealtMap
 ) -> tuple[list[Checkpoint], dict[TopicPartition, str]]:
     """Return where a group continues in the copy of a repartitioned topic, by target partition.
 

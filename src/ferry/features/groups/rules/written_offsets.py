@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ferry.model import TopicPartition, Vector
+from ferry.model import Offsets, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class HeldGroup:
     renewed_ms: int
     at: int = -1
     """The ledger offset of its record; -1: there is none yet."""
-    read: Mapping[str, Vector] = field(default_factory=dict)
+    read: Mapping[str, Offsets] = field(default_factory=dict)
     """By repartitioned target topic (ADR 39): a group that has read at least so much of the source partitions misses
     nothing after `offsets`."""
 

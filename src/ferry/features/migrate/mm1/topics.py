@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ferry.config.keys import values
-from ferry.config.reading.slips import QUOTES
+from ferry.config.reading.typos import QUOTES
 from ferry.config.text.problem import BadValue
 from ferry.messages.catalogue import sentence
 

@@ -31,7 +31,7 @@ from ferry.features.records.acts.unit_part import UnitPart
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
-from ferry.model import Codec, Compression, Plan, Refusal, Slice, TopicPartition, Vector
+from ferry.model import Codec, Compression, Offsets, Plan, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped, drop, verdict
 from ferry.wire.batch import restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
@@ -331,7 +331,7 @@ class RowSlot(KafkaSlot):
         self._rows.settle()
 
 
-def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Vector:
+def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Offsets:
     """Return the leader epochs of a unit's source partitions: of what is read now, else of what was read last."""
     before = unit.epochs
     return tuple(

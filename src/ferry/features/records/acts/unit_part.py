@@ -12,7 +12,7 @@ from ferry.clock import wall_ms
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
-from ferry.model import Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition, Vector
+from ferry.model import Offsets, Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition
 from ferry.wire.batch import Batch, extended_digest
 from ferry.wire.renumber import OffsetSpan
 
@@ -27,12 +27,12 @@ class UnitPart:
     plan: Plan
     origin: Origin
     piece: Slice
-    begins: Vector
-    reached: Vector
+    begins: Offsets
+    reached: Offsets
     target_next: int
     expected: int = -1
     target_epoch: int = -1
-    source_epochs: Vector = ()
+    source_epochs: Offsets = ()
     segments: list[list[int]] = field(default_factory=list)
     """`[-1, target offset, count]` of what was written without a gap between."""
     records: int = 0

@@ -23,7 +23,7 @@ from ferry.features.records.spark.streams import Transforms, streams_of, transfo
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
 from ferry.model import Attempt, FilterCounts, Origin, Plan, TopicPartition
 from ferry.run.micro_run import MicroRuns
-from ferry.spark.call import Call
+from ferry.spark.blocking_call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.progress import ProgressLog
 from ferry.spark.session import gist, session

@@ -25,10 +25,10 @@ from ferry.features.records.acts.source_logs import EpochNotes
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
+from ferry.features.records.spark.counters import KEPT, READ, Found
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.slot_assignment import rows_of_piece
 from ferry.features.records.spark.steps import ArrowSteps
-from ferry.features.records.spark.tally import KEPT, READ, Found
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
 from ferry.spark.stage import batch_of_rows, rows, slot_end_of

@@ -12,8 +12,8 @@ from ferry.copy.task import TaskSpec
 from ferry.features.records.acts.cutoffs import Withholding, without
 from ferry.features.records.acts.source_logs import Marks
 from ferry.features.records.rules.dead_letters import PoisonRule
+from ferry.features.records.spark.counters import Counters
 from ferry.features.records.spark.steps import ArrowSteps
-from ferry.features.records.spark.tally import Tally
 from ferry.features.records.spark.transform import Read
 from ferry.features.records.spark.unit_stage import Stage
 from ferry.model import Plan, Slice
@@ -50,7 +50,7 @@ class RowJob:
     specs: Mapping[int, TaskSpec]
     streams: Sequence[Stream]
     withheld: Withholding
-    tally: Tally
+    tally: Counters
     seen: Marks = field(default_factory=dict)
     """What `seen_before` has found of what passes through Spark."""
     alone: frozenset[int] = frozenset()

@@ -21,14 +21,14 @@ from ferry.features.records.acts.source_logs import Seen, seen_before
 from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.pace import Share
 from ferry.features.records.rules.ranges import dealt, ranges_of
+from ferry.features.records.spark.counters import Counters
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
 from ferry.features.records.spark.record_errors import faults_of
 from ferry.features.records.spark.row_frames import alone_frame, read_by, share_of, shuffled_frame
 from ferry.features.records.spark.row_job import RowJob, Stream
 from ferry.features.records.spark.schema import COUNT
-from ferry.features.records.spark.tally import Tally
+from ferry.features.records.spark.task_monitor import TooSlow, watched
 from ferry.features.records.spark.unit_stage import count
-from ferry.features.records.spark.watching import TooSlow, watched
 from ferry.messages.refusals import refused
 from ferry.model import FilterCounts, Plan, RefusalKind, TopicPartition
 from ferry.spark.session import is_remote
@@ -54,10 +54,10 @@ def write_rows(
     ends: dict[int, SlotEnd] = {}
     withheld = lost_of(streams)
     found: Mapping[str, FilterCounts] = {}
-    every = RowJob(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Tally(spark))
+    every = RowJob(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Counters(spark))
     todo = set(specs)
     for _ in range(TRIES):
-        job = replace(every.of_slots(todo), tally=Tally(spark))
+        job = replace(every.of_slots(todo), tally=Counters(spark))
         for end in _despite_faults(job, withheld):
             ends[end.slot] = joined(ends.get(end.slot), end)
         found = found or job.tally.totals()  # another try reads a part of it again

@@ -18,7 +18,7 @@ from ferry.clock import wall_ms
 from ferry.errors import BadInput, Fenced, OutcomeUnknown, Refused, Retryable, Superseded
 from ferry.features.sink.acts.ids import DRIVER, DeliverySpec, delivery_ledger, delivery_writer
 from ferry.features.sink.rules import codec
-from ferry.features.sink.rules.standing import Standing, last_known, outlived, standing
+from ferry.features.sink.rules.batch_state import BatchState, expired, last_known, standing
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
@@ -48,7 +48,7 @@ class Attempt:
         self._where = f"ledger {self._ledger.place.topic} on cluster {cluster.alias}"
         self.generation = -1
 
-    async def open(self, slots: int) -> Standing:
+    async def open(self, slots: int) -> BatchState:
         """Do steps 1 to 3, and return what the ledger has of the batch.
 
         Raises Superseded if a newer attempt began meanwhile. Raises Refused for a ledger that would not keep receipts,
@@ -75,7 +75,7 @@ class Attempt:
             )
         return found
 
-    async def shapes(self, topics: Collection[str], found: Standing) -> dict[str, TargetShape]:
+    async def shapes(self, topics: Collection[str], found: BatchState) -> dict[str, TargetShape]:
         """Return the target topics as they are now, with the numbers of partitions with which the batch was begun.
 
         Raises BadInput for a topic that does not exist, Refused for one that was created again since the batch was
@@ -110,12 +110,12 @@ class Attempt:
         await self._write([record])
 
     async def close(
-        self, settled: Settled, receipts: Mapping[TopicPartition, DeliveryReceipt], found: Standing
+        self, settled: Settled, receipts: Mapping[TopicPartition, DeliveryReceipt], found: BatchState
     ) -> None:
         """Record that the batch is written whole, and delete the records of its parts and of the oldest batches."""
         batch = self._spec.batch
         last = [receipts[place] for place in sorted(settled.due)]
-        over = outlived(found, batch)
+        over = expired(found, batch)
         records = [
             codec.delivered_record(batch, settled, last, wall_ms()),
             codec.tombstone([codec.SETTLED, batch]),
@@ -134,7 +134,7 @@ class Attempt:
         spec = self._spec
         return Writer(self._cluster, delivery_writer(spec.application, slot), spec.transaction_timeout_ms)
 
-    async def _look(self, end: int) -> Standing:
+    async def _look(self, end: int) -> BatchState:
         """Return what is committed before an offset, beginning with what an earlier attempt recorded.
 
         The whole ledger is read if no attempt has recorded that, or if the batch was begun or written before that
@@ -156,7 +156,7 @@ class Attempt:
         records, _ = await self._ledger.read(start, end)
         return standing(records, batch, self._where)
 
-    async def _look_again(self, before: Standing, end: int, own: Collection[int]) -> Standing:
+    async def _look_again(self, before: BatchState, end: int, own: Collection[int]) -> BatchState:
         """Continue from `before` up to a later offset.
 
         `own` records are acknowledged commits, even without their markers. Raises Retryable for an undecided record.
@@ -190,7 +190,7 @@ class Attempt:
             raise Retryable(f"{self._spec}: {error}; try again, what was written is kept") from error
         return offsets
 
-    def _refuse_newer(self, found: Standing) -> None:
+    def _refuse_newer(self, found: BatchState) -> None:
         if found.newest > self.generation:
             raise Superseded(f"{self._spec} is superseded by a newer attempt of the application: let that finish")
 

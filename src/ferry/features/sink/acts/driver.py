@@ -9,8 +9,8 @@ from ferry.errors import FerryError, Refused
 from ferry.features.records.acts.cluster import connected
 from ferry.features.sink.acts.attempt import Attempt
 from ferry.features.sink.acts.ids import DeliverySpec, SlotSpec
+from ferry.features.sink.rules.batch_state import BatchState, other_content, written
 from ferry.features.sink.rules.dealing import first_numbers, slot_of
-from ferry.features.sink.rules.standing import Standing, other_content, written
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Written
@@ -26,7 +26,7 @@ def delivering(spec: DeliverySpec, topics: Sequence[str], slots: int) -> Iterato
     with connected(spec.alias, spec.connection, patience_s=spec.patience_s) as cluster:
         attempt = Attempt(cluster, spec)
         try:
-            found: Standing = cluster.loop.run(attempt.open, slots)
+            found: BatchState = cluster.loop.run(attempt.open, slots)
             shapes: dict[str, TargetShape] = cluster.loop.run(attempt.shapes, topics, found)
             yield Delivering(cluster, spec, attempt, found, shapes, slots)
         except FerryError:
@@ -42,7 +42,7 @@ class Delivering:
         cluster: Cluster,
         spec: DeliverySpec,
         attempt: Attempt,
-        found: Standing,
+        found: BatchState,
         shapes: Mapping[str, TargetShape],
         slots: int,
     ) -> None:

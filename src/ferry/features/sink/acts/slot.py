@@ -23,7 +23,7 @@ from ferry.errors import Fenced, FerryError, OutcomeUnknown, Refused, Retryable,
 from ferry.features.records.acts.cluster import connected
 from ferry.features.sink.acts.ids import SlotSpec, delivery_ledger, delivery_writer
 from ferry.features.sink.rules import codec
-from ferry.features.sink.rules.standing import Standing, intruder, other_sentence, standing
+from ferry.features.sink.rules.batch_state import BatchState, foreign_record, other_sentence, standing
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
@@ -145,7 +145,7 @@ class DeliverySlot:
         await self._cluster.refresh(topics)
         self._limits = await batch_limits(self._cluster, topics)
 
-    async def _refuse_newer(self) -> Standing:
+    async def _refuse_newer(self) -> BatchState:
         """Return what this attempt has written so far. Raises Superseded if it is not the newest any more."""
         spec = self._spec
         records, self._cursor = await self._ledger.read(spec.generation, None)
@@ -322,7 +322,7 @@ class DeliverySlot:
         )
         end = max(own) + 1
         records, _ = await self._ledger.read(self._cursor, end)
-        why = intruder(records, spec.delivery.batch, spec.generation, own, self._chunk)
+        why = foreign_record(records, spec.delivery.batch, spec.generation, own, self._chunk)
         if why is not None:
             raise Retryable(f"slot {spec.slot} of {spec.delivery} wrote nothing: {why}")
         await self._writer.commit()

@@ -10,7 +10,7 @@ from ferry.clock import wall_ms
 from ferry.features.switch.acts.groups import GroupPlan, plan_groups
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.partition_state import Standing, uncopied_sentence
+from ferry.features.switch.rules.partition_state import PartitionState, uncopied_sentence
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
@@ -21,7 +21,7 @@ from ferry.words import count_of
 def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """Read the state of both sides, as far as they answer; a row is a partition or a group."""
 
-    async def work() -> tuple[list[Standing], Pause | None]:
+    async def work() -> tuple[list[PartitionState], Pause | None]:
         await connections.ledger.find()
         held = pauses(await connections.view(), wall_ms()).get("")
         return await look_at_standings(sides.via, connections), held
@@ -46,7 +46,7 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     )
 
 
-def _group_rows(made: GroupPlan, rows: Iterable[Standing]) -> list[dict[str, Any]]:
+def _group_rows(made: GroupPlan, rows: Iterable[PartitionState]) -> list[dict[str, Any]]:
     """Return the offsets of each group, with the lag (None: not known), and their translation on the new cluster.
 
     If the old cluster does not answer, the offsets are those of the last checkpoint.

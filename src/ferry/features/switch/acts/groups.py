@@ -62,7 +62,7 @@ from ferry.kafka.groups.offsets import FetchedOffsets, commit_offsets, fetch_off
 from ferry.lane.connections import TargetConnection, TargetFirst
 from ferry.ledger.checkpoint_codec import newest_outcome
 from ferry.ledger.ledger import UNREAD, LedgerView
-from ferry.model import CommittedOffset, Left, TopicPartition, Vector, Why
+from ferry.model import CommittedOffset, Left, Offsets, TopicPartition, Why
 from ferry.model.switch import Evidence, Step, SwitchOptions, SwitchState, Verb
 from ferry.words import agreeing, count_of, several
 
@@ -73,7 +73,7 @@ MEMBERS_LEAVE_SECONDS = 60.0
 
 LOOK_SECONDS = 2.0
 
-Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
+GroupOffsets = dict[str, dict[TopicPartition, CommittedOffset]]
 
 
 def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -184,7 +184,7 @@ class GroupPlan:
 
     moving: tuple[Moving, ...]
     new: NewSide
-    read: Offsets = field(default_factory=dict)
+    read: GroupOffsets = field(default_factory=dict)
     """The offsets that the old cluster returns."""
     placed: Mapping[str, Mapping[TopicPartition, Placed]] = field(default_factory=dict)
     held: Mapping[str, HeldGroup] = field(default_factory=dict)
@@ -239,7 +239,7 @@ class _OldSide:
     """
 
     held: Mapping[str, HeldGroup]
-    read: Offsets = field(default_factory=dict)
+    read: GroupOffsets = field(default_factory=dict)
     lost: bool = True
     aside: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, Left] = field(default_factory=dict)
@@ -316,7 +316,7 @@ async def _settled(
 
 
 async def _forward(
-    flow: FlowConfig, connections: TargetFirst, read: Offsets, held: Mapping[str, HeldGroup]
+    flow: FlowConfig, connections: TargetFirst, read: GroupOffsets, held: Mapping[str, HeldGroup]
 ) -> dict[TopicPartition, PartitionMap]:
     """Return the offset maps of the flow, for the groups' offsets on the old cluster and for those in the ledger."""
     wanted = [(place, at.offset) for places in read.values() for place, at in places.items()]
@@ -330,7 +330,7 @@ async def _forward(
     return await offset_maps(connections, flow.lane, asked) if asked else {}
 
 
-def _backward(back: FlowConfig, read: Offsets, patience_s: float) -> dict[TopicPartition, PartitionMap]:
+def _backward(back: FlowConfig, read: GroupOffsets, patience_s: float) -> dict[TopicPartition, PartitionMap]:
     """Return the offset maps of the flow back, whose ledger is on the old cluster; empty if it never ran."""
     asked: dict[TopicPartition, set[int]] = {}
     for places in read.values():
@@ -465,11 +465,11 @@ def _at_work(one: Moving, flow: FlowConfig, state: SwitchState) -> Moving:
     return one if one.why is not None else moved_at_work(one, flow.flow)
 
 
-async def _dealt(flow: FlowConfig, connections: TargetFirst, read: Offsets) -> dict[str, DealtMap]:
+async def _dealt(flow: FlowConfig, connections: TargetFirst, read: GroupOffsets) -> dict[str, DealtMap]:
     """Return the offset maps of topics that have other numbers of partitions on the new cluster."""
     is_dealt = deals(flow, await connections.view())
     topics = {place.topic for at in read.values() for place in at if flow.topics.selection.takes(place.topic)}
-    reads: dict[str, set[Vector]] = {topic: set() for topic in topics if is_dealt(topic)}
+    reads: dict[str, set[Offsets]] = {topic: set() for topic in topics if is_dealt(topic)}
     for at in read.values():
         for topic, vector in read_of({place: one.offset for place, one in at.items()}, reads).items():
             reads[topic].add(vector)

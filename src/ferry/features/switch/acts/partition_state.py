@@ -11,7 +11,7 @@ from ferry.config.flow.guards import OnGuard
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.switch.rules.beginning import stands_at
 from ferry.features.switch.rules.partition_state import (
-    Standing,
+    PartitionState,
     copied_ends,
     dealt_ends,
     reaches_the_ends,
@@ -57,7 +57,7 @@ async def ends_of(
     return listed.found, sorted(place for place in places if place not in listed.found)
 
 
-async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[Standing]:
+async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[PartitionState]:
     """Return the state of the flow's partitions; if the source does not answer, as the ledger last recorded it."""
     known = connections.known
     await connections.ledger.find()
@@ -123,7 +123,7 @@ def _accounted(
     }
 
 
-async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[Standing]) -> list[str]:
+async def written_by_others(flow: FlowConfig, connections: TargetFirst, rows: Iterable[PartitionState]) -> list[str]:
     """Return the copies with records of other clients after what was copied, as far as they can be read."""
     begins = {
         row.target: row.target_copied

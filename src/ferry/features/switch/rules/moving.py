@@ -27,8 +27,8 @@ from ferry.model import (
     GroupOutcome,
     Left,
     ListedGroup,
+    Offsets,
     TopicPartition,
-    Vector,
 )
 from ferry.words import count_of, several
 
@@ -56,7 +56,7 @@ class Placed:
     source: TopicPartition | None = None
     source_offset: int = -1
     metadata: str = ""
-    read: Vector = ()
+    read: Offsets = ()
     again: int | None = 0
 
 

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PartitionState:
     """One source partition and its copy. A field that is None is not known, or does not exist. Times are in ms.
 
     `source_end` is the highest end of the source that was observed. `source_known` says by what: `source` (it answered
@@ -52,9 +52,9 @@ class Standing:
         }
 
 
-def parse_standing(row: Mapping[str, Any]) -> Standing:
+def parse_standing(row: Mapping[str, Any]) -> PartitionState:
     """Parse a row that `Standing.to_json` made."""
-    return Standing(
+    return PartitionState(
         source=TopicPartition(topic=row["topic"], partition=row["partition"]),
         target=TopicPartition(topic=row["target_topic"], partition=row["target_partition"]),
         copied_end=row["copied_end"],
@@ -67,12 +67,12 @@ def parse_standing(row: Mapping[str, Any]) -> Standing:
     )
 
 
-def parse_standings(rows: Iterable[Json]) -> list[Standing]:
+def parse_standings(rows: Iterable[Json]) -> list[PartitionState]:
     """Parse the rows of a step that are about partitions; rows about groups are ignored."""
     return [parse_standing(row) for row in rows if "group" not in row]
 
 
-def last_seen_ms(found: Collection[Standing]) -> int | None:
+def last_seen_ms(found: Collection[PartitionState]) -> int | None:
     """Return when the old cluster was last seen running (ms); None if it answers now, or if that is not known."""
     if any(one.source_known == "source" for one in found):
         return None
@@ -137,7 +137,7 @@ def dealt_ends(
 
 def _of_dealt(
     one: Dealt, plan: Plan | None, planned_ms: int, live: Mapping[TopicPartition, int], now_ms: int
-) -> Standing:
+) -> PartitionState:
     ends = [(one.copied_end, "receipt", one.at_ms)]
     planned = {} if plan is None else read_ranges(plan.dealt)
     if one.source in planned:
@@ -147,7 +147,7 @@ def _of_dealt(
     end, known, observed = max(ends, key=lambda each: each[0])
     if known != "source" and plan is not None and plan.cut_short:
         observed = 0  # there may have been more already that the run did not take
-    return Standing(
+    return PartitionState(
         source=one.source,
         target=TopicPartition(one.copy, one.source.partition),
         copied_end=one.copied_end,
@@ -184,7 +184,7 @@ def standings(
     *,
     started_ms: Mapping[int, int] | None = None,
     whole: bool = True,
-) -> list[Standing]:
+) -> list[PartitionState]:
     """Return the state of each partition that was copied, was in the last `plan`, or is on the source now (`live`).
 
     `live` are the ends of the source's partitions. `targets` are the copies of partitions that are only `live`.
@@ -223,7 +223,7 @@ def standings(
         if not sure:  # there may have been more already that the run did not take
             observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms))
         found.append(
-            Standing(
+            PartitionState(
                 source=source,
                 target=copies[source],
                 copied_end=copied,
@@ -238,7 +238,7 @@ def standings(
     return found
 
 
-def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[Standing]:
+def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]) -> list[PartitionState]:
     """Combine what is copied `after` with the highest end of the source that was seen before or after.
 
     If the source returns a lower end now than before, it has lost records itself, and those count, too.
@@ -258,7 +258,7 @@ def best_known(before: Iterable[Standing], after: Iterable[Standing]) -> list[St
     return found
 
 
-def _seen(first: Standing) -> str:
+def _seen(first: PartitionState) -> str:
     """Return how an earlier end is known: more may have come since the source returned it."""
     return "freeze" if first.source_known == "source" else first.source_known
 
@@ -307,7 +307,7 @@ def parse_loss(row: Mapping[str, Any]) -> Loss:
     )
 
 
-def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:
+def loss_of(found: Collection[PartitionState], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:
     """Return the loss of each partition. `ages_ms` are the timestamps of the oldest records not copied, if readable.
 
     Seconds are counted back from `until_ms`: the time of the loss, or of the counting if the former is not known.
@@ -324,7 +324,7 @@ def loss_of(found: Collection[Standing], ages_ms: Mapping[TopicPartition, int], 
     ]
 
 
-def _seconds(one: Standing, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
+def _seconds(one: PartitionState, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
     """Return the seconds since the oldest record that is not copied, or else since a time before it came.
 
     It is None if that is not known.
@@ -373,7 +373,7 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
     )
 
 
-def uncopied_sentence(found: Collection[Standing]) -> str:
+def uncopied_sentence(found: Collection[PartitionState]) -> str:
     """How many offsets have no copy yet, as part of a sentence; not known where a source partition did not answer.
 
     Not all of them need have records: some may be transaction markers.

@@ -23,10 +23,10 @@ from ferry.model import (
     Era,
     NotCompared,
     NotComparedKind,
+    Offsets,
     Range,
     Receipt,
     TopicPartition,
-    Vector,
 )
 from ferry.words import count_of
 
@@ -37,8 +37,8 @@ class Chunk(NamedTuple):
     Nothing else may be there before `stop`, the beginning of the next chunk.
     """
 
-    begins: Vector
-    reached: Vector
+    begins: Offsets
+    reached: Offsets
     records: int
     start: int
     stop: int

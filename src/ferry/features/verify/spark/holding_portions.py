@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from ferry.errors import FerryError, Unreachable
 from ferry.features.records.spark.failures import cause_of, told_by_ferry, unread_of
-from ferry.features.records.spark.watching import TooSlow
+from ferry.features.records.spark.task_monitor import TooSlow
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.rules.portions import Unread
 from ferry.model import NotCompared

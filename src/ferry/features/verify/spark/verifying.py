@@ -29,8 +29,8 @@ from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, dealt
 from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.schema import WRITTEN
+from ferry.features.records.spark.task_monitor import watched
 from ferry.features.records.spark.transform import prepare, transformed
-from ferry.features.records.spark.watching import watched
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import CompareSpec

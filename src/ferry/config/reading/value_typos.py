@@ -7,7 +7,7 @@ import re
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import may_be_shown
 from ferry.config.reading.findings import Findings
-from ferry.config.reading.slips import COMMENT_BEHIND, QUOTES, has_comment, shown, without_comment
+from ferry.config.reading.typos import COMMENT_BEHIND, QUOTES, has_comment, shown, without_comment
 from ferry.config.text.properties import Property, is_continued, parse_all, written_raw
 from ferry.config.text.secrets import has_reference, is_secret
 from ferry.messages.catalogue import sentence

@@ -14,7 +14,7 @@ Record = tuple[int, bytes | None, bytes | None, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class GroupPosition:
     """One group on one source partition. If `became` is None, nothing of the partition was copied."""
 
     group: str
@@ -42,7 +42,7 @@ class Standing:
 def moved(
     group: str,
     target_group: str,
-    standings: list[Standing],
+    standings: list[GroupPosition],
     *,
     refused: str = "",
     same: Mapping[TopicPartition, bool] | None = None,

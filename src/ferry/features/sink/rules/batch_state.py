@@ -31,7 +31,7 @@ _SHOWN = 3
 
 
 @dataclass(slots=True, kw_only=True)
-class Standing:
+class BatchState:
     """The state that committed records show, up to an offset."""
 
     attempts: dict[str, int] = field(default_factory=dict)
@@ -94,8 +94,8 @@ def standing(
     where: str,
     own: Collection[int] = (),
     *,
-    before: Standing | KnownBatches | None = None,
-) -> Standing:
+    before: BatchState | KnownBatches | None = None,
+) -> BatchState:
     """Fold the ledger's records, in order, for one batch. Raises Refused for those of a newer Ferry.
 
     Records at the offsets `own` are known to be committed: their markers may be after what was read. `before` is what
@@ -119,11 +119,11 @@ def standing(
     return found
 
 
-def _begin(before: Standing | KnownBatches | None) -> Standing:
+def _begin(before: BatchState | KnownBatches | None) -> BatchState:
     if before is None:
-        return Standing()
+        return BatchState()
     if isinstance(before, KnownBatches):
-        return Standing(batches=set(before.written), begun=set(before.begun), forgotten=before.forgotten)
+        return BatchState(batches=set(before.written), begun=set(before.begun), forgotten=before.forgotten)
     return replace(
         before,
         attempts=dict(before.attempts),
@@ -135,7 +135,7 @@ def _begin(before: Standing | KnownBatches | None) -> Standing:
     )
 
 
-def _take(found: Standing, record: LedgerRecord, key: list[Any], batch: int, where: str) -> None:
+def _take(found: BatchState, record: LedgerRecord, key: list[Any], batch: int, where: str) -> None:
     """Add a committed record. Of other batches only the keys are read, because there may be very many."""
     kind, offset, is_there = key[0], record.offset, record.value is not None
     if kind in (SETTLED, DELIVERED) and len(key) > 1:
@@ -160,7 +160,7 @@ def _take(found: Standing, record: LedgerRecord, key: list[Any], batch: int, whe
         _take_of_batch(found, key, value)
 
 
-def _take_of_batch(found: Standing, key: list[Any], value: dict[str, Any] | None) -> None:
+def _take_of_batch(found: BatchState, key: list[Any], value: dict[str, Any] | None) -> None:
     if key[0] == SETTLED and value is not None:
         found.settled = parse_settled(value)
     elif key[0] == RECEIPT:
@@ -174,7 +174,7 @@ def _take_of_batch(found: Standing, key: list[Any], value: dict[str, Any] | None
         found.delivered = None if value is None else parse_offsets(value)
 
 
-def intruder(
+def foreign_record(
     records: Iterable[LedgerRecord],
     batch: int,
     generation: int,
@@ -236,7 +236,7 @@ def written(
     return Written(application=application, batch=batch, already=already, parts=parts)
 
 
-def outlived(found: Standing, batch: int) -> list[int]:
+def expired(found: BatchState, batch: int) -> list[int]:
     """Return the batches that are forgotten when this one is delivered: the lowest numbers beyond KEPT_BATCHES."""
     known = sorted(found.batches | {batch})
     return [one for one in known[: max(0, len(known) - KEPT_BATCHES)] if one != batch]

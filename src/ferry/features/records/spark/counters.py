@@ -42,7 +42,7 @@ class _ByPlace(AccumulatorParam[dict[Place, int]]):
         return value1
 
 
-class Tally:
+class Counters:
     """The counts of one Spark job."""
 
     def __init__(self, spark: SparkSession) -> None:

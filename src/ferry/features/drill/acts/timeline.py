@@ -22,7 +22,7 @@ class Entry:
 
 
 @dataclass(slots=True, kw_only=True)
-class Diary:
+class Timeline:
     """The steps so far. `stop` is called before each step."""
 
     told: Told

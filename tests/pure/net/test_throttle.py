@@ -158,7 +158,7 @@ def test_fetches_are_admitted_in_turn_and_the_waiting_is_counted(loop: NetworkSe
 
     loop.run(work)
     assert order == [(0, 20_000), (1, 0), (2, 20_000)], "who does not want any more keeps nobody waiting"
-    assert 0.02 < throttle.waited_s < 10
+    assert throttle.waited_s > 0.02
 
 
 def test_what_did_not_come_is_given_back(loop: NetworkSelector) -> None:

@@ -1,4 +1,4 @@
-"""A file of tests that takes more than twice its time is named, whatever the speed of the machine."""
+"""A test file that takes more than twice its time is named, whatever the speed of the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests import durations
 
-KEPT = {"kafka/test_a.py": 40.0, "kafka/test_b.py": 60.0, "spark/test_c.py": 100.0}
+KEPT = {"kafka/test_a.py": 40.0, "kafka/test_b.py": 60.0, "spark/test_c.py": 100.0, "kafka/test_d.py": 6.0}
 
 
 def times(**changes: float) -> dict[str, float]:
@@ -21,21 +21,31 @@ def times(**changes: float) -> dict[str, float]:
     ("measured", "named"),
     [
         (times(), []),
-        (times(a=135.0), []),
-        (times(a=145.0), ["kafka/test_a.py"]),
+        (times(a=79.0), []),
+        (times(a=81.0), ["kafka/test_a.py"]),
+        (times(d=20.0), []),
+        (times(d=22.0), ["kafka/test_d.py"]),
         ({name: 4 * seconds for name, seconds in KEPT.items()}, []),
-        ({**{name: 4 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 600.0}, ["kafka/test_a.py"]),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 159.0}, []),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 161.0}, ["kafka/test_a.py"]),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_d.py": 41.0}, []),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_d.py": 43.0}, ["kafka/test_d.py"]),
         ({name: seconds / 4 for name, seconds in KEPT.items()}, []),
-        ({**times(), "kafka/test_new.py": 60.0}, []),
-        ({**times(), "kafka/test_new.py": 80.0}, ["kafka/test_new.py"]),
+        ({**times(), "kafka/test_new.py": 19.0}, []),
+        ({**times(), "kafka/test_new.py": 21.0}, ["kafka/test_new.py"]),
         ({}, []),
     ],
     ids=[
         "as listed",
-        "twice and some seconds",
+        "less than twice",
         "more than twice",
+        "a short one more than twice, by a few seconds",
+        "a short one more than twice, by more",
         "a slow machine",
+        "a slow machine, and one file less than twice",
         "a slow machine, and one file more than twice",
+        "a slow machine, and a short one by a few seconds",
+        "a slow machine, and a short one by more",
         "a fast machine",
         "a short one that is not listed",
         "a long one that is not listed",
@@ -87,4 +97,4 @@ def test_what_is_listed_is_long_and_there(files: tuple[Path, Path]) -> None:
     (files[0].parent / "tests" / "kafka" / "test_b.py").unlink()
     measured.write_text(json.dumps({"kafka/test_a.py": 2.0, "spark/test_c.py": 90.0}))
     assert durations.main("--write") == 0
-    assert json.loads(kept.read_text()) == {"spark/test_c.py": 90.0}
+    assert json.loads(kept.read_text()) == {"kafka/test_d.py": 6.0, "spark/test_c.py": 90.0}

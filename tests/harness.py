@@ -329,6 +329,7 @@ def read_topics(
             "enable.partition.eof": True,
             "isolation.level": isolation,
             "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 10,  # the end of a partition is an answer without records
         }
     )
     try:
@@ -342,7 +343,9 @@ def read_topics(
         waiting = set(places)
         patience = time.monotonic() + 60 * PATIENCE
         while waiting:
-            messages = consumer.consume(10_000, timeout=0.2)  # fewer are handed over only when the time is over
+            # With a timeout, consume() waits for all of so many messages.
+            first = consumer.poll(0.2)
+            messages = [] if first is None else [first, *consumer.consume(10_000, timeout=0)]
             assert messages or time.monotonic() < patience, f"{bootstrap}: no end of partitions {waiting}"
             for message in messages:
                 error = message.error()

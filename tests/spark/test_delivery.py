@@ -14,6 +14,7 @@ from ferry.wire.partitioner import partition_of_key
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send, wait_until, watermark
 from tests.spark.jobs import LOCAL, ROOT
 from tests.spark.notebook import Failed, Notebook, notebook
+from tests.tiers import share
 
 EVERYTHING = """
 SELECT * FROM VALUES
@@ -158,25 +159,26 @@ def test_a_stream_that_fails_between_the_write_and_its_own_commit(
     assert values(target_cluster, topic) == sorted(f"{n}-{line}".encode() for n in range(3) for line in range(20))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"rows": "SELECT 'x' AS value"}, "BadInput: the frame has no column timestamp: add it, as milliseconds"),
-        ({"rows": "SELECT 'x' AS value, now() AS timestamp"}, "BadInput: column timestamp of the frame is Timestamp"),
-        ({"rows": "SELECT 1 AS value, 1L AS timestamp"}, "BadInput: column value of the frame is IntegerType"),
-        ({"rows": "SELECT 'x' AS value, 1L AS timestamp, map('a', 'b') AS headers"}, "BadInput: column headers is map"),
-        ({"rows": "SELECT 'x' AS value, CAST(NULL AS BIGINT) AS timestamp"}, "a record of batch 1 .* has no timestamp"),
-        ({"rows": "SELECT 'x' AS value, -1L AS timestamp"}, "has timestamp -1, before 1970"),
-        ({"rows": "SELECT 'x' AS value, 1L AS timestamp, 2 AS partition"}, "goes to partition 2 of .*, which has 2"),
-        ({"rows": "SELECT 'x' AS value, 1L AS timestamp, 'nope' AS topic"}, "goes to topic nope, which is not among"),
-        ({"rows": SIMPLE, "order_by": ["place"]}, "BadInput: the frame has no column place"),
-        ({"rows": SIMPLE, "batch": -1}, "BadInput: batch is -1: write a number from 0 on"),
-        ({"rows": SIMPLE, "application": "a/b"}, "BadInput: application is 'a/b': write letters, digits"),
-        ({"rows": SIMPLE, "slots": 0}, "BadInput: slots is 0: write a number from 1 to 1000"),
-        ({"rows": SIMPLE, "topics": []}, r"BadInput: topics is \[\]: write a list"),
-        ({"rows": SIMPLE, "topics": ["not-there"]}, "BadInput: topic not-there on cluster kafka is not there"),
-    ],
-)
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"rows": "SELECT 'x' AS value"}, "BadInput: the frame has no column timestamp: add it, as milliseconds"),
+    ({"rows": "SELECT 'x' AS value, now() AS timestamp"}, "BadInput: column timestamp of the frame is Timestamp"),
+    ({"rows": "SELECT 1 AS value, 1L AS timestamp"}, "BadInput: column value of the frame is IntegerType"),
+    ({"rows": "SELECT 'x' AS value, 1L AS timestamp, map('a', 'b') AS headers"}, "BadInput: column headers is map"),
+    ({"rows": "SELECT 'x' AS value, CAST(NULL AS BIGINT) AS timestamp"}, "a record of batch 1 .* has no timestamp"),
+    ({"rows": "SELECT 'x' AS value, -1L AS timestamp"}, "has timestamp -1, before 1970"),
+    ({"rows": "SELECT 'x' AS value, 1L AS timestamp, 2 AS partition"}, "goes to partition 2 of .*, which has 2"),
+    ({"rows": "SELECT 'x' AS value, 1L AS timestamp, 'nope' AS topic"}, "goes to topic nope, which is not among"),
+    ({"rows": SIMPLE, "order_by": ["place"]}, "BadInput: the frame has no column place"),
+    ({"rows": SIMPLE, "batch": -1}, "BadInput: batch is -1: write a number from 0 on"),
+    ({"rows": SIMPLE, "application": "a/b"}, "BadInput: application is 'a/b': write letters, digits"),
+    ({"rows": SIMPLE, "slots": 0}, "BadInput: slots is 0: write a number from 1 to 1000"),
+    ({"rows": SIMPLE, "topics": []}, r"BadInput: topics is \[\]: write a list"),
+    ({"rows": SIMPLE, "topics": ["not-there"]}, "BadInput: topic not-there on cluster kafka is not there"),
+]
+"""What cannot be written, and what is said of it."""
+
+
+@pytest.mark.parametrize(("arguments", "words"), share(WRONG, 1, 4))
 def test_what_cannot_be_written_is_one_sentence(
     book: Notebook, target_cluster: RunningCluster, topic: str, arguments: dict[str, Any], words: str
 ) -> None:

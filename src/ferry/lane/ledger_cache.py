@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ferry.clock import wall_ms
 from ferry.kafka.connect.cluster import Cluster
@@ -17,6 +18,7 @@ from ferry.ledger.map_rows import Match
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.runs import opened_run, sealed_plan
+from ferry.ledger.summary import seals
 from ferry.model import LedgerRecord, OpenedRun, Receipt, TopicPartition
 
 FRESH_SECONDS = 300.0
@@ -36,6 +38,8 @@ class LedgerCache:
     def __init__(self, ledger: LedgerTopic) -> None:
         self._ledger = ledger
         self._view: LedgerView | None = None
+        self._opened_at = 0
+        """The ledger's end at the last opening: summaries from there on were not tried yet."""
         self._topic_id = ""
         self._read_at = 0.0
         self._read_ms = 0
@@ -47,8 +51,8 @@ class LedgerCache:
         read_ms = wall_ms()
         end = await self._ledger.end()
         known, topic_id = self._view, self._ledger.topic_id
-        if known is None or end < known.end or topic_id != self._topic_id or self._is_old():
-            view = await open_ledger(self._ledger, end)
+        if known is None or end < known.end or topic_id != self._topic_id or self._is_old() or self._is_shorter(known):
+            view, self._opened_at = await open_ledger(self._ledger, end), end
         elif end == known.end and not known.open:
             view = known  # with what was sorted and parsed for it
         else:
@@ -168,6 +172,17 @@ class LedgerCache:
     def _is_old(self) -> bool:
         return time.monotonic() > self._read_at + FRESH_SECONDS
 
+    def _is_shorter(self, known: LedgerView) -> bool:
+        """Return whether a summary that came since the opening has in short what a view holds as records.
+
+        Another process, or other connections, wrote it. Without it a view that is only continued would hold every
+        receipt since its opening, and each question about offsets would pass over all of them.
+        """
+        written = (known.by_key[key] for key in known.keys("summary"))
+        return any(
+            seal.upto > known.rolled.upto for seal in seals(one for one in written if one.offset >= self._opened_at)
+        )
+
 
 def _says(record: LedgerRecord, names: Collection[bytes]) -> bool:
     """Return whether one of the names is in a record, or the record is a tombstone.
@@ -198,8 +213,9 @@ def _belongs(record: LedgerRecord, lane: str, runs: Collection[str], left: Mappi
 class LedgerCaches:
     """The ledgers of a flow and of its neighbours, by cluster and source alias."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[Cluster, str], LedgerCache] = {}
+    def __init__(self, known: Mapping[tuple[Cluster, str], LedgerCache] = MappingProxyType({})) -> None:
+        """`known` are views of ledgers that open connections have already."""
+        self._known = dict(known)
 
     def of(self, cluster: Cluster, source_alias: str) -> LedgerCache:
         """Return the ledger on `cluster` of the flows that come from `source_alias`."""

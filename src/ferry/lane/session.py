@@ -38,7 +38,7 @@ class LaneSession:
             source=self.connections.source,
             target=self.connections.target,
             ledger=self.ledger_topic,
-            ledgers=LedgerCaches(),
+            ledgers=LedgerCaches({(self.connections.target, flow.flow.source): self.connections.known}),
         )
 
     def __enter__(self) -> Self:

@@ -30,7 +30,7 @@ from tests.tiers import ANSWER_S, IN_PART
 PARTITIONS = 2
 OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
-APART = 3 if IN_PART else 1
+APART = 5 if IN_PART else 1
 """Every so many changes of a switch its process dies."""
 
 
@@ -236,7 +236,7 @@ def switch_killed_at_every_change(pair: Pair, verb: Verb, switch: str, options: 
     """Go through a switch in processes that die inside each step: after each of its changes, and at last after all.
 
     The first change of a step is the record that it is begun, the last one that it is done. Where tables run in part,
-    they die after the first change, and after every third one from there on.
+    they die after the first change, and after every fifth one from there on.
     """
     with pair.switcher(verb) as switcher:
         state = switcher.open(switch, options, "bob")

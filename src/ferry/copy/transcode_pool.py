@@ -15,6 +15,9 @@ from kafka.net.selector import NetworkSelector
 
 T = TypeVar("T")
 
+WORKSHOP = "ferry-workshop"
+"""How the name of the thread begins."""
+
 
 class Workshop:
     """One thread for all slots of the process: with more, those that read a batch's records would wait for each other.
@@ -53,4 +56,4 @@ def at_once(work: Callable[[], T]) -> Future[T]:
 @cache
 def _thread() -> ThreadPoolExecutor:
     # Started with the first batch, in the process that needs it: Spark forks its workers.
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="ferry-workshop")
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix=WORKSHOP)

@@ -27,6 +27,7 @@ from ferry import program
 from ferry.commands.copying import finish_run
 from ferry.commands.forms import run_json
 from ferry.config.settings import load
+from ferry.copy.transcode_pool import WORKSHOP
 from ferry.features.observe.acts.after_run import tell_run
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.soak.campaign.field import FLOW
@@ -65,11 +66,16 @@ def main() -> None:
                 "cpu": time.process_time() - used,
                 # At rest: no run is under way.
                 "fds": me.num_fds(),
-                "threads": me.num_threads(),
+                "threads": me.num_threads() - _workshops(),
                 "rss": me.memory_info().rss,
                 "children": len(me.children()),
             }
             lines.write(json.dumps(line) + "\n")
+
+
+def _workshops() -> int:
+    """How many threads transcode large batches: one for the process, from the first such batch on, to its end."""
+    return sum(one.name.startswith(WORKSHOP) for one in threading.enumerate())
 
 
 def _wait(over: threading.Event) -> None:

@@ -20,11 +20,13 @@ from ferry.codec.form import Json
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import account
 from ferry.config.client_check import all_problems
+from ferry.config.effective import overlooked
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import Role, Side
 from ferry.config.login.connection import from_environment
 from ferry.config.reading.examine import examine
 from ferry.config.settings import properties_text
+from ferry.config.text.problem import in_file_order
 from ferry.config.text.properties import parse_all
 from ferry.config.text.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput, FerryError
@@ -101,7 +103,9 @@ def _gathered(context: Context) -> tuple[frozenset[str], dict[str, str], list[Js
         except FerryError as error:
             missing.append({"file": name, "why": str(error)})
 
-    take("config.json", lambda: check_json(examined, account(parse_all(text)[0], examined, problems), problems))
+    lines = account(parse_all(text)[0], examined, problems)
+    shown = in_file_order((*problems, *overlooked(examined)))
+    take("config.json", lambda: check_json(examined, lines, shown))
     take("doctor.json", lambda: doctor_json(examination(context)))
     flows: tuple[FlowConfig, ...] = ()
     try:

@@ -12,10 +12,13 @@ from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import CLIENTS, ROLES
 from ferry.config.reading.examine import Examined
 from ferry.config.reading.findings import Setting
+from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.model import Flow
 
 _COMPRESSION = "target.producer.compression.type"
 _ALREADY_SHOWN = ("isolation.level", "auto.offset.reset")
+
+GROUP_OFFSETS = "sync.group.offsets.enabled"
 
 DEPARTURES = (
     (
@@ -24,7 +27,7 @@ DEPARTURES = (
         "records of aborted transactions are not copied (MirrorMaker 2: read_uncommitted)",
     ),
     (
-        "sync.group.offsets.enabled",
+        GROUP_OFFSETS,
         "true",
         "group offsets are written to the target while a group has no member there (MirrorMaker 2: false)",
     ),
@@ -100,17 +103,57 @@ def _departures(settings: tuple[Setting, ...]) -> Iterator[str]:
                 yield f"{name}: {sentence}"
 
 
+def overlooked(examined: Examined) -> tuple[Problem, ...]:
+    """Return a warning for each line with an effect that is easily overlooked.
+
+    Also for group offsets that are written though no line asks for it: MirrorMaker 2 would not write them.
+    """
+    file, flows = examined.entries.file, effective(examined)
+    lines = {
+        Problem(file=file, line=setting.line, key=setting.key or setting.name, severity=Severity.WARNING, message=why)
+        for flow, config in zip(flows, examined.flows, strict=True)
+        for setting, why in _overlooked(config, flow.settings, flow.clients)
+    }
+    unasked = [flow.flow for flow in flows if any(_writes_unasked(one) for one in flow.settings)]
+    keys = [GROUP_OFFSETS] if len(unasked) == len(flows) > 0 else [f"{flow}.{GROUP_OFFSETS}" for flow in unasked]
+    groups = [
+        Problem(
+            file=file,
+            line=None,
+            key=key,
+            severity=Severity.WARNING,
+            message="no line sets it, so runs write group offsets to the target, which MirrorMaker 2 would not: write "
+            f"{key} = true to keep that, or = false",
+        )
+        for key in keys
+    ]
+    return in_file_order((*lines, *groups))
+
+
+def _writes_unasked(setting: Setting) -> bool:
+    return setting.name == GROUP_OFFSETS and setting.line is None
+
+
 def _surprises(config: FlowConfig, settings: tuple[Setting, ...], clients: tuple[Setting, ...]) -> Iterator[str]:
-    """Yield the lines that skip history, and those that keep batches from being copied as they are."""
+    for setting, why in _overlooked(config, settings, clients):
+        yield f"line {setting.line}: {setting.key} = {setting.value}: {why}"
+
+
+def _overlooked(
+    config: FlowConfig, settings: tuple[Setting, ...], clients: tuple[Setting, ...]
+) -> Iterator[tuple[Setting, str]]:
+    """Yield the lines that skip history, and those that keep batches from being copied as bytes, each with why."""
     for setting in settings:
         if setting.name == "ferry.start" and setting.line is not None and isinstance(config.copy.start, StartLatest):
             yield (
-                f"line {setting.line}: {setting.key} = {setting.value}: the first run begins at the end of each topic, "
-                "and records from before are never copied (ferry backfill copies them later)"
+                setting,
+                "the first run begins at the end of each topic, and records from before are never copied (ferry "
+                "backfill copies them later)",
             )
     for setting in clients:
         if setting.name == _COMPRESSION:
             yield (
-                f"line {setting.line}: {setting.key} = {setting.value}: batches in another compression are unpacked "
-                "and packed again, which costs CPU time; without the line each is copied as it is"
+                setting,
+                "batches in another compression are unpacked and packed again, which costs CPU time; without the line "
+                "each is copied unchanged",
             )

@@ -17,7 +17,7 @@ west.bootstrap.servers = broker-1:9092, broker-2:9092
 east.bootstrap.servers = broker-3:9092
 west->east.enabled = true
 west->east.topics = orders.*
-topics.exclude = x
+sync.group.offsets.enabled = true
 west->east.emit.heartbeats.interval.seconds = 5
 east.offset.storage.topic = mine
 west.ssl.key.password = geheim
@@ -47,7 +47,7 @@ def test_every_value_has_its_origin(file: Path, capsys: pytest.CaptureFixture[st
     assert (run.code, run.err) == (0, "")
     rows = {" ".join(line.split()) for line in run.out.splitlines()}
     assert "line 5 topics orders.*" in rows
-    assert "line 6 topics.exclude x" in rows
+    assert "line 6 sync.group.offsets.enabled true" in rows
     assert "default tasks.max 1" in rows
     assert any(row.startswith("not set: ") and "ferry.run.max.records" in row for row in rows)
     assert "line 7 emit.heartbeats.interval.seconds 5" in rows
@@ -116,6 +116,51 @@ def test_lines_that_skip_history_or_change_batches_are_noted(
     assert [note.partition(":")[0] for note in there["surprises"]] == (["line 11"] if found else [])
 
 
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("west.consumer.auto.offset.reset = latest", "west.consumer.auto.offset.reset"),
+        ("east.producer.compression.type = zstd", "east.producer.compression.type"),
+    ],
+)
+def test_lines_that_skip_history_or_change_batches_are_warnings(
+    line: str, key: str, quiet: tuple[str, ...], file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{FILE}{line}\n")
+    run = Run("config", "check", file, "--strict", *quiet, capsys=capsys)
+    assert run.code == 2
+    assert f"warning: {file}:11: {key}: " in run.out
+    assert run.out.endswith("0 errors, 1 warning\n")
+    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
+    assert [(one["line"], one["key"], one["severity"]) for one in body["problems"]] == [(11, key, "warning")]
+    assert {one["fate"] for one in body["lines"] if one["line"] == 11} == {"used"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "keys"),
+    [
+        ("", ["sync.group.offsets.enabled"]),
+        ("sync.group.offsets.enabled = true", []),
+        ("sync.group.offsets.enabled = false", []),
+        ("east->west.enabled = true\nwest->east.sync.group.offsets.enabled = true",
+         ["east->west.sync.group.offsets.enabled"]),
+        ("east->west.enabled = true", ["sync.group.offsets.enabled"]),
+    ],
+)  # fmt: skip
+def test_group_offsets_that_no_line_asks_for_are_a_warning(
+    lines: str, keys: list[str], file: Path, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    file.write_text(f"{FILE.replace('sync.group.offsets.enabled = true', '')}{lines}\n")
+    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
+    assert [(one["line"], one["key"], one["severity"]) for one in body["problems"]] == [
+        (None, key, "warning") for key in keys
+    ]
+    run = Run("config", "check", file, "--strict", "--quiet", capsys=capsys)
+    assert run.code == (2 if keys else 0)
+    golden(run.out.replace(str(file), "mm2.properties"))
+
+
 def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(f"{FILE}east->west.enabled = true\nwest->east.tasks.max = 4\n")
     out = Run("config", "check", file, "--all", capsys=capsys).out
@@ -128,9 +173,7 @@ def test_defaults_that_all_flows_have_are_shown_once(file: Path, capsys: pytest.
     assert sum(row.startswith("note: exactly.once") for row in rows) == 1
 
 
-@pytest.mark.parametrize(
-    "name", ["consumer.isolation.level", "sync.group.offsets.enabled", "offset-syncs.topic", "exactly.once"]
-)
+@pytest.mark.parametrize("name", ["consumer.isolation.level", "offset-syncs.topic", "exactly.once"])
 def test_departures_from_mirror_maker_are_said(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Run("config", "check", file, capsys=capsys).out
     assert f"note: {name}" in out
@@ -178,7 +221,7 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest
         "ferry.start",
         "tasks.max",
     }
-    assert any("group offsets" in departure for departure in there["departures"])
+    assert any("offset syncs" in departure for departure in there["departures"])
     rows = [" ".join(line.split()) for line in Run("config", "check", file, "--all", capsys=capsys).out.splitlines()]
     assert "line 11 refresh.topics.enabled (not acted on yet) true" in rows
     assert "line 12 sync.topic.configs.enabled false" in rows
@@ -367,7 +410,8 @@ def test_corrections_speak_of_the_old_file_and_what_is_left_of_the_new(
         (str(file), 10, ["us-west->us-east.emit.heartbeats.enabled = false"]),
     ]
     lines = out.read_text().splitlines()
-    assert [(one["file"], lines[one["line"] - 1]) for one in body["problems"]] == [(str(out), "taks.max = 3")]
+    left = [one for one in body["problems"] if one["line"] is not None]
+    assert [(one["file"], lines[one["line"] - 1]) for one in left] == [(str(out), "taks.max = 3")]
 
 
 def test_a_line_that_is_added_shifts_no_other(file: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:

@@ -96,6 +96,12 @@ def test_positions_left_behind_are_for_you_to_decide(
     *_, row, left = (line for line in answer.out.splitlines() if "group.id" in line or "left for you" in line)
     assert begins in row
     golden(f"{row}\n{left}")
+    quiet = imported(*files, "--whitelist", "a", "--dry-run", "--output", tmp_path / "new2", "--quiet")
+    assert (quiet.code, quiet.out) == (0, "")
+    assert "group.id" in quiet.err
+    assert begins in quiet.err
+    checked = ferry("config", "check", tmp_path / "new", "--strict", "--quiet")
+    assert (checked.code, "auto.offset.reset" in checked.out) == ((2, True) if begins == "latest" else (0, False))
     (tmp_path / "o.csv").write_text("a,0,17\n")
     assert imported(*files, "--whitelist", "a", "--offsets", tmp_path / "o.csv").code == 0
 

@@ -321,6 +321,7 @@ backup.bootstrap.servers = {target}
 primary->backup.enabled = true
 primary->backup.topics = orders, payments.*
 groups = billing
+sync.group.offsets.enabled = true
 heartbeats.replication.enabled = false
 emit.heartbeats.enabled = false
 replication.factor = 1

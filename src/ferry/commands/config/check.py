@@ -13,7 +13,7 @@ from ferry.cli.output import echo, print_table, write_new
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import all_problems
-from ferry.config.effective import Effective, effective, enabled_line
+from ferry.config.effective import GROUP_OFFSETS, Effective, effective, enabled_line, overlooked
 from ferry.config.flow.cluster import ClusterConfig
 from ferry.config.login.connection import from_environment
 from ferry.config.reading.examine import Examined, examine
@@ -21,7 +21,7 @@ from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix as corrected
 from ferry.config.reading.typos import shown
 from ferry.config.settings import STANDARD_INPUT, properties_text
-from ferry.config.text.problem import Problem, Severity
+from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.config.text.properties import parse_all
 from ferry.files import PRIVATE, refuse_taken
 from ferry.words import count_of
@@ -74,6 +74,8 @@ def check_command(
     examined = context.limited(examined)
     problems = all_problems(examined)
     lines = account(parse_all(text)[0], examined, problems)
+    # A line of which the effect is easily overlooked is used all the same.
+    problems = in_file_order((*problems, *overlooked(examined)))
     failed = any(strict or problem.severity is Severity.ERROR for problem in problems)
 
     def show() -> None:
@@ -178,12 +180,12 @@ def _show_shared(flows: tuple[Effective, ...], shared: list[Setting], *, every: 
 
 
 def _show_notes(flows: tuple[Effective, ...]) -> None:
-    """Print what a user of MirrorMaker 2 would not expect: values of the file, then defaults that differ."""
-    notes = dict.fromkeys(note for flow in flows for note in (*flow.surprises, *flow.departures))
+    """Print the defaults that differ from MirrorMaker 2's; those that are warnings are printed with the problems."""
+    notes = dict.fromkeys(note for flow in flows for note in flow.departures if not note.startswith(GROUP_OFFSETS))
     if notes:
         echo()
     for note in notes:
-        where = [str(flow.flow) for flow in flows if note in (*flow.surprises, *flow.departures)]
+        where = [str(flow.flow) for flow in flows if note in flow.departures]
         which = "" if len(where) == len(flows) else f" ({', '.join(where)})"
         echo(f"note: {note}{which}")
 

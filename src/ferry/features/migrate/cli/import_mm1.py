@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command, refuse_option_as_file
-from ferry.cli.output import echo, print_json, write_output
+from ferry.cli.output import echo, print_json, print_warning, write_output
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import enum, filled, many
 from ferry.config.keys import values
@@ -123,8 +123,11 @@ def import_mm1_command(
         print_json({**_json(conversion, output), "dry_run": dry_run})
     elif not context.quiet:
         _print(conversion, output, dry_run=dry_run)
-    elif output is None:
-        echo(conversion.text, end="")
+    else:
+        if output is None:
+            echo(conversion.text, end="", flush=True)
+        for outcome in conversion.to_decide():
+            print_warning(_sentence(outcome))
     return TO_DECIDE if strict and conversion.to_decide() else 0
 
 

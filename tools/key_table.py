@@ -51,7 +51,7 @@ def _heading(one: Explanation) -> str:
 def _row(one: Explanation) -> str:
     default = f"`{one.default}`".replace("|", "\\|") if one.default else ""
     if one.kafkas_default is not None:
-        default = f"{default or 'none'} (MirrorMaker 2: `{one.kafkas_default}`)"
+        default = f"{default or 'no default'} (MirrorMaker 2: `{one.kafkas_default}`)"
     return f"| `{one.name}` | {default} | {one.fate} | {one.text} |\n"
 
 

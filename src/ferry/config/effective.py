@@ -147,13 +147,17 @@ def _overlooked(
         if setting.name == "ferry.start" and setting.line is not None and isinstance(config.copy.start, StartLatest):
             yield (
                 setting,
-                "the first run begins at the end of each topic, and records from before are never copied (ferry "
-                "backfill copies them later)",
+                (
+                    "the first run begins at the end of each topic, and records from before are never copied (ferry "
+                    "backfill copies them later)"
+                ),
             )
     for setting in clients:
         if setting.name == _COMPRESSION:
             yield (
                 setting,
-                "batches in another compression are unpacked and packed again, which costs CPU time; without the line "
-                "each is copied unchanged",
+                (
+                    "batches in another compression are unpacked and packed again, which costs CPU time; without the "
+                    "line each is copied unchanged"
+                ),
             )

@@ -42,6 +42,7 @@ _ENGINE_CHOOSES = None
 _OF_FERRYS_CLIENTS = {
     "auto.offset.reset": "earliest",
     "client.id": "ferry.S->T",
+    "compression.type": _ENGINE_CHOOSES,
     "fetch.max.bytes": _ENGINE_CHOOSES,
     "fetch.max.wait.ms": _ENGINE_CHOOSES,
     "fetch.min.bytes": _ENGINE_CHOOSES,

@@ -165,3 +165,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     body = json.loads(capsys.readouterr().out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert len(body["keys"]) > 250
+
+
+def test_without_a_line_batches_keep_the_compression_of_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    (one,) = explain("producer.compression.type")
+    assert (one.default, one.kafkas_default) == (None, "none")
+    with pytest.raises(SystemExit):
+        main(["config", "explain", "producer.compression.type"])
+    assert "no default (MirrorMaker 2: none)" in capsys.readouterr().out

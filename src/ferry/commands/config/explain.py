@@ -83,4 +83,4 @@ def _show_one(one: Explanation) -> None:
     departs = f" (MirrorMaker 2: {one.kafkas_default})" if one.kafkas_default is not None else ""
     if one.default and one.fate in ("not needed", "refused"):
         departs = " (Kafka's)"
-    echo("  no default" if one.default is None else f"  default  {one.default or 'empty'}{departs}")
+    echo(f"  no default{departs}" if one.default is None else f"  default  {one.default or 'empty'}{departs}")

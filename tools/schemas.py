@@ -486,7 +486,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     ),
     "plan": ("ferry plan, ferry run --dry-run", of(PLAN)),
     "plan-sample": ("ferry plan --sample", document(flow=TEXT, samples=many(of(SAMPLE)))),
-    "plan-why": ("ferry plan --why", document(flow=TEXT, name=TEXT, topic=of(WHY), group=of(WHY))),
+    "plan-why": ("ferry plan --explain", document(flow=TEXT, name=TEXT, topic=of(WHY), group=of(WHY))),
     "policy": (
         "ferry config policy",
         document(policy=TEXT, topics=(many(of(NAMING)), "empty when there are problems"), problems=TEXTS),

@@ -11,7 +11,7 @@ from ferry.cli.plain import PlainCommand, PlainGroup
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan": (
         "plan 'primary->backup'",
-        "plan 'primary->backup' --why orders",
+        "plan 'primary->backup' --explain orders",
         "plan 'primary->backup' --sample 3",
     ),
     "run": (

@@ -40,6 +40,7 @@ class Row:
     - `panel`: where `ferry --help` lists it; None for a command after another word.
     - `options`: what `typer.Typer.command` takes in addition to the name.
     - `old`: options as earlier versions spelled them, and those of today. The command takes both, and help shows one.
+    - `bare`: options that may be without a value, and the value that they have then.
     """
 
     place: str
@@ -47,6 +48,7 @@ class Row:
     panel: Panel | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     old: Mapping[str, str] = field(default_factory=dict)
+    bare: Mapping[str, str] = field(default_factory=dict)
 
     def function(self) -> Callable[..., Any]:
         """Import the command's function. Raises ImportError or AttributeError when it is not there."""
@@ -176,5 +178,5 @@ def _loaded(words: tuple[str, ...], row: Row | Group) -> Any:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings = {**HELP, **row.options.get("context_settings", {})}
     taken = {**row.options, "context_settings": settings}
-    app.command(name, cls=command_class(row.old), epilog=epilog_of(" ".join(words)), **taken)(row.function())
+    app.command(name, cls=command_class(row.old, row.bare), epilog=epilog_of(" ".join(words)), **taken)(row.function())
     return get_command(app)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from ferry.errors import BadInput
+
+_OTHERS = {"--timeout": "--patience"}
+"""Options as other programs call them, and Ferry's own."""
 
 
 class PlainCommand(TyperCommand):
@@ -14,6 +20,8 @@ class PlainCommand(TyperCommand):
 
     old: Mapping[str, str] = MappingProxyType({})
     """Options as earlier versions spelled them, and those of today."""
+    bare: Mapping[str, str] = MappingProxyType({})
+    """Options that may be without a value, and the value that they have then."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, as help shows them."""
@@ -22,14 +30,43 @@ class PlainCommand(TyperCommand):
     def make_parser(self, ctx: Any) -> Any:
         """Return the parser, which also takes the old spellings."""
         parser = super().make_parser(ctx)
-        for old, new in self.old.items():
-            parser._long_opt[old] = parser._long_opt[new]  # noqa: SLF001 - a second option would be in the help
+        by_name = parser._long_opt  # noqa: SLF001 - a second option would be in the help
+        for old, new in {**_OTHERS, **self.old}.items():
+            if new in by_name:
+                by_name[old] = by_name[new]
         return parser
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words. Raises BadInput if an option would take the next option for its value."""
+        if not ctx.resilient_parsing:
+            args = list(self._with_values(self.make_parser(ctx), args))
+        found: list[str] = super().parse_args(ctx, args)
+        return found
 
-def command_class(old: Mapping[str, str]) -> type[PlainCommand]:
-    """Return the class of a command that also takes the spellings `old` of its options."""
-    return type("PlainCommand", (PlainCommand,), {"old": old})
+    def _with_values(self, parser: Any, args: list[str]) -> Iterator[str]:
+        options = {**parser._long_opt, **parser._short_opt}  # noqa: SLF001 - as above
+        words = iter(args)
+        for word in words:
+            yield word
+            if word == "--":
+                break
+            if word not in options or not options[word].takes_value:
+                continue
+            value = next(words, None)
+            is_option = value is not None and value.partition("=")[0] in options
+            if (value is None or is_option) and word in self.bare:
+                yield self.bare[word]
+                words = words if value is None else chain([value], words)
+            elif is_option:
+                raise BadInput(f"{word} took {value!r} for its value: put the value after {word}")
+            elif value is not None:
+                yield value
+        yield from words
+
+
+def command_class(old: Mapping[str, str], bare: Mapping[str, str]) -> type[PlainCommand]:
+    """Return the class of a command that also takes the spellings `old` of its options, and the `bare` ones alone."""
+    return type("PlainCommand", (PlainCommand,), {"old": old, "bare": bare})
 
 
 class PlainGroup(TyperGroup):

@@ -21,6 +21,7 @@ It has no `-h`: each letter of `-Djava.security.auth...` would be read as a shor
 HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names": []}, "add_help_option": False}
 """For a command that passes all its words to another program."""
 
+WATCH_SECONDS = "10"
 _OLD_REASON = {"--why": "--reason"}
 _OLD_RPO = {"--max-records": "--rpo-records", "--max-seconds": "--rpo-seconds"}
 
@@ -29,6 +30,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         panel=Panel.COPY,
         place="ferry.commands.plan:plan_command",
         help="Show what a run would copy, change and refuse now. Writes nothing.",
+        old={"--why": "--explain"},
     ),
     "run": Row(
         panel=Panel.COPY,
@@ -112,6 +114,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         panel=Panel.WATCH,
         place="ferry.commands.status:status_command",
         help="Show the newest run, the lag and the next time of every flow. Writes nothing.",
+        bare={"--watch": WATCH_SECONDS},
     ),
     "doctor": Row(
         panel=Panel.WATCH,

@@ -127,7 +127,7 @@ WHY = Form(
 )
 
 why_json = WHY.dump
-"""`ferry plan --why`: one verdict."""
+"""`ferry plan --explain`: one verdict."""
 
 _SHORT = (
     "topic", "partition", "target_topic", "target_partition", "start", "end", "segments", "records", "bytes", "missing",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 WhyOption = Annotated[
     str | None,
     typer.Option(
-        "--why",
+        "--explain",
         metavar="NAME",
         help="Show which line of the file includes or excludes the topic or consumer group NAME.",
     ),
@@ -49,7 +49,7 @@ def plan_command(
 ) -> int:
     """Show what a run would copy, change and refuse now. Writes nothing.
 
-    Exit code 1 when something would be refused. With --why no cluster is asked. With --sample there is no plan: a local
+    Exit code 1 when something would be refused. With --explain no cluster is asked. With --sample there is no plan: a local
     Spark checks the file's transforms, and shows them on records of the source. Exit code 2 when one breaks.
     """
     from ferry.cli.progress_bar import working  # noqa: PLC0415 - the help needs none of it
@@ -60,11 +60,11 @@ def plan_command(
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     if why is not None and not why:
-        raise BadInput("--why is empty: give the name of a topic or a consumer group")
+        raise BadInput("--explain is empty: give the name of a topic or a consumer group")
     settings = context.settings()
     chosen = context.flow_of(settings)
     if why is not None:
-        context.refuse_csv("what --why shows")
+        context.refuse_csv("what --explain shows")
         show_why(chosen, settings, why, form=context.form)
         return 0
     if show_values and sample is None:

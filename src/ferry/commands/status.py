@@ -21,7 +21,7 @@ def status_command(
     context: Context,
     watch: Annotated[
         float | None,
-        lasting("--watch", "Show it again after each DURATION, until interrupted.", least=1),
+        lasting("--watch", "Show it again after each DURATION, until interrupted. Without one: 10 seconds.", least=1),
     ] = None,
 ) -> int:
     """Show the newest run, the lag and the next time of every flow. Writes nothing.

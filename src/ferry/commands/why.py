@@ -1,4 +1,4 @@
-"""The answer of `ferry plan --why`: which line takes or leaves out a name."""
+"""The answer of `ferry plan --explain`: which line takes or leaves out a name."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ FLOW: Mapping[str, Entry] = {
     "topics.none.matched": Entry(
         K.TOPICS_NONE,
         "topics ({patterns}) matches none of the {shown:count topic} that cluster {cluster} shows",
-        "correct it (ferry plan --why NAME explains one topic), or grant DESCRIBE on the topics; " + _OR_WAIT,
+        "correct it (ferry plan --explain NAME explains one topic), or grant DESCRIBE on the topics; " + _OR_WAIT,
     ),
     "name.too-long": Entry(
         K.NAME_TOO_LONG,

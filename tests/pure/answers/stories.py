@@ -367,8 +367,8 @@ def files(made: World) -> Iterator[tuple[str, Kept]]:
     made.write("b->a.enabled = true", "topics = orders, users", "a->b.ferry.schedule = @hourly")
     yield "explain", of("explain", ask("explain", "retention-passed"))
     yield "flows", of("flows", ask("flows"))
-    yield "plan-why", of("plan-why", ask("plan", "a->b", "--why", "orders"))
-    yield "plan-why-left-out", of("plan-why", ask("plan", "a->b", "--why", "__consumer_offsets"))
+    yield "plan-why", of("plan-why", ask("plan", "a->b", "--explain", "orders"))
+    yield "plan-why-left-out", of("plan-why", ask("plan", "a->b", "--explain", "__consumer_offsets"))
     yield "config-explain", of("config-explain", ask("config", "explain", "ferry.start"))
     servers = "--source-servers", "one:9092", "--target-servers", "two:9092"
     yield "config-new-dry", of("config-new", ask("config", "new", "new.properties", *servers, "--dry-run"))

@@ -7,6 +7,11 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
+import pytest
+
+from ferry.program import main
+from tests.golden import Golden
+
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS: dict[str, Any] = dict(run_path(str(ROOT / "tools" / "cli_reference.py"))["every_command"]())
 SEVERAL = {
@@ -15,6 +20,10 @@ SEVERAL = {
     "--topic": {"TOPIC", "TOPIC,..."},
 }
 """Options whose value has a wider form in some commands."""
+
+
+def options_of(command: Any) -> set[str]:
+    return {name for one in command.params for name in one.opts}
 
 
 def forms() -> dict[str, set[str]]:
@@ -34,13 +43,48 @@ def test_an_option_has_one_form() -> None:
 def test_options_of_one_meaning_are_apart() -> None:
     by_option = {
         option: {words for words, command in COMMANDS.items() for one in command.params if option in one.opts}
-        for option in ("--max-records", "--rpo-records", "--why", "--reason", "--sample", "--one-in")
+        for option in ("--max-records", "--rpo-records", "--explain", "--reason", "--sample", "--one-in")
     }
     assert by_option == {
         "--max-records": {"plan", "run", "backfill"},
         "--rpo-records": {"lag", "readiness", "switchover", "failback"},
-        "--why": {"plan"},
+        "--explain": {"plan"},
         "--sample": {"plan"},
         "--one-in": {"verify"},
         "--reason": {"pause", "skip", "switches abandon"},
     }
+
+
+@pytest.mark.parametrize("words", sorted(words for words, one in COMMANDS.items() if "--patience" in options_of(one)))
+def test_patience_is_also_called_timeout(words: str) -> None:
+    one = COMMANDS[words]
+    parser = one.make_parser(one.context_class(one))
+    assert parser._long_opt["--timeout"] is parser._long_opt["--patience"]
+    assert "--timeout" not in options_of(one)
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("pause a->b --reason --dry-run", "--reason"),
+        ("status --patience --json", "--patience"),
+        ("plan a->b --explain -o csv", "--explain"),
+        ("lag a->b --topic --json", "--topic"),
+        ("switches abandon a->b s-1 --why --quiet", "--why"),
+        ("support-bundle --output --dry-run", "--output"),
+    ],
+)
+def test_no_option_takes_the_next_option_for_its_value(
+    line: str, option: str, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    out, err = capsys.readouterr()
+    assert (ended.value.code, err.startswith(f"ferry: {option} ") or "--json" in line) == (2, True)
+    golden(err)
+    assert out == "" or "--json" in line
+
+
+def test_a_value_may_be_an_options_name_after_an_equals_sign() -> None:
+    one = COMMANDS["pause"]
+    assert "--dry-run" in one.make_context("pause", ["a->b", "--reason=--dry-run"]).params.values()

@@ -84,7 +84,7 @@ def test_a_check_of_the_file_is_one_table_of_its_lines(config: str, capsys: pyte
         ["pause", "--reason", "x", "-o", "csv"],
         ["run", "-o", "csv"],
         ["-o", "csv", "skip", "a->b", "orders", "0", "--to", "7", "--reason", "x"],
-        ["plan", "--why", "orders", "-o", "csv"],
+        ["plan", "--explain", "orders", "-o", "csv"],
         ["flows", "-o", "xml"],
         ["status", "--watch", "5", "-o", "csv"],
         ["translate", "a->b", "orders", "0", "7", "-o", "csv"],

@@ -123,5 +123,5 @@ def test_the_old_options_of_today() -> None:
         "lag --max-records", "lag --max-seconds", "readiness --max-records", "readiness --max-seconds",
         "switchover --max-records", "switchover --max-seconds", "failback --max-records", "failback --max-seconds",
         "pause --why", "switches abandon --why", "run --run", "ledger export --to", "ledger rebuild --from",
-        "reports verify --last", "verify --sample",
+        "reports verify --last", "verify --sample", "plan --why",
     }  # fmt: skip

@@ -70,8 +70,15 @@ def test_watching_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert (code, "--watch" in err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "seconds"), [(("--watch", "7"), 7), (("--watch",), 10), (("--watch", "--quiet"), 10), (("--watch=3",), 3)]
+)
 def test_the_table_comes_again_until_the_user_interrupts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...],
+    seconds: float,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waited: list[float] = []
 
@@ -81,6 +88,6 @@ def test_the_table_comes_again_until_the_user_interrupts(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(status, "time", SimpleNamespace(sleep=wait))
-    code, out, _ = asked(tmp_path, capsys, "--watch", "7")
-    assert (code, waited) == (130, [7, 7])
+    code, out, _ = asked(tmp_path, capsys, *words)
+    assert (code, waited) == (130, [seconds, seconds])
     assert out.count("never ran") == 2

@@ -1,4 +1,4 @@
-"""`ferry plan --why`: the setting, its line and its item."""
+"""`ferry plan --explain`: the setting, its line and its item."""
 
 from __future__ import annotations
 

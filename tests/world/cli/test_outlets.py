@@ -84,7 +84,7 @@ def test_a_closed_output_is_one_sentence(config: Path, arguments: list[str], cod
 
 def test_a_terminal_that_lacks_a_letter_gets_its_code(config: Path) -> None:
     done = subprocess.run(
-        [PROGRAM, "plan", "--why", "\u00fc"],
+        [PROGRAM, "plan", "--explain", "\u00fc"],
         capture_output=True,
         env={**environment(config), "PYTHONIOENCODING": "ascii"},
         check=False,

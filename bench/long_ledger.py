@@ -30,7 +30,6 @@ from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.features.groups.acts.offset_maps import load_maps
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.lane.connections import TargetConnection
 from ferry.lane.summaries import write_summary
 from ferry.ledger.block_index import NO_LINKS, LedgerDigest, Links, grown
@@ -38,6 +37,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
+from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import MicroRuns
 
 PARTITIONS = 100

@@ -8,6 +8,7 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import DIRS, FOLDER
+from ferry.features.evidence.acts.places import is_allowed_place
 from ferry.model.evidence import EvidenceKind
 
 _FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
@@ -35,7 +36,7 @@ def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
     Either an operator could not find it there, or the form may not name that place.
     """
     asked = str(form.get("report") or "")
-    if asked and not flow.report.allows(asked):
+    if asked and not is_allowed_place(flow.report, asked):
         return not_allowed("report", asked)
     named = asked or flow.report.folder
     if "://" in named or Path(named).is_absolute():

@@ -12,6 +12,7 @@ from typing import Any
 from ferry.config.flow.report import FOLDER, ReportConfig, local_path
 from ferry.errors import BadInput, Refused
 from ferry.features.evidence.acts.folder import Written
+from ferry.features.evidence.acts.places import is_allowed_place
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.report import kept_report
 from ferry.features.switch.acts.switcher import Preview, Switcher
@@ -87,7 +88,7 @@ def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
     A switch that was opened on the command line may have any: it has to be continued there.
     """
     named = options.export
-    if named and ("://" in named or Path(named) == local_path(reports.folder) or not reports.allows(named)):
+    if named and ("://" in named or Path(named) == local_path(reports.folder) or not is_allowed_place(reports, named)):
         raise BadInput(f"{not_allowed('export', named)}; a switch of the command line continues there")
 
 

@@ -12,7 +12,7 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk import BaseHook, Context
 from airflow.sdk.exceptions import AirflowFailException
 
-from ferry.config.login.connection import from_environment
+from ferry.config.login.environment import from_environment
 from ferry.config.settings import load
 from ferry.spark.parent_watch import SUPERVISOR_VARIABLE
 from ferry_airflow.operators import FerryCopyOperator

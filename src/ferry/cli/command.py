@@ -232,7 +232,7 @@ def _aliases(text: str | None) -> tuple[str, ...]:
 
 
 def _loaded(path: Path, variable: str | None = None) -> Settings:
-    from ferry.config.login.connection import from_environment  # noqa: PLC0415 - help and completion read no settings
+    from ferry.config.login.environment import from_environment  # noqa: PLC0415 - help and completion read no settings
     from ferry.config.settings import load  # noqa: PLC0415 - as above
 
     return load(path, from_environment, variable=variable)

@@ -23,7 +23,7 @@ from ferry.config.client_check import all_problems
 from ferry.config.effective import overlooked
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import Role, Side
-from ferry.config.login.connection import from_environment
+from ferry.config.login.environment import from_environment
 from ferry.config.reading.examine import examine
 from ferry.config.settings import properties_text
 from ferry.config.text.problem import in_file_order

@@ -9,7 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.origins import named_in, origin_of, said_of
 from ferry.config.keys.key import CONNECTION
 from ferry.config.keys.layers import CLIENTS, Role, Side
-from ferry.config.login.connection import unknown_here
+from ferry.config.login.unknown import unknown_here
 from ferry.config.login.weak import weaknesses
 from ferry.config.reading.examine import Examined
 from ferry.config.reading.typos import without_comment

@@ -19,10 +19,12 @@ from ferry.config.keys import values
 from ferry.config.keys.catalogue import find
 from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import Role
-from ferry.config.login.connection import JAAS, SERVERS, from_environment
+from ferry.config.login.connection import JAAS, SERVERS
+from ferry.config.login.environment import from_environment
 from ferry.config.login.jaas import parse_jaas
 from ferry.config.settings import load
 from ferry.config.text.filters import PatternList
+from ferry.config.text.lookups import look_up
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, Providers, has_reference, is_secret
 from ferry.errors import BadInput, Refused
@@ -127,7 +129,7 @@ def cluster_of(options: Mapping[str, str], role: Role) -> tuple[str, ClientPrope
             _refuse_shown_secret(key, value)
         if SERVERS not in given:
             raise BadInput(f"option {_KAFKA}{SERVERS} is missing; write host:port, several with commas between")
-        return _NO_FILE_ALIAS, Providers().resolve_all(ClientProperties(values_by_key=given))
+        return _NO_FILE_ALIAS, Providers(look_up=look_up).resolve_all(ClientProperties(values_by_key=given))
     path = options.get("config") or os.environ.get(CONFIG_VARIABLE)
     if not path:
         raise BadInput(

@@ -9,8 +9,9 @@ from ferry.ledger.codec import accounted_records, claim_record, released_claim, 
 from ferry.ledger.ledger import claims
 from ferry.ledger.other_flows import without_owned_elsewhere
 from ferry.model import LaneKind, Plan, lane_kind
-from ferry.plan.others.other_flows import names_tell_flows_apart, read_neighbours
+from ferry.plan.others.other_flows import read_neighbours
 from ferry.plan.rules.facts import Facts, LaneFacts
+from ferry.plan.rules.flow_names import names_tell_flows_apart
 from ferry.plan.rules.planning import without_foreign
 from ferry.protocol.driver import Driver
 

@@ -11,9 +11,9 @@ from ferry.kafka.admin.topic_settings import default_settings, topic_settings
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import Era, TopicPartition
 from ferry.plan.rules.facts import TargetFacts, TargetTopic, by_topic
+from ferry.protocol.names import ledger_topic
 
 
 async def gather_targets(

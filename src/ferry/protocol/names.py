@@ -1,4 +1,4 @@
-"""Names on the target: of a lane's writers, and of the consumer group that holds its positions."""
+"""Names on the target: of the ledger, of a lane's writers, and of the consumer group that holds its positions."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def transactional_id(flow: Flow, lane: str, slot: int | str) -> str:
 def position_group(flow: Flow, lane: str) -> str:
     """Return the consumer group that shows a lane's positions to Kafka's own tools."""
     return f"ferry.{flow}.{lane}"
+
+
+def ledger_topic(source_alias: str) -> str:
+    """Return the name of the ledger of all flows from one source: `ferry-ledger.{source}.internal`."""
+    return f"ferry-ledger.{source_alias}.internal"

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from ferry.clock import wall_ms
 from ferry.errors import Fenced, Retryable
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.ledger.plan_codec import plan_records
@@ -69,7 +68,6 @@ async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: L
 
 
 async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView) -> Sealed:
-    read_ms = wall_ms()
     generation = await port.append([run_record(record)])
     if generation < known.end:
         raise Retryable(
@@ -80,7 +78,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     slots, flows = slots_to_fence(view, record.lane), flows_to_fence(view, record.lane)
     await port.fence(slots, flows)
     await port.initialise()
-    driver = Driver(port, OpenedRun(record=record, generation=generation), view, read_ms)
+    driver = Driver(port, OpenedRun(record=record, generation=generation), view, record.started_ms)
     await driver.commit([fenced_record(record.lane, record.run, generation, slots, flows)])
     plan = await decide(driver)
     own = run_record(record).key
@@ -90,8 +88,10 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     return Sealed(plan, driver)
 
 
-async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin) -> Attempt:
-    """Begin an execution of the plan's copy step. Slots of earlier attempts stop when they see its record."""
-    started_ms = wall_ms()
+async def begin_attempt(port: LedgerPort, plan: Plan, origin: Origin, started_ms: int) -> Attempt:
+    """Begin an execution of the plan's copy step at `started_ms` (epoch milliseconds), which is now.
+
+    Slots of earlier attempts stop when they see its record.
+    """
     number = await port.append([attempt_record(plan.lane, plan.run, plan.generation, started_ms, origin)])
     return Attempt(run=plan.run, generation=plan.generation, number=number, started_ms=started_ms, origin=origin)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from ferry.clock import wall_ms
 from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
@@ -205,7 +206,7 @@ class MicroRuns(LaneSession):
 
     def begin(self, plan: Plan, origin: Origin) -> Attempt:
         """Begin an attempt at the plan's copy step; an earlier attempt that is still active ends."""
-        return self.wait_for(lambda: begin_attempt(self.ledger_topic, plan, origin))
+        return self.wait_for(lambda: begin_attempt(self.ledger_topic, plan, origin, wall_ms()))
 
     def holds(self, plan: Plan, attempt: Attempt) -> bool:
         """Return whether neither a newer run of the lane nor a newer attempt at this one has begun."""

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.login.connection import from_environment
+from ferry.config.login.environment import from_environment
 from ferry.config.settings import load
 from ferry.errors import FerryError, Retryable
 from ferry.spark import parent_watch

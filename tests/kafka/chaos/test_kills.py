@@ -22,8 +22,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from ferry.dev import RunningCluster
 from ferry.errors import FerryError
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import Report, RunState
+from ferry.protocol.names import ledger_topic
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import start
 from tests.tiers import ANSWER_S, IN_PART

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.kafka.produce.ledger_topic import ledger_topic
+from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import Answer

@@ -26,9 +26,8 @@ from ferry.errors import FerryError
 from ferry.features.switch.acts.journal import Journal
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.kafka.produce import writer
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model.switch import Step, SwitchOutcome, SwitchState, Verb, next_step
-from ferry.protocol.names import transactional_id
+from ferry.protocol.names import ledger_topic, transactional_id
 from tests.harness import Lab, create_topic, on_cluster, wait_until
 from tests.kafka.run.faulted import assert_honest, assert_whole, begins, ferry_here, group_of, grouped_lab
 from tests.kafka.run.switching import CHANGES, OPTIONS, PARTITIONS, Clients, Pair, begin_group

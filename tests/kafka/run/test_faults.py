@@ -22,12 +22,12 @@ from ferry.dev import RunningCluster
 from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.report import RunState
 from ferry.model import Flow, Plan, Slice
 from ferry.model import TopicPartition as Place
-from ferry.protocol.names import position_group, transactional_id
+from ferry.protocol.names import ledger_topic, position_group, transactional_id
 from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,

@@ -22,12 +22,12 @@ from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.switcher import Switcher
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Plan, RefusalKind, TimeWindow
 from ferry.model.switch import Step, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.plan.options import RunOptions
+from ferry.protocol.names import ledger_topic
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import (

@@ -17,13 +17,12 @@ from ferry.features.archive.acts.export import JsonLines, export_ledger, json_li
 from ferry.features.archive.acts.parquet import ParquetLines, parquet_lines
 from ferry.features.archive.acts.rebuild import rebuild_ledger
 from ferry.features.archive.cli.file import PARQUET
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import fold
 from ferry.ledger.rebuilt import FILLER
 from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, RefusalKind
-from ferry.protocol.names import DRIVER, transactional_id
+from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from tests.harness import (
     Lab,
     commit_offsets,

@@ -6,7 +6,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
-from ferry.kafka.produce.ledger_topic import ledger_topic
+from ferry.protocol.names import ledger_topic
 from tests.harness import Lab, create_topic, new_alias, read_topic
 
 

@@ -9,11 +9,11 @@ import pytest
 from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import RunState
 from ferry.ledger.runs import outcome
 from ferry.model import RefusalKind
 from ferry.plan.options import RunOptions
+from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, Message, producer, send, wait_until
 from tests.kafka.run.conftest import small_lab

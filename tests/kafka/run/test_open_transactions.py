@@ -9,10 +9,10 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import RunState
 from ferry.plan.lag import measure_lag
 from ferry.plan.rules import blocking_transactions
+from ferry.protocol.names import ledger_topic
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.said import codes, facts_in, of_code
 from tests.tiers import ANSWER_S

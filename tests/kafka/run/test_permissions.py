@@ -24,7 +24,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
-from ferry.plan.permissions import Acl, Resource, required_acls
+from ferry.plan.rules.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.kafka.run.test_topic_changes import configure

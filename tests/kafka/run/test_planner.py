@@ -15,11 +15,12 @@ from ferry.errors import Refused
 from ferry.kafka.connect import codes
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch import offsets
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.report import RunState
 from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition
 from ferry.plan import transforms
 from ferry.plan.lag import measure_lag
+from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab

@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient
 from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import Unreachable
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
+from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.kafka.run.hooks import Hooks, copy_held

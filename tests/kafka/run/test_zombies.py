@@ -17,12 +17,12 @@ from ferry.dev import RunningCluster
 from ferry.errors import Retryable, Superseded
 from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import Cluster, event_loop
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import manager_options
 from ferry.ledger.report import RunState
 from ferry.model import Attempt, Plan, Record, RefusalKind
-from ferry.protocol.names import transactional_id
+from ferry.protocol.names import ledger_topic, transactional_id
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
 from tests.kafka.run.hooks import Hooks, copy_held

@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from ferry.dev import ClusterSpec, Listener, RunningCluster
 from ferry.dev.process import wait_for
 from ferry.jvm import FAST_START
-from ferry.plan.permissions import Acl
+from ferry.plan.rules.permissions import Acl
 from tests.kafka.security.kdc import Realm
 from tests.kafka.security.pki import Authority, pem_store
 from tests.kafka.security.tokens import TokenEndpoint

@@ -24,7 +24,7 @@ from ferry.kafka.admin.acls import NoAuthorizer, create_acls
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.report import Report, RunState
 from ferry.model import RefusalKind
-from ferry.plan.permissions import Acl, Resource
+from ferry.plan.rules.permissions import Acl, Resource
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.security.clusters import ACL_SECONDS, Secured
 from tests.kafka.security.conftest import Pair

@@ -19,7 +19,7 @@ from ferry.kafka.groups.offsets import CommittedOffsets
 from ferry.kafka.groups.offsets import commit_offsets as commit_offsets_of
 from ferry.ledger.report import Report, RunState
 from ferry.model import CommittedOffset, TopicPartition
-from ferry.plan.permissions import Acl, Resource, required_acls
+from ferry.plan.rules.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.kafka.security.conftest import Pair

@@ -15,7 +15,7 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.report import RunState
 from ferry.model import TopicPartition
-from ferry.plan.permissions import Acl, Resource
+from ferry.plan.rules.permissions import Acl, Resource
 from tests.harness import Lab
 from tests.kafka.security.clusters import Secured
 from tests.kafka.security.conftest import Pair

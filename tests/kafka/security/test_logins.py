@@ -11,7 +11,7 @@ import pytest
 
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
 from ferry.ledger.report import RunState
-from ferry.plan.permissions import required_acls
+from ferry.plan.rules.permissions import required_acls
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.kafka.security import pki
 from tests.kafka.security.clusters import BEARER, KRB5, PLAIN, SCRAM, Secured

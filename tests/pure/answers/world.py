@@ -30,9 +30,9 @@ from ferry.features.switch.acts import report as switch_report
 from ferry.kafka.connect import cluster
 from ferry.kafka.connect.manager import ConnectionManager
 from ferry.kafka.librdkafka import FirstRecord
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import Flow, Record, TopicPartition
 from ferry.program import main
+from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.program import environment
 from tests.pure.decide.test_museum import Exhibit

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from ferry.config.login.allowed import ALLOWED_URLS, ENDPOINT, PATHS_VARIABLE
-from ferry.config.login.connection import AirflowConnection, connection_properties, from_environment
+from ferry.config.login.connection import AirflowConnection, connection_properties
+from ferry.config.login.environment import from_environment
 from ferry.config.login.jaas import KAFKA_OPTS, parse_jaas
 from ferry.config.settings import load, parse_settings
 from ferry.errors import BadInput

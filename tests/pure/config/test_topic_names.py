@@ -11,7 +11,7 @@ from ferry.config.flow.lane import in_lane
 from ferry.config.reading.examine import examine
 from ferry.config.settings import Settings, parse_settings
 from ferry.features.switch.rules.names import Names, names_of
-from ferry.plan.others.other_flows import names_tell_flows_apart
+from ferry.plan.rules.flow_names import names_tell_flows_apart
 from ferry.policy import DefaultReplicationPolicy, RoutedPolicy, innermost
 from tests.golden import Golden, brief
 

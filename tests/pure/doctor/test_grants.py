@@ -7,7 +7,7 @@ import pytest
 from ferry.features.doctor.rules.findings import Grade
 from ferry.features.doctor.rules.grants import is_granted, of_grants
 from ferry.model import AclBinding
-from ferry.plan.permissions import EVERY, Acl, Resource
+from ferry.plan.rules.permissions import EVERY, Acl, Resource
 
 ME = "User:ferry"
 ORDERS = Resource(kind="topic", name="orders")

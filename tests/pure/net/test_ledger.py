@@ -13,8 +13,9 @@ from kafka.protocol.producer import InitProducerIdRequest
 from ferry.errors import Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo, event_loop
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.model import Record, TopicPartition
+from ferry.protocol.names import ledger_topic
 from tests.golden import Golden, brief
 from tests.pure.net.answers import batch, part
 

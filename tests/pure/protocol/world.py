@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from ferry.clock import wall_ms
 from ferry.errors import FerryError, Retryable
 from ferry.ledger.codec import decode_value
 from ferry.ledger.ledger import LedgerView, fold, skips
@@ -133,7 +134,7 @@ class World:
         """A copy step begins: what `attempt` starts for this run belongs to it from the moment that it has a number."""
         # Nothing of the plan but its name goes into the record; a run opened again may not have sealed one yet.
         named = Plan(flow=FLOW, lane=LANE, run=run, generation=self._generation(run), slots=0, slices=())
-        return self._started(Task(f"copy {run}", begin_attempt(ModelLane(self.target), named, Origin())), "")
+        return self._started(Task(f"copy {run}", begin_attempt(ModelLane(self.target), named, Origin(), wall_ms())), "")
 
     def end(self, run: str) -> Task:
         """The copy step of a run is called off, as after a signal to its driver."""

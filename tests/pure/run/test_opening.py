@@ -15,7 +15,6 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.model import Fate, Flow, LedgerRecord, Plan, Record
-from ferry.protocol import opening
 from ferry.protocol.driver import Driver
 from ferry.protocol.opening import open_run
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, run_of
@@ -126,18 +125,17 @@ def test_the_writers_of_every_name_of_the_flow_are_fenced() -> None:
     assert flows_to_fence(kept, LANE) == lane.flows
 
 
-def test_a_view_is_as_old_as_its_first_reading_however_late_it_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_is_as_old_as_its_first_reading_however_late_it_is_read_on() -> None:
     """What was taken back, and its tombstone dropped by compaction, while the driver slept is still in its view."""
-    clock, drivers = [1_000], list[Driver]()
-    monkeypatch.setattr(opening, "wall_ms", lambda: clock[0])
+    drivers: list[Driver] = []
 
     async def decide(driver: Driver) -> Plan:
         drivers.append(driver)
-        clock[0] += 13 * 3_600_000
         return PLAN
 
-    asyncio.run(open_run(Lane(older_runs()), run_of("slow", slots=1), decide, UNREAD))
-    assert drivers[0].read_ms == 1_000
+    record = replace(run_of("slow", slots=1), started_ms=1_000)
+    asyncio.run(open_run(Lane(older_runs()), record, decide, UNREAD))
+    assert drivers[0].read_ms == 1_000, "the run's record is made before its driver reads"
 
 
 def test_a_stale_reading_before_takes_nothing_away() -> None:

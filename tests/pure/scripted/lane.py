@@ -9,17 +9,19 @@ from typing import Any
 
 from kafka.future import Future
 
+from ferry.clock import wall_ms
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
+from ferry.protocol.names import ledger_topic
 from ferry.protocol.opening import begin_attempt, open_run
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import batches
@@ -107,7 +109,7 @@ class Lane:
 
     def begin(self, plan: Plan) -> Attempt:
         """A copy step of a run begins."""
-        return self._target.loop.run(begin_attempt, self._ledger, plan, Origin())  # type: ignore[no-any-return]
+        return self._target.loop.run(begin_attempt, self._ledger, plan, Origin(), wall_ms())  # type: ignore[no-any-return]
 
     def copy(self, attempt: Attempt, slot: int = 0, **options: Any) -> SlotResult:
         """Copy a slot of the plan; `options` as of `start`. Raises as copy_slot."""

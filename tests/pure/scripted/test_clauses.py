@@ -17,11 +17,11 @@ from ferry.copy.produce_queue import IN_FLIGHT
 from ferry.errors import Fenced, OutcomeUnknown, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
 from ferry.model import Record, RefusalKind
 from ferry.protocol import slot
-from ferry.protocol.names import DRIVER, transactional_id
+from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.protocol.slot import SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.broker import LAST_EPOCH

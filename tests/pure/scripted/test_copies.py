@@ -11,10 +11,10 @@ from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.produce import writer
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow, Origin, Record, RefusalKind, Segment
-from ferry.protocol.names import DRIVER, transactional_id
+from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault

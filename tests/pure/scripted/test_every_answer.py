@@ -15,10 +15,9 @@ import pytest
 
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan
-from ferry.protocol.names import DRIVER, transactional_id
+from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault

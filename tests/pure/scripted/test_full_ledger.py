@@ -7,8 +7,8 @@ import pytest
 from ferry.copy.slot_end import end_of, refusals_of, told_report
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.kafka.connect import codes
-from ferry.kafka.produce.ledger_topic import ledger_topic
 from ferry.model import RefusalKind
+from ferry.protocol.names import ledger_topic
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW
 from tests.pure.scripted.faults import Fault

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from kafka.net.selector import NetworkSelector
 
+from ferry.clock import wall_ms
 from ferry.errors import FerryError, OutcomeUnknown
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.ledger_topic import LedgerTopic, ledger_topic
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
+from ferry.protocol.names import ledger_topic
 from ferry.protocol.opening import begin_attempt
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE
@@ -197,7 +199,7 @@ class Machine(RuleBasedStateMachine):
 
         async def work(source: Cluster, target: Cluster) -> SlotResult:
             known = None if anew else self.attempts.get(plan.run)
-            attempt = known or await begin_attempt(LedgerTopic(target, FLOW.source), plan, Origin())
+            attempt = known or await begin_attempt(LedgerTopic(target, FLOW.source), plan, Origin(), wall_ms())
             self.attempts[plan.run] = attempt
             return await self.lane.copying(
                 attempt, slot, chunk_bytes=1, source=source, target=target, committed=self.claims.extend

@@ -15,7 +15,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from ferry.config.flow.rule_text import parse_rule, rule_text, spark_of
 from ferry.config.flow.start import parse_start
-from ferry.config.login.connection import from_environment
+from ferry.config.login.environment import from_environment
 from ferry.config.login.jaas import parse_jaas
 from ferry.config.login.jks import Damaged, WrongPassword, read_jks
 from ferry.config.login.stores import tls_options

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from ferry.errors import FerryError
-from ferry.kafka.produce.ledger_topic import ledger_topic
+from ferry.protocol.names import ledger_topic
 from tests.harness import commit_offsets, create_topic, grow_topic
 from tests.soak.campaign.field import FLOW, Field, Side
 from tests.soak.campaign.record import Record

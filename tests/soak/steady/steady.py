@@ -20,7 +20,7 @@ from confluent_kafka import Consumer
 from prometheus_client.parser import text_string_to_metric_families
 
 from ferry.dev import ClusterSpec, RunningCluster, up_all
-from ferry.kafka.produce.ledger_topic import ledger_topic
+from ferry.protocol.names import ledger_topic
 from tests.harness import Message, producer, send, wait_until
 from tests.program import environment
 from tests.soak.campaign.campaign import ROOT, SETTLED_S, Writer

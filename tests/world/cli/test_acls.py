@@ -11,7 +11,7 @@ from ferry.config.settings import parse_settings
 from ferry.features.acls.cli.diff import show_diff
 from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.model import AclBinding, AclChange
-from ferry.plan.permissions import Resource, required_acls
+from ferry.plan.rules.permissions import Resource, required_acls
 from tests.golden import Golden, brief
 from tests.program import warm_ferry as ferry
 

@@ -15,7 +15,7 @@ from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import all_problems
 from ferry.config.effective import GROUP_OFFSETS, Effective, effective, enabled_line, overlooked
 from ferry.config.flow.cluster import ClusterConfig
-from ferry.config.login.connection import from_environment
+from ferry.config.login.environment import from_environment
 from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix as corrected

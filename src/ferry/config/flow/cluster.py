@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ferry.config.keys.layers import Role
-from ferry.config.login.connection import unknown_here
+from ferry.config.login.unknown import unknown_here
 from ferry.config.text.secrets import ClientProperties, Providers
 from ferry.errors import BadInput
 

@@ -28,7 +28,7 @@ from ferry.config.flow.start import Start, StartOffsets, StartTime
 from ferry.config.flow.transforms import TransformSpec, transform_of
 from ferry.config.keys.feature import FeatureSettings, feature_settings
 from ferry.config.keys.layers import Role, Side
-from ferry.config.login.connection import unknown_here
+from ferry.config.login.unknown import unknown_here
 from ferry.config.text.filters import PatternList
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput

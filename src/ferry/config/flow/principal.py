@@ -12,9 +12,9 @@ from cryptography import x509
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
-from ferry.config.login.connection import unknown_here
 from ferry.config.login.sasl import jaas_login
 from ferry.config.login.stores import tls_options
+from ferry.config.login.unknown import unknown_here
 from ferry.config.text.secrets import ClientProperties, has_reference
 from ferry.errors import BadInput, Refused
 

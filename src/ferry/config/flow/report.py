@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,20 +34,6 @@ class ReportConfig:
     def key(self) -> Mapping[str, str]:
         """Return key and password, secrets resolved. Raises BadInput when one cannot be resolved."""
         return self.providers.resolve_all(self.signing)
-
-    def allows(self, named: str) -> bool:
-        """Return whether a form may name a place.
-
-        It may name the file's places, and what is below a folder of them, with links followed. A URL must be the same
-        as a whole: which parts of it lead elsewhere depends on its scheme.
-        """
-        places = (self.folder, *self.dirs)
-        local = local_path(named)
-        if local is None:
-            return named.rstrip("/") in {place.rstrip("/") for place in places}
-        folders = [path for place in places if (path := local_path(place)) is not None and path.is_absolute()]
-        path = Path(os.path.realpath(local))
-        return local.is_absolute() and any(path.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
 def local_path(place: str) -> Path | None:

@@ -6,8 +6,6 @@ tasks fetch the connection and pass its fields, other programs find it in `AIRFL
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,13 +17,12 @@ from ferry.config.login.allowed import check_connection
 from ferry.config.login.jaas import JaasLogin, parse_jaas
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
-from ferry.errors import MALFORMED, BadInput
+from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
 
 TYPE = "kafka_cluster"
 SERVERS = "bootstrap.servers"
 JAAS = "sasl.jaas.config"
-VARIABLE = "AIRFLOW_CONN_{}"
 
 Lookup = Callable[[str], Mapping[str, str] | None]
 """Returns a connection's settings by its id; None where Airflow's connections are not known."""
@@ -57,45 +54,6 @@ class AirflowConnection:
 
 def nobody(conn_id: str) -> None:
     """Return no settings: the lookup of callers that may not ask, because parsing resolves no secret."""
-
-
-def from_environment(conn_id: str) -> ClientProperties | None:
-    """Return the settings of the connection that the environment holds as JSON (`AIRFLOW_CONN_{ID}`), if it holds one.
-
-    Raises BadInput when the variable is no JSON object, or `connection_properties` refuses it.
-    """
-    name = VARIABLE.format(conn_id.upper())
-    text = os.environ.get(name)
-    if not text:
-        return None
-    try:
-        fields = json.loads(text)
-        extra = fields.get("extra") or {}
-        extra = json.loads(extra) if isinstance(extra, str) else extra
-        texts = {name: fields.get(name) for name in ("host", "login", "password")}
-        if not all(text is None or isinstance(text, str) for text in texts.values()):
-            raise TypeError("a field is no text")
-        connection = AirflowConnection(
-            conn_id=conn_id,
-            conn_type=str(fields.get("conn_type")),
-            port=int(fields["port"]) if fields.get("port") else None,
-            extra=dict(extra),
-            **texts,
-        )
-    except MALFORMED:
-        raise BadInput(
-            f"{name} is no connection in JSON; write {{"
-            f'"conn_type": "{TYPE}", "host": "broker:9092", "login": ..., "password": ..., "extra": {{...}}}}'
-        ) from None
-    return connection_properties(connection)
-
-
-def unknown_here(conn_id: str) -> str:
-    """Return why a cluster cannot be reached where its connection is not known, and what to do."""
-    return (
-        f"Airflow connection {conn_id!r} is only available to Airflow's tasks; set {VARIABLE.format(conn_id.upper())} "
-        "to the connection in JSON to use it here"
-    )
 
 
 def connection_properties(connection: AirflowConnection) -> ClientProperties:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ferry.config.keys import values
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings
+from ferry.config.text.lookups import look_up
 from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
 from ferry.config.text.regex import NotExpressible, compile_java
@@ -33,7 +34,7 @@ def read_providers(entries: Entries, findings: Findings) -> Providers:
         except ValueError:
             known = ", ".join(kind.value.rpartition(".")[2] for kind in ProviderKind)
             findings.report(entry, key, sentence("line.provider.class", name=entry.value, known=known))
-    return Providers(kinds=kinds, limits=_limits(entries, findings, kinds))
+    return Providers(kinds=kinds, limits=_limits(entries, findings, kinds), look_up=look_up)
 
 
 def _limits(entries: Entries, findings: Findings, kinds: dict[str, ProviderKind]) -> dict[str, Limits]:

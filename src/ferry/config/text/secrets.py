@@ -1,19 +1,17 @@
-"""Client properties that do not show their secrets, and where secrets come from: Kafka's config providers.
+"""Client properties that do not show their secrets, and references to where those are: Kafka's config providers.
 
 Sources: `ConfigTransformer`, `EnvVarConfigProvider`, `FileConfigProvider`, `DirectoryConfigProvider` (KIP-297, 421).
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ferry.config.text.properties import parse
 from ferry.config.text.secret_refs import LookedUp, without_values
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
@@ -129,9 +127,20 @@ class Limits:
     """`allowlist.pattern`: must match the whole name of an environment variable."""
 
 
+LookUp = Callable[[str, ProviderKind, Limits, "re.Match[str]"], str]
+"""Returns the text that a reference in the value of a key stands for. Raises BadInput when it may or can not."""
+
+
+def _nowhere(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
+    raise wrong_reference(key, f"{reference.group()} is not resolved here; write the value")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Providers:
-    """Providers by the name in references; `env`, `file` and `dir` need no declaration."""
+    """Providers by the name in references; `env`, `file` and `dir` need no declaration.
+
+    `look_up` reads what a reference stands for: `ferry.config.text.lookups.look_up` on this machine.
+    """
 
     kinds: Mapping[str, ProviderKind] = field(
         default_factory=lambda: {
@@ -143,6 +152,7 @@ class Providers:
     )
 
     limits: Mapping[str, Limits] = field(default_factory=dict)
+    look_up: LookUp = field(default=_nowhere, repr=False, compare=False)
 
     def resolved(self, key: str, value: str, found: list[LookedUp] | None = None) -> str:
         """Return `value` with every reference replaced; text that names no known provider stays unchanged, as in Kafka.
@@ -156,10 +166,10 @@ class Providers:
             kind = self.kinds.get(match.group(1))
             if kind is None:
                 return match.group()
-            text = _looked_up(key, kind, self.limits.get(match.group(1), Limits()), match)
+            text = self.look_up(key, kind, self.limits.get(match.group(1), Limits()), match)
             again = next((other for other in _REFERENCE.finditer(text) if other.group(1) in self.kinds), None)
             if again is not None:
-                raise _wrong(
+                raise wrong_reference(
                     key,
                     f"{match.group()} holds the reference {again.group()} again, but references are resolved only "
                     "once; write the value there",
@@ -185,49 +195,6 @@ class Providers:
         return ClientProperties(values_by_key=values, looked_up=tuple(found))
 
 
-def _wrong(key: str, why: str) -> BadInput:
+def wrong_reference(key: str, why: str) -> BadInput:
     """Return the error about a reference in the value of a key."""
     return BadInput(sentence("line.reference", key=key, why=why))
-
-
-def _looked_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
-    path, name = reference.group(2) or "", reference.group(3)
-    if not name:
-        example = "${env:NAME}" if kind is ProviderKind.ENV else f"${{{reference.group(1)}:{path or '/path'}:name}}"
-        raise _wrong(key, f"{reference.group()} names nothing to look up; write {example}")
-    if kind is ProviderKind.ENV:
-        if limits.allowlist is not None and not limits.allowlist.fullmatch(name):
-            raise _wrong(
-                key,
-                f"{reference.group()} is outside of the provider's allowlist.pattern; widen it or rename the variable",
-            )
-        value = os.environ.get(name)
-        if value is None:
-            raise _wrong(key, f"{reference.group()} names an environment variable that is not set; set {name}")
-        return value
-    if limits.allowed_paths is not None and not _is_allowed(path, limits.allowed_paths):
-        raise _wrong(key, f"{reference.group()} is outside of the provider's allowed.paths; add the folder there")
-    try:
-        if kind is ProviderKind.DIRECTORY:
-            if Path(name).name != name:
-                raise _wrong(key, f"{reference.group()} leaves the directory {path}; write a plain file name")
-            return (Path(path) / name).read_text(encoding="utf-8")
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise _wrong(
-            key, f"{reference.group()} cannot be read: {reason}; correct the path or its permissions"
-        ) from None
-    found = {entry.key: entry.value for entry in parse(text, path)}
-    if name not in found:
-        raise _wrong(key, f"{reference.group()} names no entry of {path}; add {name} = ... to that file")
-    return found[name]
-
-
-def _is_allowed(path: str, allowed: tuple[Path, ...]) -> bool:
-    """Return whether a path is one of the allowed ones or below one, by its name and where its links lead.
-
-    Kafka's `AllowedPaths` checks names alone, so that a link within a folder leads out of it.
-    """
-    plain, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
-    return any(plain.is_relative_to(one) and real.is_relative_to(os.path.realpath(one)) for one in allowed)

@@ -18,6 +18,7 @@ from ferry.kafka.produce.appending import BATCH_BYTES, Appender, below_limit
 from ferry.kafka.produce.writer import PartitionsRefused, Writer
 from ferry.ledger.settings import NOT_READY, created_with, settings_refusal, wanted_replicas
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
+from ferry.protocol.names import ledger_topic
 from ferry.wire.batch import Batch, batches
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
@@ -25,11 +26,6 @@ from ferry.wire.resolve import Resolver
 
 _FETCH_BYTES = 8 << 20
 _NEAR_BYTES = 128 << 10  # bytes of one fetch of single records
-
-
-def ledger_topic(source_alias: str) -> str:
-    """Return the name of the ledger of all flows from one source: `ferry-ledger.{source}.internal`."""
-    return f"ferry-ledger.{source_alias}.internal"
 
 
 def unreadable(topic: str, offset: int, why: Exception) -> str:

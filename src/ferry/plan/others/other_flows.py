@@ -24,17 +24,9 @@ from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
 from ferry.model.observed import Unavailable
 from ferry.plan.rules.facts import Facts, TargetFacts
-from ferry.policy import DefaultReplicationPolicy, LanePolicy, RoutedPolicy
+from ferry.plan.rules.flow_names import names_tell_flows_apart
 
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
-
-
-def names_tell_flows_apart(flow: FlowConfig) -> bool:
-    """Return whether names show which flow writes a target topic, and whether a source topic came from the target."""
-    policy, back = flow.topics.policy, flow.topics.back
-    policy = policy.base if isinstance(policy, LanePolicy) else policy
-    routed = back is not None and isinstance(back.policy, RoutedPolicy)
-    return isinstance(policy, DefaultReplicationPolicy) and not routed
 
 
 async def with_neighbours(

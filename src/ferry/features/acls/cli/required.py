@@ -21,7 +21,7 @@ from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.errors import BadInput
 
 if TYPE_CHECKING:
-    from ferry.plan.permissions import Acl, Resource
+    from ferry.plan.rules.permissions import Acl, Resource
 
 ANYBODY = "User:ferry"
 """In place of a principal that is not named."""
@@ -59,7 +59,7 @@ def required_command(
 ) -> int:
     """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. Asks no cluster."""
     from ferry.features.acls.cli.required_forms import REQUIRED, RequiredAcl  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.plan.permissions import required_acls  # noqa: PLC0415 - as above
+    from ferry.plan.rules.permissions import required_acls  # noqa: PLC0415 - as above
 
     chosen = context.flow()
     only_topics(chosen, topic)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind
-from ferry.plan.permissions import Acl
+from ferry.plan.rules.permissions import Acl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from ferry.features.switch.rules.readiness import Rpo
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.connections import EitherSide
-from ferry.plan.permissions import required_acls
+from ferry.plan.rules.permissions import required_acls
 from ferry.run.micro_run import MicroRuns
 
 

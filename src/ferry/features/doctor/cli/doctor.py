@@ -8,7 +8,7 @@ from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
 from ferry.codec.form import F, Form, Json
 from ferry.config.client_check import all_problems
-from ferry.config.login.connection import from_environment
+from ferry.config.login.environment import from_environment
 from ferry.config.reading.examine import examine
 from ferry.config.settings import properties_text
 from ferry.config.text.problem import Severity

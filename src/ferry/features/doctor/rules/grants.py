@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from ferry.config.keys.layers import Side
 from ferry.features.doctor.rules.findings import Finding, Grade
 from ferry.model import EVERYBODY, WILDCARD, AclBinding
-from ferry.plan.permissions import EVERY, Acl, Resource
+from ferry.plan.rules.permissions import EVERY, Acl, Resource
 from ferry.words import count_of, several
 
 _INCLUDE = {

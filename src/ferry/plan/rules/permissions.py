@@ -17,11 +17,10 @@ from ferry.config.flow.transforms import Poison
 from ferry.config.keys.layers import Side
 from ferry.config.text.filters import LEGAL_NAME
 from ferry.errors import BadInput
-from ferry.kafka.produce.ledger_topic import ledger_topic
-from ferry.plan.others.other_flows import names_tell_flows_apart
+from ferry.plan.rules.flow_names import names_tell_flows_apart
 from ferry.plan.rules.internal_topics import internal_topics
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, RoutedPolicy, illegal_name
-from ferry.protocol.names import position_group, transactional_id
+from ferry.protocol.names import ledger_topic, position_group, transactional_id
 
 ResourceKind = Literal["topic", "group", "transactional-id", "cluster"]
 

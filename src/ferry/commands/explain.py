@@ -12,7 +12,7 @@ from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
 from ferry.cli.words import Word, all_words, document_place, with_places
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import many
+from ferry.codec.kinds import many, typed
 from ferry.errors import BadInput
 
 
@@ -53,12 +53,12 @@ def _show(found: list[Word], *, whole: bool) -> None:
         echo(f"{one.word} ({one.section})")
         for label, text in (("means", one.means), ("check", one.look), ("fix", one.fixes)):
             if text:
-                echo(f"  {label}: {_plain(text)}")
+                echo(f"  {label}: {plain(text)}")
 
 
-def _plain(text: str) -> str:
-    """Markdown as text of a terminal; a link names the document that it leads to."""
-    return re.sub(r"[*`]", "", with_places(text, document_place))
+def plain(text: str) -> str:
+    """Return Markdown as text of a terminal: a link names its document, and a code span keeps all of its characters."""
+    return re.sub(r"`([^`]*)`|\*+", lambda found: found[1] or "", with_places(text, document_place))
 
 
 WORD = Form(
@@ -66,9 +66,9 @@ WORD = Form(
     F("word"),
     F("of", says="state of a flow or run; kind of a refusal or gap; alert; error of a command"),
     F("also", kind=many(), says="other names: the Prometheus rules of an alert"),
-    F("means", says="Markdown"),
-    F("look", says="what to check first, as Markdown"),
-    F("fixes", says="Markdown"),
+    F("means", lambda one: plain(one.means), typed(str)),
+    F("look", lambda one: plain(one.look), typed(str), says="what to check first"),
+    F("fixes", lambda one: plain(one.fixes), typed(str)),
 )
 
 word_json = WORD.dump

@@ -49,8 +49,8 @@ def plan_command(
 ) -> int:
     """Show what a run would copy, change and refuse now. Writes nothing.
 
-    Exit code 1 when something would be refused. With --explain no cluster is asked. With --sample there is no plan: a local
-    Spark checks the file's transforms, and shows them on records of the source. Exit code 2 when one breaks.
+    Exit code 1 when something would be refused. With --explain no cluster is asked. With --sample there is no plan: a
+    local Spark checks the file's transforms, and shows them on records of the source. Exit code 2 when one breaks.
     """
     from ferry.cli.progress_bar import working  # noqa: PLC0415 - the help needs none of it
     from ferry.commands.forms import plan_json  # noqa: PLC0415 - as above

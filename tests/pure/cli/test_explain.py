@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 
 from ferry.cli.words import FILE, all_words
+from ferry.features.observe.rules.alerts import AlertKind
 from ferry.model import Lifted, RefusalKind
 from ferry.program import main
 
@@ -42,6 +44,33 @@ def test_an_alert_is_found_by_its_rule(capsys: pytest.CaptureFixture[str]) -> No
     assert (code, out.startswith("lag (")) == (0, True)
     assert "docs/runbooks/lag.md" in out
     assert "`" not in out
+
+
+RULES = {name for one in all_words() if one.of == "alert" for name in (one.word, *one.also) if name.startswith("Ferry")}
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_an_alert_has_a_meaning_and_a_fix(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (one,) = json.loads(explained(capsys, name, "--json")[1])["words"]
+    assert all(one[part] for part in ("means", "look", "fixes"))
+    out = explained(capsys, name)[1]
+    assert [label in out for label in ("means: ", "check: ", "fix: ")] == [True] * 3
+
+
+def test_every_kind_of_alert_has_a_row() -> None:
+    assert {kind.value for kind in AlertKind} <= {one.word for one in all_words() if one.of == "alert"}
+
+
+def test_no_text_is_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    words = json.loads(explained(capsys, "--json")[1])["words"]
+    texts = [one[part] for one in words for part in ("means", "look", "fixes")]
+    assert [text for text in texts if "](" in text or "`" in text or re.search(r"(?<!\S)\*\w", text)] == []
+
+
+def test_a_pattern_keeps_its_star(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "than ferry.rpo.* allows" in explained(capsys, "behind")[1]
+    (one,) = json.loads(explained(capsys, "behind", "--json")[1])["words"]
+    assert "than ferry.rpo.* allows" in one["means"]
 
 
 def test_a_word_that_is_none_is_an_error_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,7 +183,7 @@ _CONSUMER = _rules(
 )  # fmt: skip
 
 _PRODUCER = _rules(
-    (r"compression\.type", _USED, "batches in another compression are transcoded; when absent, each keeps the source's"),
+    (r"compression\.type", _USED, "batches in another compression are transcoded; if absent, each keeps the source's"),
     (r"compression\..*\.level", _USED, "how hard the codec tries that `compression.type` names; else without effect"),
     (r"max\.request\.size", _USED, "bound of a produce request; when absent, the engine chooses"),
     (r"delivery\.timeout\.ms", _UNNEEDED, "what is not written is tried again until ferry.transaction.timeout.ms"),

@@ -57,19 +57,27 @@ def new_file(path: Path, *, mode: int = PRIVATE, name: str = "") -> Iterator[IO[
             made.replace(path)
             sync_folder(path.parent)
     except OSError as error:
-        raise _not_new(name or str(path), error.strerror) from None
+        raise _not_new(path, name, error.strerror) from None
 
 
 def refuse_taken(path: Path, *, name: str = "") -> None:
     """Raise BadInput if `new_file` would, as far as that can be found out without writing."""
     if os.path.lexists(path):
-        raise _not_new(name or str(path), os.strerror(errno.EEXIST))
+        raise _not_new(path, name, os.strerror(errno.EEXIST))
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise _not_new(name or str(path), os.strerror(errno.EACCES if path.parent.is_dir() else errno.ENOENT))
+        raise _not_new(path, name, os.strerror(errno.EACCES if path.parent.is_dir() else errno.ENOENT))
 
 
-def _not_new(name: str, why: str | None) -> BadInput:
-    return BadInput(f"{name}: cannot be written: {why}; name a new file")
+def _not_new(path: Path, name: str, why: str | None) -> BadInput:
+    said = no_folder(path) or f"{why}; name a new file"
+    return BadInput(f"{name or path}: cannot be written: {said}")
+
+
+def no_folder(path: Path) -> str | None:
+    """Return what is wrong, and what to do, if the folder of a file does not exist; None if it does."""
+    if os.path.lexists(path.parent):
+        return None
+    return f"folder {path.parent} does not exist; create it, or name another"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.cells import cell_len
 
 from ferry.errors import BadInput
-from ferry.files import new_file, write_whole
+from ferry.files import new_file, no_folder, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -357,6 +357,5 @@ def write_output(path: Path, text: str, *, mode: int = 0o666) -> None:
     try:
         write_whole(path, text, mode=mode)
     except OSError as error:
-        raise BadInput(
-            f"--output {path}: cannot be written: {error.strerror}; name a file that you may write"
-        ) from None
+        said = no_folder(path) or f"{error.strerror}; name a file that you may write"
+        raise BadInput(f"--output {path}: cannot be written: {said}") from None

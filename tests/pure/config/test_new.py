@@ -69,12 +69,17 @@ def test_a_dry_run_shows_the_file_and_refuses_what_could_not_be_written(
     assert run(out, *BROKERS, "--source-plain", "--target-plain") == 0
     assert shown == body["properties"] == out.read_text()
     capsys.readouterr()
-    for place, why in ((out, "File exists"), (tmp_path / "none" / "f", "No such file or directory")):
+    none = tmp_path / "none"
+    for place, why in (
+        (out, "File exists; name a new file"),
+        (none / "f", f"folder {none} does not exist; create it, or name another"),
+    ):
         said = []
         for dry in ([], ["--dry-run"]):
             assert run(place, *BROKERS, *dry) == 2
             said.append(capsys.readouterr().err)
-        assert said[0] == said[1] == f"ferry: {place}: cannot be written: {why}; name a new file\n"
+        assert said[0] == said[1] == f"ferry: {place}: cannot be written: {why}\n"
+    assert not none.exists()
 
 
 @pytest.mark.parametrize(

@@ -97,3 +97,12 @@ def test_brokers_that_did_not_list_their_groups_are_named(golden: Golden) -> Non
     said = groups_not_known(FLOW, kept(checkpoint_record(LANE, "r-1", outcome([silent]))), unsynced="")
     assert said is not None
     golden(said)
+
+
+def test_a_failover_that_leaves_unknown_groups_names_no_remedy(golden: Golden) -> None:
+    asked = groups_not_known(FLOW, None, unsynced="")
+    taken = groups_not_known(FLOW, None, unsynced="", left=True)
+    assert asked is not None
+    assert taken is not None
+    assert ("--leave-unknown" in asked, "--leave-unknown" in taken) == (True, False)
+    golden(taken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -11,7 +12,7 @@ from typing import IO, Any, Self
 
 import pytest
 
-from ferry.cli.output import write_new
+from ferry.cli.output import write_new, write_output
 from ferry.errors import BadInput
 from ferry.features.archive.acts import export
 from ferry.features.archive.acts.export import JsonLines, LinesWriter, export_ledger, json_lines
@@ -172,3 +173,17 @@ def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), new_file(tmp_path / "new") as file:
         file.write(b"%d" % (1 // 0))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("below", ["none", "none/deeper"])
+def test_a_folder_that_does_not_exist_is_named_and_not_created(below: str, tmp_path: Path) -> None:
+    folder = tmp_path / below
+    for write in (
+        lambda: refuse_taken(folder / "x"),
+        lambda: write_new(folder / "x", "", mode=PRIVATE),
+        lambda: write_output(folder / "x", ""),
+        lambda: exported(folder / "x", JsonLines),
+    ):
+        with pytest.raises(BadInput, match=re.escape(f"folder {folder} does not exist")):
+            write()
+    assert not (tmp_path / "none").exists()

@@ -259,7 +259,8 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     last = newest_outcome(view, flow.lane)
     left = [] if last is None else [one for one in last.left if takes(one.group)]
     aside = {one.group: one.message for one in left if one.why is Why.KIND}
-    untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced)
+    leave = state.switch.options.leave_unknown
+    untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced, left=leave)
     remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)
     if not connections.has_source:
         if settled and state.switch.verb is not Verb.FAILOVER:  # it will be back, with what groups have read since

@@ -331,10 +331,11 @@ def not_known(left: Left, flow: Flow, there: ListedGroup | None) -> Moving:
     )
 
 
-def groups_not_known(flow: Flow, last: GroupOutcome | None, *, unsynced: str) -> str | None:
+def groups_not_known(flow: Flow, last: GroupOutcome | None, *, unsynced: str, left: bool = False) -> str | None:
     """Say why the ledger may not know all groups, from the `last` run with a checkpoint; None if it knows them.
 
-    `unsynced`: why the flow's runs do not write the groups' offsets; empty if they do.
+    `unsynced`: why the flow's runs do not write the groups' offsets; empty if they do. `left`: the operator has decided
+    to leave such groups (--leave-unknown), so the sentence names no remedy.
     """
     source = flow.source
     if unsynced:
@@ -348,10 +349,10 @@ def groups_not_known(flow: Flow, last: GroupOutcome | None, *, unsynced: str) ->
         if not silent:
             return None
         what = f"the last run did not see all groups ({silent[0]})"
+    remedy = "" if left else f": bring {source} back, or begin the failover with --leave-unknown"
     return (
-        f"{what}, and {source} does not answer, so which groups there are is not known: bring {source} back, or begin "
-        "the failover with --leave-unknown; a group that is not known begins at its own offset, or by its own "
-        "auto.offset.reset"
+        f"{what}, and {source} does not answer, so which groups there are is not known{remedy}; a group that is not "
+        "known begins at its own offset, or by its own auto.offset.reset"
     )
 
 

@@ -4,6 +4,7 @@ tools/words.toml lists the words that are not used. Without arguments all files 
 """
 
 import ast
+import inspect
 import io
 import re
 import subprocess
@@ -28,6 +29,9 @@ CODE = re.compile(r"``[^`]+``|`[^`\n]+`|\{[\w.:]+\}")
 TAG = re.compile(r"<!--.*?-->|<[^<>\n]+>|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ENDED = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(A-Z`*\[<]|$)|\n{2,}")
+
+PARTED = re.compile(r"[.!?:;]\s+|\n")
+"""Where a message, a help text or a line of a list in one ends, or its next part begins."""
 
 
 class Text(NamedTuple):
@@ -80,16 +84,24 @@ def of_document(text: str) -> Iterator[Text]:
 def of_python(text: str) -> Iterator[Text]:
     """Return docstrings, comments, and strings of more than one word."""
     tree = ast.parse(text)
-    docstrings = set()
+    docstrings, parts = set(), set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         for statement in body if isinstance(body, list) else []:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 docstrings.add(id(statement.value))
     for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(id(one) for one in ast.walk(node) if isinstance(one, ast.Constant))
+            whole = "".join(str(one.value) if isinstance(one, ast.Constant) else "`code`" for one in node.values)
+            if " " in whole.strip():
+                yield Text(node.lineno, "string", CODE.sub(blank, whole))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
-            kind = "docstring" if id(node) in docstrings else "string"
-            yield Text(node.lineno, kind, CODE.sub(blank, node.value))
+            if id(node) in docstrings:
+                yield Text(node.lineno, "docstring", CODE.sub(blank, node.value))
+            elif id(node) not in parts:
+                yield Text(node.lineno, "string", CODE.sub(blank, node.value))
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield Text(token.start[0], "comment", CODE.sub(blank, token.string.lstrip("#! ")))
@@ -113,9 +125,18 @@ def texts(file: Path) -> Iterator[Text]:
             yield from of_page(text)
 
 
+def sentences(text: Text) -> Iterator[str]:
+    """Return the sentences. A message has two parts, and each counts as one; a list item is a sentence of its own."""
+    if text.kind == "docstring":
+        for piece in of_document(inspect.cleandoc(text.words)):
+            yield from ENDED.split(piece.words)
+    else:
+        yield from (PARTED if text.kind == "string" else ENDED).split(text.words)
+
+
 def long_sentences(text: Text) -> Iterator[tuple[int, str]]:
     """Find sentences of more than MOST_WORDS words: how many, and how they begin."""
-    for sentence in ENDED.split(text.words):
+    for sentence in sentences(text):
         count = len(re.findall(r"[^\s\u2013\u2014\u00b7|/&=+<>-]\S*", sentence))
         if count > MOST_WORDS:
             yield count, " ".join(sentence.split()[:6])
@@ -134,7 +155,7 @@ def complaints(file: Path) -> Iterator[str]:
             for word in beginnings:
                 if begins := word.pattern.match(text.words):
                     yield f"{name}:{text.line}: {begins.group()!r} begins a docstring: {word.instead}"
-        if text.kind == "prose":
+        if text.kind in ("prose", "string"):
             for count, beginning in long_sentences(text):
                 yield f"{name}:{text.line}: a sentence of {count} words, {MOST_WORDS} at most: {beginning} …"
 

@@ -76,7 +76,7 @@ def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: Repor
     folder = local_path(reports.folder)
     if folder is None or not folder.is_absolute():
         raise BadInput(
-            "the form names no file for records that were left on the cluster, and ferry.report.dir "
+            "the form names no file for records that were left on the cluster; ferry.report.dir "
             f"({reports.folder}) is not a full path of a folder on the worker: name a file in the form"
         )
     return replace(options, export=str(folder / f"ferry-stranded-{switch}.jsonl"))
@@ -178,7 +178,7 @@ def complaint(state: SwitchState) -> str | None:
         return f"{made.verb} {made.id} was abandoned by {state.end.who}: {state.end.why}"
     return (
         f"{made.verb} {made.id} is not finished, {left_of(state)}: clear the first task that failed and all after it "
-        f"to continue, or continue with ferry {made.verb} '{made.named}' --id {made.id}, or abandon it with ferry "
+        f"to continue; or continue with ferry {made.verb} '{made.named}' --id {made.id}, or abandon it with ferry "
         "switches abandon"
     )
 

@@ -27,8 +27,8 @@ A Ferry that reads only format 1 would copy such topics again.
 SEAL = "seal"
 Json = dict[str, Any]
 REMEDY = (
-    "look at what it says with `ferry ledger export`, take WRITE on the ledger away from others (kafka-acls.sh --list "
-    "shows them), then delete the ledger topic and write it again from an export that lacks it (`ferry ledger rebuild`)"
+    "read it with `ferry ledger export`; take WRITE on the ledger away from others (kafka-acls.sh --list shows them); "
+    "then delete the ledger topic and write it again from an export that lacks it (`ferry ledger rebuild`)"
 )
 """What to do about a record that Ferry did not write."""
 

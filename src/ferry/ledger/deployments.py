@@ -54,9 +54,9 @@ def _sentence(view: LedgerView, record: RunRecord, last: RunRecord) -> str:
     before = f"last run {_run(mine.record)}" if mine is not None else "no run yet"
     return (
         f"lane {record.lane} of flow {record.flow} is used by deployment {last.deployment} (configuration "
-        f"{last.config_digest[:SHOWN_DIGITS]}, last run {_run(last)}), and deployment {record.deployment} "
+        f"{last.config_digest[:SHOWN_DIGITS]}, last run {_run(last)}); deployment {record.deployment} "
         f"(configuration {record.config_digest[:SHOWN_DIGITS]}, {before}) would copy by another configuration: make "
-        "both files equal, set the same ferry.deployment in both if they are one deployment, or take the lane over "
+        "both files equal; or set the same ferry.deployment in both if they are one deployment; or take the lane over "
         "with ferry run --take-over (in Airflow: take_over in the trigger form)"
     )
 

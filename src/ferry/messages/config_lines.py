@@ -123,7 +123,7 @@ LINES: Mapping[str, Entry] = {
     "line.same-cluster": Entry(
         None,
         "{broker} is a broker of cluster {other!r} as well (line {line}), so {other!r} and {alias!r} are "
-        "one cluster, and no flow may go from a cluster to itself; correct one of the two",
+        "one cluster; no flow may go from a cluster to itself: correct one of the two",
     ),
     "line.servers.missing": Entry(
         None,

@@ -23,7 +23,7 @@ NOTES: Mapping[str, Entry] = {
     "clock.skew": Entry(
         None,
         "the clock of this machine is {seconds} s {way} that of the broker that leads the ledger on cluster "
-        "{cluster}, so pauses, start times and deleted keys would be judged wrongly",
+        "{cluster}; pauses, start times and deleted keys would be judged wrongly",
         "set both clocks by NTP; or continue with ferry.guard.clock.skew = skip",
     ),
     "passed.clock": Entry(None, "{what}", "ferry.guard.clock.skew allows it"),
@@ -33,8 +33,8 @@ NOTES: Mapping[str, Entry] = {
     "run.took-over": Entry(None, "lane {lane} was taken over from deployment {deployment}"),
     "run.ledger-rebuilt": Entry(
         None,
-        "the ledger was rebuilt by {who} at {at_ms:time} from {file}, an export of {exported_at_ms:time}, and does "
-        "not have what was copied or written to groups in between",
+        "the ledger was rebuilt by {who} at {at_ms:time} from {file}, an export of {exported_at_ms:time}; it "
+        "does not have what was copied or written to groups in between",
     ),
     "run.of-switch": Entry(None, "opened by step {step} of {verb} {switch}"),
     "run.adopted": Entry(None, "{partitions:count partition} adopted from {predecessor} by {where}"),
@@ -174,7 +174,7 @@ NOTES: Mapping[str, Entry] = {
     ),
     "acls.foreign": Entry(
         None,
-        "ACLs on cluster {cluster} are Ferry's according to the ledger alone, and nothing else shows that they belong "
+        "ACLs on cluster {cluster} are Ferry's according to the ledger alone; nothing else shows that they belong "
         "to copies of this flow, so they stay: {acls}; delete unwanted ones by hand, and check who may write to the "
         "ledger (kafka-acls.sh --list)",
     ),

@@ -63,7 +63,7 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.truncated.before": Entry(
         K.SOURCE_TRUNCATED,
-        f"{{source}} on cluster {{cluster}} ended at offset {{end}} or later before it was read, but its log was "
+        f"{{source}} on cluster {{cluster}} ended at offset {{end}} or later before it was read; its log was "
         f"meanwhile truncated to {{cut}} (leader epoch {{epoch}} ends there; {UNCLEAN})",
         "nothing more of it was written; run again",
     ),
@@ -87,13 +87,13 @@ SOURCE: Mapping[str, Entry] = {
     "source.tombstones-passed": Entry(
         K.TOMBSTONES_PASSED,
         "compacted source {source} was last read to its end before {read_ms:time}, longer ago than its "
-        "delete.retention.ms of {retention_ms} allows, so keys that were deleted since may remain on the target",
+        "delete.retention.ms of {retention_ms} allows; keys that were deleted since may remain on the target",
         f"{_SEEN_LATE} delete the copy and copy it again with ferry.guard.target.changed = restart",
     ),
     "source.tombstones-passed.dealt": Entry(
         K.TOMBSTONES_PASSED,
         "compacted source {source} was last read to its end before {read_ms:time}, longer ago than its "
-        "delete.retention.ms of {retention_ms} allows, so keys that were deleted since may remain on the target",
+        "delete.retention.ms of {retention_ms} allows; keys that were deleted since may remain on the target",
         f"{_SEEN_LATE} {ANEW}",
     ),
     "source.cluster-changed": Entry(

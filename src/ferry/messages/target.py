@@ -188,8 +188,8 @@ TARGET: Mapping[str, Entry] = {
     "foreign.merged": Entry(
         K.FOREIGN_WRITER,
         "offset {offset} of merged {place} was written by another client",
-        "no ledger of the flows that share it has a receipt of it; grant READ on topics ferry-ledger.* at the target "
-        "if one of them is hidden from this login, else find the writer and copy under a new target name",
+        "no ledger of the flows that share it has a receipt of it; if one of them is hidden from this login, grant "
+        "READ on topics ferry-ledger.* at the target; else find the writer and copy under a new target name",
     ),
     "ledger.lost": Entry(
         K.LEDGER_BEHIND,
@@ -207,7 +207,7 @@ TARGET: Mapping[str, Entry] = {
     ),
     "ledger.newer-rule": Entry(
         K.LEDGER_BEHIND,
-        "run {run} wrote records of topic {topic} to {place} by the transform rule at ledger offset {newer}, but the "
+        "run {run} wrote records of topic {topic} to {place} by the transform rule at ledger offset {newer}; the "
         "ledger's current rule is older, at offset {known}",
         "an earlier version of Ferry wrote to the ledger after this run. Upgrade Ferry wherever this flow runs, then "
         f"{ANEW}",

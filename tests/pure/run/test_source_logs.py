@@ -275,7 +275,7 @@ def test_units_lose_the_source_partition_that_was_cut_alone() -> None:
     assert asyncio.run(logs.check([unit((0, 0), (9, 9))])) == {OTHER: 6}
     (held,) = logs.cuts.values()
     assert held.refusal.message == (
-        "t-0 on cluster a ended at offset 9 or later before it was read, but its log was meanwhile truncated to 6 "
+        "t-0 on cluster a ended at offset 9 or later before it was read; its log was meanwhile truncated to 6 "
         "(leader epoch 5 ends there; unclean leader election?): nothing more of it was written; run again"
     )
 

@@ -204,8 +204,8 @@ def _behind_unfinished(
     begin = min(part[0] for part in rest)
     if without([(begin, start)], rest):
         raise Refused(
-            f"lane {lane} has not copied an earlier window of {source} to its end, offsets {begin} to "
-            f"{max(part[1] for part in rest) - 1} are left, and windows of a partition come in order: finish that one "
+            f"lane {lane} has not copied an earlier window of {source} to its end: offsets {begin} to "
+            f"{max(part[1] for part in rest) - 1} are left, and windows of a partition come in order; finish that one "
             "first, or take another lane"
         )
     return begin
@@ -227,7 +227,7 @@ def _refuse_disorder(
     if missing:
         raise Refused(
             f"the window of {source} begins at offset {start}, but lane {lane} has copied it up to {last.end} without "
-            f"offsets {missing[0][0]} to {missing[0][1] - 1}, and Kafka only appends: copy earlier windows first, or "
+            f"offsets {missing[0][0]} to {missing[0][1] - 1}; Kafka only appends: copy earlier windows first, or "
             f"take another lane, for example {lane}-2"
         )
 

@@ -73,7 +73,7 @@ def _trouble(what: str, topic: str, last: Receipt, now: Present, *, went_on: boo
         )
     if now.target_cut is not None and now.target_cut < last.target_next:
         return (
-            f"offsets of {what} are not translated, because target {last.target} was written up to {last.target_next}, "
+            f"offsets of {what} are not translated: target {last.target} was written up to {last.target_next}, "
             f"but its log was since truncated to {now.target_cut} (leader epoch {last.target_epoch} ends there), and "
             "has other records there: it lost records, do what a run's refusal target-changed says"
         )
@@ -106,7 +106,7 @@ def dealt_cut(place: TopicPartition, reached: int, at: int) -> Cut:
 
 def _cut_sentence(place: TopicPartition, at: int, copied: int) -> str:
     return (
-        f"offsets of {place} from {at} on are not translated, because it was copied up to {copied}, but its log was "
+        f"offsets of {place} from {at} on are not translated: it was copied up to {copied}, but its log was "
         "truncated there since (unclean leader election?): do what a run's refusal source-truncated says"
     )
 

@@ -20,7 +20,16 @@ ROOT = Path(__file__).resolve().parent.parent
 WORDS = ROOT / "tools/words.toml"
 MOST_WORDS = 25
 """The most words of a sentence in a document; a code span, a link or a number counts as one."""
-CHECKED = ("*.md", "src/*.py", "plugins/*.py", "jobs/*.py", "dags/*.py", "plugins/*.html", "plugins/*.js")
+CHECKED = (
+    "*.md",
+    "src/*.py",
+    "plugins/*.py",
+    "jobs/*.py",
+    "dags/*.py",
+    "plugins/*.html",
+    "plugins/*.js",
+    "alerts/*.json",
+)
 EXEMPT = ("docs/adr/", "tests/", "docs/internals/fault-campaign.md", "docs/internals/steady-soak.md")
 """Decisions are kept unchanged, and so are records of what was measured."""
 CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
@@ -81,30 +90,39 @@ def of_document(text: str) -> Iterator[Text]:
             lines.append(re.sub(r"^([-*>]|\d+\.) ", "", row))
 
 
+def of_strings(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Return the strings of a module, those of an f-string as one, with a word for each of its values."""
+    parts: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(id(one) for one in ast.walk(node) if isinstance(one, ast.Constant))
+            yield node, "".join(str(one.value) if isinstance(one, ast.Constant) else "`code`" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node, node.value
+
+
 def of_python(text: str) -> Iterator[Text]:
     """Return docstrings, comments, and strings of more than one word."""
     tree = ast.parse(text)
-    docstrings, parts = set(), set()
+    docstrings = set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         for statement in body if isinstance(body, list) else []:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 docstrings.add(id(statement.value))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            parts.update(id(one) for one in ast.walk(node) if isinstance(one, ast.Constant))
-            whole = "".join(str(one.value) if isinstance(one, ast.Constant) else "`code`" for one in node.values)
-            if " " in whole.strip():
-                yield Text(node.lineno, "string", CODE.sub(blank, whole))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
-            if id(node) in docstrings:
-                yield Text(node.lineno, "docstring", CODE.sub(blank, node.value))
-            elif id(node) not in parts:
-                yield Text(node.lineno, "string", CODE.sub(blank, node.value))
+    for string, words in of_strings(tree):
+        if " " in words.strip():
+            yield Text(string.lineno, "docstring" if id(string) in docstrings else "string", CODE.sub(blank, words))
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield Text(token.start[0], "comment", CODE.sub(blank, token.string.lstrip("#! ")))
+
+
+def of_dashboard(text: str) -> Iterator[Text]:
+    """Return titles, descriptions and words of a dashboard of Grafana: tools/dashboard.py writes it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := re.match(r'\s*"(title|description|label|text)": "(.*)",?$', line):
+            yield Text(number, "string", CODE.sub(blank, found[2]))
 
 
 def of_page(text: str) -> Iterator[Text]:
@@ -121,6 +139,8 @@ def texts(file: Path) -> Iterator[Text]:
             yield from of_document(text)
         case ".py":
             yield from of_python(text)
+        case ".json":
+            yield from of_dashboard(text)
         case _:
             yield from of_page(text)
 

@@ -108,7 +108,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 title="Since the last success",
-                text="It is overdue when the schedule has come round so often as ferry.alert.late.intervals says.",
+                text="It is overdue when no run has succeeded for ferry.alert.late.intervals of the schedule.",
                 queries=((since(m.LAST_SUCCESS_TIME), FLOW),),
                 unit="s",
                 kind="stat",
@@ -116,7 +116,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
         ),
     ),
     (
-        "Behind",
+        "Lag",
         (
             Panel(
                 title="Exposure and its limit",
@@ -125,12 +125,12 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 unit="s",
             ),
             Panel(
-                title="Records behind",
+                title="Lag in records",
                 text="Offsets that were not copied when the last run ended.",
                 queries=((each("sum", of(m.LAG_RECORDS), BY_TOPIC), TOPIC),),
             ),
             Panel(
-                title="Oldest record behind",
+                title="Age of the oldest record that is not copied",
                 text="When the last run ended.",
                 queries=((each("max", of(m.LAG_SECONDS), BY_TOPIC), TOPIC),),
                 unit="s",
@@ -213,7 +213,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 words=((0, "differs", "red"), (1, "equal", "green")),
             ),
             Panel(
-                title="Written anew",
+                title="Rewritten",
                 text="Batches that could not go as bytes, of all that were written.",
                 queries=((f"{rate(m.TRANSCODED_BATCH_COUNT)} / on ({BY_TOPIC}) {rate(m.BATCH_COUNT)}", TOPIC),),
                 unit="percentunit",
@@ -249,7 +249,7 @@ def dashboard() -> dict[str, Any]:
     return {
         "uid": "ferry",
         "title": "Ferry",
-        "description": "Kafka topics copied by Ferry: how far behind, how fast, how late, what stands against it.",
+        "description": "Kafka topics copied by Ferry: the lag, the speed, overdue runs, and what is refused.",
         "tags": ["ferry", "kafka", "replication"],
         "editable": True,
         "schemaVersion": 36,

@@ -132,7 +132,7 @@ def _params(verb: Verb) -> dict[str, Any]:
             None,
             type=["null", "string"],
             title="Stranded records to",
-            description="A new file for records that the cluster had before the switch and that were not copied. Its full "
-            "path on the worker, below ferry.report.dir or ferry.report.dirs; by default next to the reports.",
+            description="A new file for records that the cluster had before the switch and that were not copied. Its "
+            "full path on the worker, below ferry.report.dir or ferry.report.dirs; by default next to the reports.",
         )
     return form

@@ -65,3 +65,11 @@ def test_panels_have_places_of_their_own() -> None:
         taken |= cells
     ids = [panel["id"] for panel in PAGE["panels"]]
     assert len(set(ids)) == len(ids)
+
+
+def test_the_words_of_the_dashboard_are_checked() -> None:
+    tool = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "check_words.py"))
+    texts = [text.words for text in tool["of_dashboard"](FILE.read_text())]
+    assert "Rewritten" in texts
+    assert FILE in tool["files"]()
+    assert list(tool["complaints"](FILE)) == []

@@ -253,7 +253,7 @@ def test_a_connection_that_cannot_be_used_is_a_problem_of_its_line_among_the_oth
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_WEST", '{"conn_type": "kafka_cluster", "password": "s3cret"}')
     file = tmp_path / "mm2.properties"
-    file.write_text(f"{FILE}tasks.max = many\n")
+    file.write_text(f"{FILE}tasks.max = many\nsync.group.offsets.enabled = true\n")
     with pytest.raises(SystemExit) as ended:
         main(["config", "check", str(file), "--json"])
     out = capsys.readouterr().out

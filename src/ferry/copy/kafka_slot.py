@@ -122,8 +122,8 @@ class KafkaSlot:
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """Start to read what is left of slices, by `Slice.source`.
 
-        Raises Dropped for slices that cannot be copied any more, Hindered for those that cannot be copied now, and
-        Refused for slices that this slot cannot copy as bytes.
+        Raises Dropped for slices that cannot be copied any more. Raises Hindered for those that cannot be copied now.
+        Raises Refused for slices that this slot cannot copy as bytes.
         """
         expected = await self._begin_targets(plan, todo)
         pieces = {place: piece for place, piece in todo.items() if not piece.dealt}

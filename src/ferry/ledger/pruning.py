@@ -181,8 +181,7 @@ def given_up(
     """Return what of `some` candidates is to be pruned: blocks of which neither side has a record any more.
 
     The target may keep records for longer than the source: the way back needs their receipts. Nothing is pruned when a
-    topic or the source cluster is another than that of the receipts, because its log start then shows nothing about
-    them.
+    topic or the source cluster is another than that of the receipts. Its log start then shows nothing about them.
     """
     known = pruned(view)
     found: dict[Copy, Pruned] = {}

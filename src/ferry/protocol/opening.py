@@ -52,8 +52,8 @@ async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: L
     the transaction of the plan. `known` is the part of the ledger that was read before; the reading continues from
     there.
 
-    Raises Superseded when a newer run opened the lane meanwhile, Retryable when the ledger was created again, and what
-    the port raises: an unfenced slot is never passed over.
+    Raises Superseded when a newer run opened the lane meanwhile. Raises Retryable when the ledger was created again.
+    Raises what the port raises: an unfenced slot is never passed over.
     """
     for left in reversed(range(OPENINGS)):
         try:

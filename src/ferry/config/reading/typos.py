@@ -21,8 +21,8 @@ COMMENT_BEHIND = re.compile(r"\s+[#!]")
 def without_comment(entry: Property) -> tuple[str, ...] | None:
     """Return the comment after a value on a line of its own, then the value alone.
 
-    None when there is no comment, or where it cannot be distinguished from the value: after a backslash, which escapes
-    the blank, and in an entry of several lines, where the value may continue after the comment.
+    None when there is no comment, or where it cannot be distinguished from the value. That is so after a backslash,
+    which escapes the blank. In an entry of several lines, too, the value may continue after the comment.
     """
     match = COMMENT_BEHIND.search(entry.raw)
     if match is None or is_continued(entry.raw[: match.start()]) or entry.last_line > entry.line:

@@ -34,8 +34,8 @@ async def read_topic(
     """Return partition and record of all that a topic holds now (from `start` on), in the order of each partition.
 
     What an open transaction wrote has the fate OPEN. None when the cluster does not show such a topic. Raises Refused
-    when it may not be read or a partition has no leader, Unreachable when a leader does not answer, and Corrupt for a
-    batch that cannot be opened.
+    when it may not be read or a partition has no leader. Raises Unreachable when a leader does not answer. Raises
+    Corrupt for a batch that cannot be opened.
     """
     ends = await topic_ends(cluster, topic)
     if ends is None:

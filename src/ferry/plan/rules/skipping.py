@@ -42,8 +42,8 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     """Return the gap after which the lane continues at the wished offset. Pure.
 
     Raises BadInput when it names a place that the flow does not copy, or leads back or beyond the end. Raises Refused
-    for a partition without a leader, for a copy that another lane owns, when the source's log is not the one that the
-    lane has copied from, and when a skip would not help a repartitioned topic.
+    for a partition without a leader, and for a copy that another lane owns. Also when the source's log is not the one
+    that the lane has copied from, and when a skip would not help a repartitioned topic.
     """
     source, to = wish.source, wish.to
     topic = facts.source.topics.get(source.topic)

@@ -68,8 +68,8 @@ def rebuild_ledger(
 
     `told` is called with how many offsets were written, and how many there are. Until the topic is complete, it has
     settings with which no run begins. Raises BadInput if the export is incomplete or of another flow. Raises Refused if
-    it is of another cluster, if the ledger exists and is not lost, or if the ledger has records that a rebuild would
-    lose.
+    it is of another cluster, or if the ledger exists and is not lost. Also if the ledger has records that a rebuild
+    would lose.
     """
     contents = read_export(path, lines)
     with TargetConnection.of(flow, patience_s=patience_s) as connection:

@@ -28,8 +28,8 @@ def translate(
     """Return where `offset` of a source partition went; `backward`: where `offset` of a target partition came from.
 
     The source is asked whether it still has what was copied. If it does not answer, or its secrets are not available
-    here, there is a warning. Raises Unreachable without the target, Refused if one side does not have what was copied
-    any more, and BadInput when the flow's lane has copied nothing of the partition.
+    here, there is a warning. Raises Unreachable without the target. Raises Refused if one side does not have what was
+    copied any more. Raises BadInput when the flow's lane has copied nothing of the partition.
     """
     with _target_first(flow, patience_s) as connection:
         _warn_of_silence(connection)
@@ -124,8 +124,8 @@ async def translate_over(
 ) -> Translation:
     """Return where `offset` of a partition is on the other side, over connections that are open.
 
-    Raises Unreachable, Refused if one side does not have what was copied any more, and BadInput when the flow's lane
-    has copied nothing of the partition.
+    Raises Unreachable. Raises Refused if one side does not have what was copied any more. Raises BadInput when the
+    flow's lane has copied nothing of the partition.
     """
     made = (await offset_maps(connection, flow.lane, {place: [offset]}, backward=backward)).get(place)
     if made is None and not backward:

@@ -34,8 +34,8 @@ class Surveyed:
 def survey(wanted: RecordSource) -> Surveyed:
     """Ask the cluster once.
 
-    Raises BadInput for topics or offsets that do not exist, Refused for what may not or cannot be read, Unreachable for
-    a cluster, or the leader of a partition, that does not answer.
+    Raises BadInput for topics or offsets that do not exist. Raises Refused for what may not or cannot be read. Raises
+    Unreachable for a cluster, or the leader of a partition, that does not answer.
     """
     with connected(wanted.alias, wanted.connection) as cluster:
         ranges, topic_ids = cluster.loop.run(_survey, cluster, wanted)

@@ -41,7 +41,7 @@ def settled(
 
     `first_at` and `end_at` are, by partition, the offset of the first record at or after the times `begin` and `end`,
     if these are times; -1 or absent: there is none. Raises BadInput for an offset of a partition that does not exist,
-    or a range that ends before it begins, Refused for an offset that is not in the log.
+    or a range that ends before it begins. Raises Refused for an offset that is not in the log.
     """
     for bound, option in ((begin, "from"), (end, "to")):
         if isinstance(bound, StartOffsets):

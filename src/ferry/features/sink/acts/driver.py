@@ -20,8 +20,8 @@ from ferry.model.delivery import DeliveryReceipt, Due, Settled, TargetShape, Wri
 def delivering(spec: DeliverySpec, topics: Sequence[str], slots: int) -> Iterator[Delivering]:
     """Open an attempt with at most this many slots.
 
-    Raises Superseded if a newer attempt began meanwhile, BadInput for a topic that does not exist, and Refused for a
-    batch or topic that cannot be written.
+    Raises Superseded if a newer attempt began meanwhile. Raises BadInput for a topic that does not exist. Raises
+    Refused for a batch or topic that cannot be written.
     """
     with connected(spec.alias, spec.connection, patience_s=spec.patience_s) as cluster:
         attempt = Attempt(cluster, spec)

@@ -207,8 +207,8 @@ class GroupPlan:
 def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patience_s: float) -> GroupPlan:
     """Read the groups of both sides, and decide; writes nothing.
 
-    If `settled`, and this is not a failover, it raises Refused while offsets may still change on the old cluster, and
-    Unreachable while that does not answer.
+    If `settled`, and this is not a failover, it raises Refused while offsets may still change on the old cluster. Then
+    it raises Unreachable while that does not answer.
     """
     flow = sides.via
     backward: dict[TopicPartition, PartitionMap] = {}

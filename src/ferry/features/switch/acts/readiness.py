@@ -47,8 +47,8 @@ def check_readiness(
 
     `back`: whether the file enables the reverse flow. `wants_back`: whether it is to be started. `planned`: for a
     switch that reads the groups' offsets from the source, so that it needs no checkpoints. `leave` are groups that do
-    not matter; with `leave_active` all groups that have members do not matter. Raises BadInput if the flow never ran,
-    Unreachable if one of the clusters does not answer, and Refused if nothing of the flow may be planned.
+    not matter; with `leave_active` all groups that have members do not matter. Raises BadInput if the flow never ran.
+    Raises Unreachable if one of the clusters does not answer. Raises Refused if nothing of the flow may be planned.
     """
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         ends = (back, wants_back)

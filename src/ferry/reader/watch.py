@@ -195,8 +195,8 @@ class FlowWatch:
     ) -> tuple[Translation, list[Holder]]:
         """Return the target offset of a source offset (`backward`: the reverse), and the receipts that show it.
 
-        An empty `lane` is the flow's own. Raises Unreachable without the target. Raises Refused if one side no longer has
-        what was copied. Raises BadInput if the lane has copied nothing of the partition.
+        An empty `lane` is the flow's own. Raises Unreachable without the target. Raises Refused if one side no longer
+        has what was copied. Raises BadInput if the lane has copied nothing of the partition.
         """
         connections = self._open()
         flow = self._in(lane)

@@ -351,9 +351,7 @@ def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: R
             assert not result.receipts
             assert {one.kind for one in result.refusals.values()} == {RefusalKind.SOURCE_TRUNCATED}
             (message,) = {one.message for one in result.refusals.values()}
-            assert (
-                "ended at offset 30 or later before it was read; its log was meanwhile truncated to 10" in message
-            )
+            assert "ended at offset 30 or later before it was read; its log was meanwhile truncated to 10" in message
     units.run()  # nothing of it was copied: there is nothing to decide
     assert units.assert_once() == 50
 

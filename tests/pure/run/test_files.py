@@ -178,12 +178,13 @@ def test_a_block_that_fails_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("below", ["none", "none/deeper"])
 def test_a_folder_that_does_not_exist_is_named_and_not_created(below: str, tmp_path: Path) -> None:
     folder = tmp_path / below
-    for write in (
+    writers: tuple[Callable[[], object], ...] = (
         lambda: refuse_taken(folder / "x"),
         lambda: write_new(folder / "x", "", mode=PRIVATE),
         lambda: write_output(folder / "x", ""),
         lambda: exported(folder / "x", JsonLines),
-    ):
+    )
+    for write in writers:
         with pytest.raises(BadInput, match=re.escape(f"folder {folder} does not exist")):
             write()
     assert not (tmp_path / "none").exists()

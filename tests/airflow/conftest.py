@@ -150,7 +150,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         },
         "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
         "killed": {"ferry.chunk.bytes": "1"},
-        RESTARTED: {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
+        RESTARTED: {"ferry.chunk.bytes": "1", "ferry.retries": "50"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},

@@ -23,6 +23,7 @@ import ferry
 from ferry.errors import BadInput
 from ferry.reader import process as starting
 from ferry.reader import service as serving
+from ferry.reader import watcher
 from ferry.reader.answering import HANDLERS
 from ferry.reader.client import BRIEF_SECONDS, WAIT_SECONDS, Reader
 from ferry.reader.documents import Answer, Status
@@ -328,6 +329,7 @@ def pretender(path: Path, reply: Callable[[socket.socket], None]) -> Iterator[No
 def test_a_slow_one_has_the_last_answer_shown_with_its_age(
     home: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(watcher, "PATIENCE_SECONDS", 0.2)
     service = Service(Flows(), Watchers(), stays=True)
     lines: list[socket.socket] = []
     is_slow = threading.Event()
@@ -421,13 +423,24 @@ def test_one_of_another_version_or_for_another_file_says_so_and_ends(config: Pat
     assert decoded(Reply, service.reply(b"\xff")).other
 
 
-def test_what_is_no_longer_used_leaves_no_connection_open(home: Path, config: Path) -> None:
-    process, reader = reader_of(home, config)
-    looked(reader)
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        del process, reader
-        gc.collect()
+def test_what_is_no_longer_used_leaves_no_connection_open(
+    home: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "PATIENCE_SECONDS", 0.2)
+    service = Service(Flows(), Watchers(), stays=True)
+
+    def reply(line: socket.socket) -> None:
+        with line:
+            while (content := receive(line, MOST_TOLD)) is not None:
+                send(line, service.reply(content))
+
+    with pretender(home / "ferry" / "reader.sock", reply):
+        process, reader = reader_of(home, config)
+        looked(reader)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            del process, reader
+            gc.collect()
     assert [str(one.message) for one in found if one.category is ResourceWarning and "reader.sock" in str(one)] == []
 
 

@@ -1,0 +1,237 @@
+"""Requests of identical offsets, one by one, to the leader of a partition: what a client may send, and its answer."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crc32c import crc32c
+from kafka.protocol.admin import DeleteRecordsRequest, DescribeProducersRequest
+from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.producer import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
+
+from ferry.clock import wall_ms
+from ferry.kafka.connect.cluster import TRANSACTION, Cluster
+from ferry.model import Record, TopicPartition
+from ferry.wire.codecs import Codec, Compression, compressed
+from ferry.wire.records import ProducerIdentity, build_batch
+
+CHECKED_AT = 21
+"""Where the part of a batch begins that its CRC-32C covers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """A producer id and its epoch."""
+
+    id: int
+    epoch: int
+
+
+class Raw:
+    """One topic of a cluster."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.cluster = cluster
+        self.topic = topic
+
+    def place(self, partition: int) -> TopicPartition:
+        """One partition of the topic."""
+        return TopicPartition(topic=self.topic, partition=partition)
+
+    async def open(self) -> Raw:
+        """Learn the leaders."""
+        await self.cluster.refresh([self.topic])
+        return self
+
+    async def leader(self, partition: int = 0) -> int:
+        """The broker that leads a partition, by the metadata of now."""
+        await self.open()
+        return self.cluster.leader(self.place(partition))
+
+    async def init(self, transactional_id: str | None = None) -> Producer:
+        """InitProducerId; of a transactional id at its coordinator."""
+        node = None if transactional_id is None else await self.cluster.coordinator(TRANSACTION, transactional_id)
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
+        )
+        for _ in range(100):
+            answer = await self.cluster.ask(request, node)
+            if answer.error_code not in (14, 15, 16, 51):
+                break
+            await self.cluster.loop.sleep(0.1)
+        assert answer.error_code == 0, answer
+        return Producer(answer.producer_id, answer.producer_epoch)
+
+    async def produce(
+        self,
+        who: Producer,
+        sequence: int,
+        count: int,
+        *,
+        partition: int = 0,
+        timestamp: int | None = None,
+        acks: int = -1,
+        transactional_id: str | None = None,
+        batch: bytes | None = None,
+        node: int | None = None,
+    ) -> tuple[int, int]:
+        """Send one batch; the error code and the base offset of the answer."""
+        identity = ProducerIdentity(
+            producer_id=who.id,
+            producer_epoch=who.epoch,
+            sequence=sequence,
+            transactional=transactional_id is not None,
+        )
+        records = [Record(key=b"k", value=b"%d" % (sequence + index)) for index in range(count)]
+        built = batch or build_batch(records, wall_ms() if timestamp is None else timestamp, identity)
+        part = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=built)
+        data = ProduceRequest.TopicProduceData(
+            name=self.topic, topic_id=self.cluster.topics[self.topic].topic_id, partition_data=[part]
+        )
+        request = ProduceRequest(
+            transactional_id=transactional_id, acks=acks, timeout_ms=30_000, topic_data=[data], max_version=11
+        )
+        answer = await self.cluster.ask(
+            request, self.cluster.leader(self.place(partition)) if node is None else node
+        )
+        outcome = answer.responses[0].partition_responses[0]
+        return outcome.error_code, outcome.base_offset
+
+    async def mark(
+        self,
+        *markers: Producer,
+        partitions: Sequence[int] = (0,),
+        commit: bool = False,
+        coordinator: int = 0,
+        version: int | None = None,
+        node: int | None = None,
+    ) -> list[int]:
+        """WriteTxnMarkers: one marker for each producer and partition; the error codes of the answer."""
+        one = WriteTxnMarkersRequest.WritableTxnMarker
+        request = WriteTxnMarkersRequest(
+            markers=[
+                one(
+                    producer_id=who.id,
+                    producer_epoch=who.epoch,
+                    transaction_result=commit,
+                    topics=[one.WritableTxnMarkerTopic(name=self.topic, partition_indexes=list(partitions))],
+                    coordinator_epoch=coordinator,
+                    transaction_version=0 if version is None else version,
+                )
+                for who in markers
+            ],
+            max_version=1 if version is None else None,
+        )
+        answer = await self.cluster.ask(
+            request, self.cluster.leader(self.place(partitions[0])) if node is None else node
+        )
+        return [part.error_code for found in answer.markers for each in found.topics for part in each.partitions]
+
+    async def end(self, *, replica: int = -1, isolation: int = 0, at: int = -1, partition: int = 0) -> int:
+        """ListOffsets, the latest (-1) or earliest (-2) offset, as a consumer or as a replica asks."""
+        topic = ListOffsetsRequest.ListOffsetsTopic
+        part = topic.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=at)
+        request = ListOffsetsRequest(
+            replica_id=replica,
+            isolation_level=isolation,
+            topics=[topic(name=self.topic, partitions=[part])],
+            timeout_ms=30_000,
+        )
+        answer = await self.cluster.ask(request, self.cluster.leader(self.place(partition)))
+        found = answer.topics[0].partitions[0]
+        assert found.error_code == 0, found
+        return int(found.offset)
+
+    async def state(self, who: Producer, node: int | None = None) -> Any:
+        """The producer's state at partition 0 by DescribeProducers; None where the leader has none."""
+        request = DescribeProducersRequest(
+            topics=[DescribeProducersRequest.TopicRequest(name=self.topic, partition_indexes=[0])]
+        )
+        answer = await self.cluster.ask(request, self.cluster.leader(self.place(0)) if node is None else node)
+        part = answer.topics[0].partitions[0]
+        assert part.error_code == 0, part
+        return next((one for one in part.active_producers if one.producer_id == who.id), None)
+
+    async def add(self, name: str, who: Producer, partitions: Sequence[int] = (0,)) -> None:
+        """AddPartitionsToTxn, version 3; again while a transaction before it is ending."""
+        topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+        request = AddPartitionsToTxnRequest(
+            min_version=3,
+            max_version=3,
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=who.id,
+            v3_and_below_producer_epoch=who.epoch,
+            v3_and_below_topics=[topic(name=self.topic, partitions=list(partitions))],
+        )
+        for _ in range(100):
+            answer = await self.cluster.ask(request, await self.cluster.coordinator(TRANSACTION, name))
+            code = answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            if code != 51:  # CONCURRENT_TRANSACTIONS
+                break
+            await self.cluster.loop.sleep(0.05)
+        assert code == 0, answer
+
+    async def abort(self, name: str, who: Producer, version: int) -> Producer:
+        """EndTxn of transactions of a version; the producer that begins the next one."""
+        request = EndTxnRequest(
+            transactional_id=name,
+            producer_id=who.id,
+            producer_epoch=who.epoch,
+            committed=False,
+            max_version=4 if version == 1 else None,
+        )
+        answer = await self.cluster.ask(request, await self.cluster.coordinator(TRANSACTION, name))
+        assert answer.error_code == 0, answer
+        return who if version == 1 else Producer(answer.producer_id, answer.producer_epoch)
+
+    async def delete(self, before: int) -> int:
+        """DeleteRecords at partition 0; the new log start offset."""
+        topic = DeleteRecordsRequest.DeleteRecordsTopic
+        part = topic.DeleteRecordsPartition(partition_index=0, offset=before)
+        request = DeleteRecordsRequest(topics=[topic(name=self.topic, partitions=[part])], timeout_ms=30_000)
+        answer = await self.cluster.ask(request, self.cluster.leader(self.place(0)))
+        found = answer.topics[0].partitions[0]
+        assert found.error_code == 0, found
+        return int(found.low_watermark)
+
+    async def end_becomes(self, offset: int) -> None:
+        """Wait for a marker of the coordinator."""
+        for _ in range(200):
+            if await self.end() >= offset:
+                break
+            await self.cluster.loop.sleep(0.05)
+        assert await self.end() == offset
+
+
+def empty_batch(who: Producer, sequence: int, payload: bytes, count: int) -> bytes:
+    """A transactional batch of empty records, whose compressed payload is the same for each."""
+    stamp = wall_ms()
+    body = struct.pack(
+        ">hiqqqhii", 0x10 | Codec.ZSTD, count - 1, stamp, stamp, who.id, who.epoch, sequence, count
+    )
+    checked = body + payload
+    return struct.pack(">qiibI", 0, CHECKED_AT - 12 + len(checked), -1, 2, crc32c(checked)) + checked
+
+
+def empty_payload(count: int) -> bytes:
+    """So many records without key and value, compressed by zstd."""
+    out = bytearray()
+    for index in range(count):
+        delta = bytearray()
+        number = index << 1
+        while number > 0x7F:
+            delta.append(0x80 | number & 0x7F)
+            number >>= 7
+        delta.append(number)
+        body = b"\0\0" + bytes(delta) + b"\1\1\0"
+        out += bytes([len(body) << 1]) + body
+    return bytes(compressed(Compression(codec=Codec.ZSTD), bytes(out)))

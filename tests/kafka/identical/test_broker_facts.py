@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
@@ -95,7 +96,7 @@ def test_a_seal_refuses_older_markers(broker: RunningCluster, topic: str, versio
     """Item 6: after the seal no marker of an older epoch, and the slot's next transaction passes."""
 
     async def work(raw: Raw) -> None:
-        if raw.cluster.transaction_version < version:
+        if version == 2 and raw.cluster.transaction_version < 2:
             pytest.skip("this broker has transactions of version 1 alone")
         name = f"slot-{topic}"
         await raw.init(name)
@@ -169,8 +170,6 @@ def test_old_records_keep_no_state(broker: RunningCluster, topic: str) -> None:
     """Item 7: the broker's next check, after 10 minutes at most, drops the state of records of last year."""
 
     async def work(raw: Raw) -> None:
-        from ferry.clock import wall_ms
-
         who = await raw.init()
         assert await raw.produce(who, 0, 3, timestamp=wall_ms() - YEAR_MS) == (0, 0)
         for _ in range(130):

@@ -24,6 +24,7 @@ from ferry.model import Record, TopicPartition
 from ferry.wire.codecs import Codec, Compression, compressed
 from ferry.wire.records import ProducerIdentity, build_batch
 
+NOT_ENOUGH_REPLICAS = 19
 CHECKED_AT = 21
 """Where the part of a batch begins that its CRC-32C covers."""
 
@@ -48,8 +49,13 @@ class Raw:
         return TopicPartition(topic=self.topic, partition=partition)
 
     async def open(self) -> Raw:
-        """Learn the leaders."""
-        await self.cluster.refresh([self.topic])
+        """Learn the leaders; wait until a broker knows the topic, and each partition has one."""
+        for _ in range(300):
+            await self.cluster.refresh([self.topic])
+            found = self.cluster.topics.get(self.topic)
+            if found is not None and all(part.leader >= 0 for part in found.partitions.values()):
+                break
+            await self.cluster.loop.sleep(0.1)
         return self
 
     async def leader(self, partition: int = 0) -> int:
@@ -100,10 +106,12 @@ class Raw:
         request = ProduceRequest(
             transactional_id=transactional_id, acks=acks, timeout_ms=30_000, topic_data=[data], max_version=11
         )
-        answer = await self.cluster.ask(
-            request, self.cluster.leader(self.place(partition)) if node is None else node
-        )
-        outcome = answer.responses[0].partition_responses[0]
+        to = self.cluster.leader(self.place(partition)) if node is None else node
+        for _ in range(100):
+            outcome = (await self.cluster.ask(request, to)).responses[0].partition_responses[0]
+            if outcome.error_code != NOT_ENOUGH_REPLICAS:
+                break
+            await self.cluster.loop.sleep(0.1)
         return outcome.error_code, outcome.base_offset
 
     async def mark(
@@ -215,9 +223,7 @@ class Raw:
 def empty_batch(who: Producer, sequence: int, payload: bytes, count: int) -> bytes:
     """A transactional batch of empty records, whose compressed payload is the same for each."""
     stamp = wall_ms()
-    body = struct.pack(
-        ">hiqqqhii", 0x10 | Codec.ZSTD, count - 1, stamp, stamp, who.id, who.epoch, sequence, count
-    )
+    body = struct.pack(">hiqqqhii", 0x10 | Codec.ZSTD, count - 1, stamp, stamp, who.id, who.epoch, sequence, count)
     checked = body + payload
     return struct.pack(">qiibI", 0, CHECKED_AT - 12 + len(checked), -1, 2, crc32c(checked)) + checked
 

@@ -20,8 +20,8 @@ from kafka.protocol.producer import (
 
 from ferry.clock import wall_ms
 from ferry.kafka.connect.cluster import TRANSACTION, Cluster
-from ferry.model import Record, TopicPartition
-from ferry.wire.codecs import Codec, Compression, compressed
+from ferry.model import Codec, Compression, Record, TopicPartition
+from ferry.wire.codecs import compressed
 from ferry.wire.records import ProducerIdentity, build_batch
 
 NOT_ENOUGH_REPLICAS = 19
@@ -69,6 +69,7 @@ class Raw:
         request = InitProducerIdRequest(
             transactional_id=transactional_id, transaction_timeout_ms=60_000, producer_id=-1, producer_epoch=-1
         )
+        answer: Any = None
         for _ in range(100):
             answer = await self.cluster.ask(request, node)
             if answer.error_code not in (14, 15, 16, 51):
@@ -107,6 +108,7 @@ class Raw:
             transactional_id=transactional_id, acks=acks, timeout_ms=30_000, topic_data=[data], max_version=11
         )
         to = self.cluster.leader(self.place(partition)) if node is None else node
+        outcome: Any = None
         for _ in range(100):
             outcome = (await self.cluster.ask(request, to)).responses[0].partition_responses[0]
             if outcome.error_code != NOT_ENOUGH_REPLICAS:
@@ -180,6 +182,8 @@ class Raw:
             v3_and_below_producer_epoch=who.epoch,
             v3_and_below_topics=[topic(name=self.topic, partitions=list(partitions))],
         )
+        answer: Any = None
+        code = -1
         for _ in range(100):
             answer = await self.cluster.ask(request, await self.cluster.coordinator(TRANSACTION, name))
             code = answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code

@@ -1,4 +1,4 @@
-"""What ADR 0057 needs of brokers: each test is one fact that the design of identical offsets stands on."""
+"""What ADR 0057 needs of brokers: each test is one fact that the design relies on."""
 
 from __future__ import annotations
 

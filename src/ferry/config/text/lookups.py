@@ -1,4 +1,4 @@
-"""What references to config providers stand for on this machine: variables and files.
+"""What references to config providers are on this machine: variables and files.
 
 Sources: Kafka's `EnvVarConfigProvider`, `FileConfigProvider`, `DirectoryConfigProvider` (KIP-297, 421).
 """
@@ -14,7 +14,7 @@ from ferry.config.text.secrets import Limits, ProviderKind, wrong_reference
 
 
 def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
-    """Return what a reference stands for on this machine: a variable, a line of a file, or a whole file.
+    """Return the text of a reference on this machine: a variable, a line of a file, or a whole file.
 
     Raises BadInput, naming `key` and the reference, when it is missing or not allowed.
     """

@@ -128,7 +128,7 @@ class Limits:
 
 
 LookUp = Callable[[str, ProviderKind, Limits, "re.Match[str]"], str]
-"""Returns the text that a reference in the value of a key stands for. Raises BadInput when it may or can not."""
+"""Returns the text of a reference in the value of a key. Raises BadInput when it may or can not."""
 
 
 def _nowhere(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
@@ -139,7 +139,7 @@ def _nowhere(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[s
 class Providers:
     """Providers by the name in references; `env`, `file` and `dir` need no declaration.
 
-    `look_up` reads what a reference stands for: `ferry.config.text.lookups.look_up` on this machine.
+    `look_up` reads the text of a reference: `ferry.config.text.lookups.look_up` on this machine.
     """
 
     kinds: Mapping[str, ProviderKind] = field(

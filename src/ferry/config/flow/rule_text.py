@@ -13,6 +13,7 @@ from typing import Any
 from ferry.config.flow import steps
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.config.text.filters import PatternList
+from ferry.config.text.lookups import look_up
 from ferry.config.text.secrets import Providers
 from ferry.errors import MALFORMED, Refused
 
@@ -67,7 +68,7 @@ def parse_rule(text: str, now: Sequence[TransformSpec]) -> TransformSpec:
             poison=Poison(body["poison"]),
             salt=salt,
             timeout_ms=0 if same is None else same.timeout_ms,
-            providers=Providers() if some is None else some.providers,
+            providers=Providers(look_up=look_up) if some is None else some.providers,
         )
     except MALFORMED as error:
         raise Refused(

@@ -45,6 +45,15 @@ def test_a_file_of_a_run_has_what_it_is_listed_for(path: str, name: str) -> None
     assert name in {getattr(node, "name", None) for node in tree.body}
 
 
+@pytest.mark.parametrize(("noun", "path"), re.findall(r"^\| (\w+) \| .* \| `([\w/.]+)` \|$", TEXT, re.MULTILINE))
+def test_a_noun_is_where_it_is_said_to_be(noun: str, path: str) -> None:
+    text = (SOURCE / path).read_text()
+    assert (
+        re.search(rf"^(class|def) \w*{noun}\b|^{noun}\b", text, re.MULTILINE)
+        or noun.lower() in text.split('"""')[1].lower()
+    )
+
+
 def test_the_picture_is_the_contract() -> None:
     assert drawn("drill", "evidence") == floors("features")
     assert [{"program"}, {"commands", "reader"}, {"features"}, *drawn("cli", "errors")] == floors("layers")

@@ -90,13 +90,9 @@ def row(of: type[Any], least: int | None = 0) -> Kind:
     """Return the kind of a dataclass of plain fields, written as an array of them in their order."""
     names = tuple(of.__dataclass_fields__)
     get = attrgetter(*names)
-
-    made: Callable[..., Any] = eval(
-        f"lambda {', '.join(names)}: of({', '.join(f'{one}={one}' for one in names)})", {"of": of}
-    )
     return Kind(
         lambda value: list(get(value)),
-        lambda values: made(*values),
+        lambda values: of(**dict(zip(names, values, strict=True))),
         lambda: of_type(GenericAlias(tuple, tuple(get_type_hints(of).values())), least),
     )
 

@@ -72,7 +72,7 @@ class Copier:
         """Copy until the chunk is full, its time is over, nothing is left or `stop()`; wait until all is acknowledged.
 
         The time of a chunk begins with its first batch. Raises Dropped for partitions that cannot continue, Blocked or
-        Hindered for those that cannot now, Retryable and its subclasses when the chunk must be repeated.
+        Blocked for those that cannot now, Retryable and its subclasses when the chunk must be repeated.
         """
         self._parts = {}
         queue = ProduceQueue(self._target, self._writer, self._buffer.wake)

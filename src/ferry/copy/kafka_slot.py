@@ -122,7 +122,7 @@ class KafkaSlot:
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """Start to read what is left of slices, by `Slice.source`.
 
-        Raises Dropped for slices that cannot be copied any more. Raises Hindered for those that cannot be copied now.
+        Raises Dropped for slices that cannot be copied any more. Raises Blocked for those that cannot be copied now.
         Raises Refused for slices that this slot cannot copy as bytes.
         """
         expected = await self._begin_targets(plan, todo)
@@ -165,7 +165,7 @@ class KafkaSlot:
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Check the target's logs after the last receipts; return the offsets that our first batches must get.
 
-        Raises Dropped for slices that cannot be copied any more, and Hindered for those that cannot be copied now.
+        Raises Dropped for slices that cannot be copied any more, and Blocked for those that cannot be copied now.
         """
         self._plan = plan
         await self._check_targets(plan, todo)
@@ -192,7 +192,7 @@ class KafkaSlot:
         """Return the offsets that our first batches must get, by target partition.
 
         Raises Dropped if another writer has written since the plan searched there, or has a transaction open. Raises
-        Hindered if no broker can answer now.
+        Blocked if no broker can answer now.
         """
         begins = {
             piece.target: max(piece.target_end, piece.target_next)

@@ -73,7 +73,7 @@ class ProduceQueue:
         """Open the transaction by a request that is alone in flight.
 
         It is repeated while the markers of the transaction before are being written. Raises Dropped for partitions that
-        cannot continue, Hindered for those that cannot now, Retryable and its subclasses when the chunk must be
+        cannot continue, Blocked for those that cannot now, Retryable and its subclasses when the chunk must be
         repeated.
         """
         await self._join(request)
@@ -96,7 +96,7 @@ class ProduceQueue:
     async def send(self, node: int, request: Request) -> None:
         """Send one more request; waits while five are in flight to the broker.
 
-        Raises Dropped for partitions that cannot continue, Hindered for those that cannot now, Retryable and its
+        Raises Dropped for partitions that cannot continue, Blocked for those that cannot now, Retryable and its
         subclasses when the chunk must be repeated.
         """
         await self._join(request)
@@ -117,7 +117,7 @@ class ProduceQueue:
     async def settle_answered(self) -> None:
         """Note the answers that have come.
 
-        Raises Dropped for partitions that cannot continue, Hindered for those that cannot now, Retryable and its
+        Raises Dropped for partitions that cannot continue, Blocked for those that cannot now, Retryable and its
         subclasses when the chunk must be repeated.
         """
         for node, flying in self._flying.items():
@@ -127,7 +127,7 @@ class ProduceQueue:
     async def settle_all(self) -> None:
         """Wait for all answers.
 
-        Raises Dropped for partitions that cannot continue, Hindered for those that cannot now, Retryable and its
+        Raises Dropped for partitions that cannot continue, Blocked for those that cannot now, Retryable and its
         subclasses when the chunk must be repeated.
         """
         for node, flying in self._flying.items():

@@ -26,7 +26,7 @@ class TargetLogs:
     async def check(self, todo: Iterable[Slice]) -> None:
         """Begin with the rests of slices; the target's metadata must be current.
 
-        Raises Dropped for logs that were cut since the last receipt, Hindered for those whose leader does not answer
+        Raises Dropped for logs that were cut since the last receipt, Blocked for those whose leader does not answer
         now.
         """
         begun = {piece.target: piece for piece in todo}

@@ -21,41 +21,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from queue import SimpleQueue
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.slot_end import AGAIN, SlotEnd, end_of, failure_of, joined
-from ferry.copy.task import TaskSpec, run_slot
+from ferry.copy.slot_end import AGAIN, SlotEnd, failure_of, joined
+from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, Receipt
-from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.run.worker import SIGNALS, STOP, STOP_SECONDS, Committed, Ended, serve, serve_apart
 
 log = logging.getLogger(__name__)
-
-STOP_SECONDS = 15.0
-"""How long a worker that was asked to stop may take to end its open chunk; a healthy cluster needs about one."""
 
 NEEDS_SPARK = "ferry run --spark copies in a Spark of this machine, the flow's DAG in the one that it names"
 """What to do where a transform cannot be carried out, because it needs Spark."""
 
 _LOOK_SECONDS = 0.2
 _ENDING_SECONDS = 5.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Committed:
-    receipts: list[Receipt]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
-    end: SlotEnd
-
-
-_STOP = None
-"""What the parent sends, instead of a slot, to end the open chunk."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -164,14 +145,14 @@ class _WorkerPool:
         if self._apart:
             levels = {name: logging.getLogger(name).level for name in ("", "kafka")}
             context = multiprocessing.get_context("spawn")
-            process = context.Process(target=_serve_apart, args=(theirs, levels), name=f"ferry slot {slot}")
+            process = context.Process(target=serve_apart, args=(theirs, levels), name=f"ferry slot {slot}")
             # Its start lifts the block on signals, so it must have started before they are blocked.
             resource_tracker.ensure_running()
             with _blocked_signals(), _without_main():
                 process.start()
             theirs.close()
         else:
-            threading.Thread(target=_serve, args=(theirs, threading.Event()), name="ferry slot", daemon=True).start()
+            threading.Thread(target=serve, args=(theirs, threading.Event()), name="ferry slot", daemon=True).start()
         worker = self._workers[ours] = _Worker(pipe=ours, process=process, slot=slot)
         self._send(worker, self._spec(slot))
 
@@ -191,11 +172,11 @@ class _WorkerPool:
             self._reap(worker)
             return
         match message:
-            case _Committed(receipts=receipts):
+            case Committed(receipts=receipts):
                 worker.receipts += receipts
                 self._progress(receipts)
                 return
-            case _Ended(end=end):
+            case Ended(end=end):
                 self._settle(end)
         if self._pending:
             worker.slot, worker.receipts = self._pending.popleft(), []
@@ -238,7 +219,7 @@ class _WorkerPool:
         self._stopping = True
         self._pending.clear()
         for worker in self._workers.values():
-            self._send(worker, _STOP)
+            self._send(worker, STOP)
 
     def _give_up(self) -> None:
         """Leave workers that do not end their chunk; they are killed, and the next run fences what they leave open."""
@@ -264,73 +245,8 @@ def _without_main() -> Iterator[None]:
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
     """Have processes that are started meanwhile hold signals back until they can handle them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
-    """Run a worker process. Ctrl-C in the terminal is left to the parent; SIGTERM ends the open chunk."""
-    stop, done = threading.Event(), threading.Event()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-    for name, level in log_levels.items():
-        logging.getLogger(name).setLevel(level)
-
-    def watch() -> None:
-        stop.wait()
-        if not done.wait(STOP_SECONDS):
-            os._exit(1)  # the parent is gone or waits no longer; the next run fences the open transaction
-
-    threading.Thread(target=watch, daemon=True).start()
-    _serve(pipe, stop)
-    done.set()
-
-
-def _serve(pipe: Connection, stop: threading.Event) -> None:
-    """Copy one slot after the other as the parent sends them, until it closes the pipe."""
-    inbox: SimpleQueue[TaskSpec | None] = SimpleQueue()
-
-    def listen() -> None:
-        try:
-            while True:
-                message = pipe.recv()
-                if message is _STOP:
-                    stop.set()
-                else:
-                    inbox.put(message)
-        except (EOFError, OSError):
-            stop.set()
-            inbox.put(None)
-
-    threading.Thread(target=listen, daemon=True).start()
-    try:
-        while (spec := inbox.get()) is not None:
-            pipe.send(_copied(spec, stop, pipe))
-    except OSError:
-        log.debug("the parent is gone")
-    finally:
-        pipe.close()
-
-
-def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> _Ended:
-    def committed(receipts: list[Receipt]) -> None:
-        try:
-            pipe.send(_Committed(receipts=receipts))
-        except OSError:
-            stop.set()  # the parent is gone; what is committed is in the ledger
-
-    result = SlotResult()
-    failure: FerryError | None = None
-    try:
-        run_slot(spec, stop.is_set, committed, result)
-    except FerryError as error:
-        failure = error
-    except Exception as error:
-        log.exception("slot %d of run %s", spec.ref.slot, spec.ref.run)
-        failure = FerryError(f"unexpected {type(error).__name__}: {error} (a bug: its trace is in the log)")
-    return _Ended(end=end_of(spec.ref.slot, result, failure))

@@ -155,7 +155,7 @@ def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_
     done = StepDone(step=Step.READINESS, who="d@h", begun_ms=3, done_ms=4, evidence=Evidence(sentence="well"))
     assert complaint(SwitchState(switch=switch, offset=5, done={Step.READINESS: done})) == (
         "switchover june is not finished, its next step is freeze: clear the first task that failed and all after it "
-        "to continue, or continue with ferry switchover 'a->b' --id june, or abandon it with ferry switches abandon"
+        "to continue; or continue with ferry switchover 'a->b' --id june, or abandon it with ferry switches abandon"
     )
 
 

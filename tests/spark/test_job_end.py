@@ -62,7 +62,7 @@ def test_a_refusal_is_not_tried_again(told: JobEnd | None, code: int | None, sen
 
 def test_the_job_tells_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ferry.spark.job.signal.signal", lambda *_: None)
-    monkeypatch.setattr("ferry.spark.job.lifeline.watch", lambda _: None)
+    monkeypatch.setattr("ferry.spark.job.parent_watch.watch", lambda _: None)
     config, end = tmp_path / "flow.properties", tmp_path / "end.json"
     config.write_text(FILE)
     code = main(config=config, clients=None, end=end, flow="a->c", run="r", lane=None, origin=Origin(host="h"))

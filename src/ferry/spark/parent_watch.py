@@ -32,7 +32,9 @@ def watch(environment: Mapping[str, str]) -> threading.Thread:
     It does so at once if its JVM is gone already: the process that has become its parent would never end.
     """
     named, gateway = environment.get(SUPERVISOR_VARIABLE, ""), environment.get(GATEWAY_VARIABLE, "")
-    thread = threading.Thread(target=_watch, args=(os.getppid(), named, gateway), name="ferry-lifeline", daemon=True)
+    thread = threading.Thread(
+        target=_watch, args=(os.getppid(), named, gateway), name="ferry-parent-watch", daemon=True
+    )
     thread.start()
     return thread
 

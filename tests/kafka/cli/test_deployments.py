@@ -40,7 +40,7 @@ def test_two_files_on_one_lane_are_refused_until_one_takes_it_over(
     def refused(lab: Lab, last: str, own: str) -> None:
         with lab.runs() as runs:
             before = len(runs.whole_ledger().runs)
-            said = f"is used by deployment {last} .* last run .* and deployment {own} .* make both files equal"
+            said = f"is used by deployment {last} .* last run .*; deployment {own} .* make both files equal"
             with pytest.raises(Refused, match=said):
                 lab.micro_run()
             assert len(runs.whole_ledger().runs) == before, "nothing is started"

@@ -102,7 +102,7 @@ def test_a_window_goes_behind_a_gap_between_windows_but_never_back(history: Hist
     assert history.copy(history.hours(0, 1)).records == 1
     assert history.copy(history.hours(2, 3)).records == 1
     assert history.scratch()[0] == ["0.5", "2.5"]
-    with pytest.raises(Refused, match=r"without offsets 1 to 1,.* take another lane"):
+    with pytest.raises(Refused, match=r"without offsets 1 to 1;.* take another lane"):
         history.copy(history.hours(1, 2))
     assert history.copy(history.hours(1, 2), lane="backfill-february").records == 1
 

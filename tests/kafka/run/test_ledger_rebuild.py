@@ -114,7 +114,7 @@ def exported(config: Path, path: Path) -> dict[str, object]:
     told = ferry("ledger", "export", "--output", path, "--json", config=config).json("ledger-export")
     assert would == told | {"dry_run": True}
     nowhere = ferry("ledger", "export", "--output", path.parent / "none" / "l.jsonl", "--dry-run", config=config)
-    assert (nowhere.code, "name a new file" in nowhere.err) == (2, True)
+    assert (nowhere.code, "does not exist; create it" in nowhere.err) == (2, True)
     return dict(told)
 
 

@@ -276,8 +276,9 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
             mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.", run=last.run
         )
     if last.state is PastState.PARTIAL:
+        rest = "its page names what else is unfinished" if last.undone_in_all else "the rest is copied"
         why = (
-            f"Run {last.run} refused {number(last.refused)} of what it was to copy; the rest is copied."
+            f"Run {last.run} refused {number(last.refused)} of what it was to copy; {rest}."
             if last.refused
             else f"Run {last.run} refused nothing to copy; its page names what is unfinished, failed or differs."
         )

@@ -95,7 +95,11 @@ parse_switch = SWITCH.load
 switch_json = SWITCH.dump
 """Return a switch as the documented JSON object."""
 
-_STEP = (F("who"), F("begun_ms"))
+_STEP = (
+    F("who"),
+    F("begun_ms", says="when it was begun last"),
+    F("first_ms", default=None, omit=lambda one: one.first_ms is None, says="when it was begun first, if that differs"),
+)
 _BEGUN = Form(StepBegun, *head("switch-step"), F("state", lambda _: "begun"), *_STEP, F("token"))
 _EVIDENCE = (
     F("sentence", lambda done: done.evidence.sentence, typed(str)),

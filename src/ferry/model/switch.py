@@ -196,6 +196,13 @@ class StepDone:
     begun_ms: int
     done_ms: int
     evidence: Evidence
+    first_ms: int | None = None
+    """When it was begun for the first time (ms); None: `begun_ms`, or an earlier Ferry did it."""
+
+    @property
+    def since_ms(self) -> int:
+        """When it was begun for the first time, as far as that is known."""
+        return self.begun_ms if self.first_ms is None else self.first_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +213,8 @@ class StepBegun:
     who: str
     begun_ms: int
     token: str
+    first_ms: int | None = None
+    """When it was begun for the first time (ms); None: `begun_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

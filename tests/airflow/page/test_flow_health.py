@@ -50,6 +50,7 @@ BY_HAND = replace(WELL, runs=(replace(digest("r2"), generation=8), digest("r1"))
 """A run by hand after r1."""
 KNOWN = DagState(known=True)
 REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, message="too large")
+LEFT_OVER = replace(digest("r1", PastState.PARTIAL, REFUSED), undone_in_all=1)
 SILENT = (Trouble(cluster="far", why="gone", since_ms=1),)
 HINDERED = (Trouble(cluster="", why="no secret", since_ms=1),)
 HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
@@ -97,6 +98,8 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (behind(lag("orders", 0, 101, 1.0)), KNOWN, "behind", "1 min or 100 records each: orders-0 lacks 101 records"),
         (behind(lag("orders", 0, 5, None)), KNOWN, "behind", "of unknown age"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "refused 1 of"),
+        (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "the rest is copied"),
+        (replace(WELL, runs=(LEFT_OVER,)), KNOWN, "partial", "what else is unfinished"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused nothing to copy"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
         (lone(PastState.UNPLANNED, 901), KNOWN, "failed", "r1 ended before its plan was sealed"),

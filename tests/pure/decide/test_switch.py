@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, List
 from ferry.plan.rules.starts import first_run, recorded_starts
 from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
-from tests.pure.decide.values import PLAN, RECEIPT, lying, place, reading, redealt
+from tests.pure.decide.values import PLAN, RECEIPT, lying, place, reading, redealt, refusal
 
 NOW = 1_000_000
 Moved = tuple[str | None, int, int]
@@ -94,6 +95,17 @@ def test_ends_are_the_furthest_that_anybody_saw() -> None:
         assert (one.source_end, one.source_known, one.observed_ms) == wanted, what
         assert (one.target_end, one.target_copied) == (77, 0)
         assert parse_standing(one.to_json()) == one
+
+
+@pytest.mark.parametrize(
+    "left", [{"paused": (HERE.topic,)}, {"refusals": (refusal(HERE.topic, HERE.partition),)}], ids=["paused", "refused"]
+)
+def test_a_plan_says_nothing_of_the_ends_of_what_it_left_out(left: dict[str, Any]) -> None:
+    """Partitions without a receipt count among those that have nothing to copy: the number alone shows nothing."""
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=3)
+    plan = replace(PLAN, slices=(), caught_up=2, **left)
+    (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, started_ms={RECEIPT.generation: 5})
+    assert (one.source_known, one.observed_ms) == ("receipt", 3)
 
 
 def test_what_a_lane_has_passed_over_is_not_left_to_copy() -> None:

@@ -112,6 +112,10 @@ def test_clients_are_where_the_switch_that_promoted_last_has_moved_them(golden: 
     assert "being moved to primary" in clients_sentence(back)
     end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann", why="", at_ms=10)
     golden(clients_sentence(replace(back, end=end)))
+    given_up = replace(back, end=replace(end, outcome=SwitchOutcome.ABANDONED))
+    assert "not known" in clients_sentence(given_up)
+    sent = replace(given_up, done={**given_up.done, Step.REDIRECT: replace(later, step=Step.REDIRECT)})
+    assert "clients are on primary" in clients_sentence(sent)
 
 
 @pytest.mark.parametrize("moved", [[], [state(Step.PROMOTE)]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -35,9 +37,13 @@ def reported(
     options: SwitchOptions | None = None,
     rto_seconds: float | None = None,
     finished: bool = True,
+    first: Mapping[str, int] = MappingProxyType({}),
     **rows: list[dict[str, Any]],
 ) -> EvidenceReport:
-    """Of a switch whose steps have these rows and facts; each takes a second, 10 s after its begin."""
+    """Of a switch whose steps have these rows and facts; each takes a second, 10 s after its begin.
+
+    `first` is when steps were begun for the first time.
+    """
     switch = Switch(
         id="f1",
         verb=verb,
@@ -56,6 +62,7 @@ def reported(
             begun_ms=AT + 10_000 + 1_000 * at,
             done_ms=AT + 11_000 + 1_000 * at,
             evidence=Evidence(sentence="done", rows=tuple(some), facts=(facts or {}).get(name, {})),
+            first_ms=first.get(name),
         )
         for at, (name, some) in enumerate(rows.items())
     }
@@ -275,6 +282,8 @@ def test_the_first_record_of_a_consumer_is_a_figure_or_not_known(golden: Golden)
 def test_the_rto_of_a_planned_switch_begins_when_clients_are_to_stop() -> None:
     report = reported(Verb.SWITCHOVER, rto_seconds=30, readiness=[], quiet=[], stop=[], smoke=[])
     assert (report.rto_s, report.from_start_s) == (3.0, 14.0)
+    again = reported(Verb.SWITCHOVER, readiness=[], quiet=[], stop=[], smoke=[], first={"quiet": AT})
+    assert again.rto_s == 14.0, "clients were stopped by the first try of the step"
 
 
 def test_what_came_to_the_old_cluster_after_it_was_drained_is_a_loss(golden: Golden) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -246,7 +247,8 @@ def test_who_begins_a_step_again_takes_it_over() -> None:
     do_step(bob, "s-1", Step.READINESS, world.acts()[Step.READINESS])
     with pytest.raises(Superseded, match="step readiness of switch s-1 was begun again by bob@desk-8"):
         ann.done("s-1", begun, Evidence(sentence="late"))
-    assert ann.state("s-1").done[Step.READINESS].who == "bob@desk-8"
+    done = ann.state("s-1").done[Step.READINESS]
+    assert (done.who, done.since_ms) == ("bob@desk-8", begun.begun_ms)
 
 
 def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:
@@ -291,6 +293,28 @@ def test_a_switch_that_is_given_up_puts_back_the_pause_that_it_found(until_ms: i
     ledger.append([pause_record(replace(corrupt, why=pause_reason(state), until_ms=0))])
     abandon(ledger, journal, "s-1", "not today")
     assert pauses(ledger.view(), wall_ms()) == ({} if until_ms else {"": corrupt}), "unless its time has passed"
+
+
+def test_a_switch_that_promotes_while_it_is_given_up_keeps_its_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, world = Ledger(), World()
+    ann, bob = Journal(ledger, "ann@desk-7"), Journal(ledger, "bob@desk-8")
+    state = ann.open(switch(Verb.SWITCHOVER))
+    acts = world.acts()
+    steps = STEPS[Verb.SWITCHOVER]
+    for step in steps[: steps.index(Step.PROMOTE)]:
+        do_step(ann, "s-1", step, acts[step])
+    held = Pause(topic="", who="ann@desk-7", why=pause_reason(state), since_ms=1)
+    ledger.append([pause_record(held)])
+    real = bob.abandon
+
+    def late(*words: Any) -> SwitchState:
+        do_step(ann, "s-1", Step.PROMOTE, acts[Step.PROMOTE])
+        return real(*words)
+
+    monkeypatch.setattr(bob, "abandon", late)
+    with pytest.raises(Refused, match="has promoted backup"):
+        abandon(ledger, bob, "s-1", "not today")
+    assert pauses(ledger.view(), wall_ms()) == {"": held}
 
 
 def test_rows_of_any_number_come_back_and_a_missing_part_is_told() -> None:

@@ -102,10 +102,16 @@ def abandon(
     refuse_abandoning(state)
     now_ms = wall_ms()
     held, before = pauses(access.view(), now_ms).get(""), paused_before(state)
-    if held is not None and held.why == pause_reason(state):
+    own = held if held is not None and held.why == pause_reason(state) else None
+    if own is not None:
         stands = before is not None and before.holds_at(now_ms)
         access.append([pause_record(before) if before is not None and stands else resume_record("")])
-    return journal.abandon(switch, why.strip())
+    try:
+        return journal.abandon(switch, why.strip())
+    except Refused:
+        if own is not None:  # another process has promoted meanwhile: the flow stays paused
+            access.append([pause_record(own)])
+        raise
 
 
 def _both(settings: Settings, flow: FlowConfig) -> list[FlowConfig]:

@@ -85,15 +85,25 @@ class Journal:
         Raises BadInput for a step that the verb does not have, and Refused for one that is not due. Raises Superseded
         if another process has begun it at the same moment.
         """
-        refuse_out_of_turn(self.state(switch), step)
-        begun = StepBegun(step=step, who=self._who, begun_ms=wall_ms(), token=secrets.token_hex(8))
+        state = self.state(switch)
+        refuse_out_of_turn(state, step)
+        before = state.begun.get(step)
+        first_ms = None if before is None else before.begun_ms if before.first_ms is None else before.first_ms
+        begun = StepBegun(step=step, who=self._who, begun_ms=wall_ms(), token=secrets.token_hex(8), first_ms=first_ms)
         self._refuse_lost(self._written([begun_record(switch, begun)]), switch, begun)
         return begun
 
     def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
         """Record what the step found. Raises Superseded if another process has begun it since."""
         self.refuse_lost(switch, begun)
-        done = StepDone(step=begun.step, who=self._who, begun_ms=begun.begun_ms, done_ms=wall_ms(), evidence=evidence)
+        done = StepDone(
+            step=begun.step,
+            who=self._who,
+            begun_ms=begun.begun_ms,
+            done_ms=wall_ms(),
+            evidence=evidence,
+            first_ms=begun.first_ms,
+        )
         return _named(self._written(done_records(switch, done)), switch)
 
     def refuse_lost(self, switch: str, begun: StepBegun) -> None:

@@ -102,7 +102,14 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
     silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
-    source = f"{sides.old} does not answer: {lost}" if lost else f"{sides.old} answers: a switchover would lose nothing"
+    seen = sum(row.source_known == "source" for row in rows)
+    answering = sum(row.target_end is not None for row in rows)
+    if lost:
+        source = f"{sides.old} does not answer: {lost}"
+    elif seen < len(rows):
+        source = f"{sides.old} answers for {seen} of {count_of(len(rows), 'partition')}"
+    else:
+        source = f"{sides.old} answers: a switchover would lose nothing"
     checks = [
         Check(name="source", ok=True, message=source),
         Check(
@@ -111,7 +118,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             message=f"no answer from {count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}): bring "
             "their brokers back"
             if silent
-            else f"{len(rows)} copied partitions of {sides.new} answer",
+            else f"{answering} copied partitions of {sides.new} answer",
         ),
         _groups(sides, state, patience_s),
     ]

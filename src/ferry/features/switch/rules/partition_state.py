@@ -204,6 +204,7 @@ def standings(
     copies |= {source: last.target for source, last in receipts.items()}
     parted = {one.source: one for one in dealt}
     covered = plan is not None and len(slices) + plan.caught_up >= len(receipts.keys() | slices.keys())
+    passed = _passed(plan)
     found = [_of_dealt(one, plan, planned_ms, live, now_ms) for _, one in sorted(parted.items())]
     for source in sorted((receipts.keys() | slices.keys() | (live.keys() & copies.keys())) - parted.keys()):
         last, piece = receipts.get(source), slices.get(source)
@@ -216,7 +217,7 @@ def standings(
         if source in live:
             ends = [(live[source], "source", now_ms)]
         end, known, observed = max(ends, key=lambda one: one[0])
-        looked = known == "receipt" and piece is None and covered
+        looked = known == "receipt" and piece is None and covered and source.topic not in passed
         if looked:
             observed = max(observed, planned_ms)  # the last plan had nothing more of it to copy
         sure = looked or known == "source" or (known == "plan" and whole)
@@ -236,6 +237,13 @@ def standings(
             )
         )
     return found
+
+
+def _passed(plan: Plan | None) -> frozenset[str]:
+    """Return the source topics of which a plan left something out, paused or refused: it says nothing of their ends."""
+    if plan is None:
+        return frozenset()
+    return frozenset({*plan.paused, *(refusal.topic for refusal in plan.refusals)})
 
 
 def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]) -> list[PartitionState]:

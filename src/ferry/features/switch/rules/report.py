@@ -106,11 +106,11 @@ def _service(state: SwitchState) -> tuple[OutOfService, int | None]:
     from_start = (end_ms - state.switch.at_ms) / 1000
     if state.switch.verb is not Verb.FAILOVER:
         begun = state.done.get(Step.QUIET)
-        seconds = None if begun is None else (end_ms - begun.begun_ms) / 1000
+        seconds = None if begun is None else (end_ms - begun.since_ms) / 1000
         means = f"from when clients were to stop {tried}"
         return (
             OutOfService(seconds=seconds, means=means, from_start=from_start),
-            None if begun is None else begun.begun_ms,
+            None if begun is None else begun.since_ms,
         )
     given, seen = state.switch.options.lost_at_ms, last_seen(state)
     if given is not None:

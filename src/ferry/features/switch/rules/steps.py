@@ -88,6 +88,11 @@ def clients_sentence(state: SwitchState) -> str:
     since = to_the_second(state.done[POINT_OF_NO_RETURN].done_ms)
     if end is None:
         return f"clients are being moved to {switch.via.target} by {switch.verb} {switch.id}, since {since}"
+    if end.outcome is SwitchOutcome.ABANDONED and Step.REDIRECT not in state.done:
+        return (
+            f"where clients are is not known: {switch.verb} {switch.id} promoted {switch.via.target}, {since}, and was "
+            "abandoned before it sent clients there"
+        )
     return f"clients are on {switch.via.target} since {switch.verb} {switch.id}, {since}"
 
 

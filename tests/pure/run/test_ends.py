@@ -15,7 +15,7 @@ from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Supe
 from ferry.ledger.report import RunState
 from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPartition
 from ferry.protocol.slot import SlotResult
-from ferry.run import local
+from ferry.run import local, worker
 from ferry.run.micro_run import MicroRuns
 from ferry.spark import stage
 from tests.pure.decide.test_deal import receipt as unit_receipt
@@ -155,7 +155,7 @@ def test_a_slot_that_gave_up_is_tried_once_more_when_that_may_help(
             raise failures[len(called) - 1]
         result.receipts.append(DONE)
 
-    monkeypatch.setattr(local, "run_slot", run_slot)
+    monkeypatch.setattr(worker, "run_slot", run_slot)
     (end,) = local.copy_all(cast("MicroRuns", Specs()), ONE, ATTEMPT)
     assert len(called) == calls
     assert (None if end.failure is None else type(end.failure)) is kind

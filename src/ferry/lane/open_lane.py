@@ -9,6 +9,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.lane.connections import FlowConnections
 from ferry.lane.ledger_cache import LedgerCache, LedgerCaches
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Origin, RunRecord
@@ -27,6 +28,18 @@ class OpenLane:
     target: Cluster
     ledger: LedgerTopic
     ledgers: LedgerCaches
+
+    @classmethod
+    def of(cls, flow: FlowConfig, name: str, connections: FlowConnections) -> OpenLane:
+        """Return a lane over open connections. Both know the flow's ledger as far as either has read it."""
+        return cls(
+            flow=flow,
+            name=name,
+            source=connections.source,
+            target=connections.target,
+            ledger=connections.ledger,
+            ledgers=LedgerCaches({(connections.target, flow.flow.source): connections.known}),
+        )
 
     @property
     def cache(self) -> LedgerCache:

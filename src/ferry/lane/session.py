@@ -11,7 +11,6 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
 from ferry.errors import Refused
 from ferry.lane.connections import FlowConnections
-from ferry.lane.ledger_cache import LedgerCaches
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import UNREAD, LedgerView
 
@@ -32,14 +31,7 @@ class LaneSession:
         self.patience_s = patience_s
         self.connections = FlowConnections.of(flow, patience_s=patience_s)
         self.ledger_topic = self.connections.ledger
-        self.on_loop = OpenLane(
-            flow=flow,
-            name=self.lane,
-            source=self.connections.source,
-            target=self.connections.target,
-            ledger=self.ledger_topic,
-            ledgers=LedgerCaches({(self.connections.target, flow.flow.source): self.connections.known}),
-        )
+        self.on_loop = OpenLane.of(flow, self.lane, self.connections)
 
     def __enter__(self) -> Self:
         """Connect to both clusters.

@@ -188,33 +188,34 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepDone:
-    """A step that is done, by whom, when (ms), and what it found."""
+class _StepTry:
+    """The last try of a step, by whom, and when (ms) it began."""
 
     step: Step
     who: str
     begun_ms: int
-    done_ms: int
-    evidence: Evidence
     first_ms: int | None = None
-    """When it was begun for the first time (ms); None: `begun_ms`, or an earlier Ferry did it."""
+    """When the first try began (ms); None: at `begun_ms`, or an earlier Ferry made it."""
 
     @property
     def since_ms(self) -> int:
-        """When it was begun for the first time, as far as that is known."""
+        """When the first try began, as far as that is known."""
         return self.begun_ms if self.first_ms is None else self.first_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepBegun:
+class StepDone(_StepTry):
+    """A step that is done, when (ms), and what it found."""
+
+    done_ms: int
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBegun(_StepTry):
     """A step that was begun; `token` distinguishes two processes that begin it at the same time."""
 
-    step: Step
-    who: str
-    begun_ms: int
     token: str
-    first_ms: int | None = None
-    """When it was begun for the first time (ms); None: `begun_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,23 +36,26 @@ async def read_on(
 class Driver:
     """The driver of one opened run: its view of the ledger, and the only writer of what the run decides."""
 
-    def __init__(self, port: DriverPort, opened: OpenedRun, view: LedgerView, read_ms: int) -> None:
-        """Start from `view`, which was read from `read_ms` (epoch milliseconds) on, up to a record of this run.
+    def __init__(self, port: DriverPort, opened: OpenedRun, view: LedgerView) -> None:
+        """Start from `view`, which was read after the run's record was made, up to a record of this run.
 
         `port` is initialised as the lane's driver.
         """
         self.opened = opened
         self.view = view
         """The ledger up to this driver's last commit. Own commits count before their markers are there."""
-        self.read_ms = read_ms
-        """When the reading of `view` began (epoch milliseconds).
+        self._port = port
+        self._own: frozenset[int] = frozenset()
+        self._kept: tuple[Record, ...] = ()
+
+    @property
+    def read_ms(self) -> int:
+        """When the reading of `view` began, at the earliest (epoch milliseconds): the run's record was made before it.
 
         The view may lack tombstones that were written later, and that compaction took before the view was read up to
         them.
         """
-        self._port = port
-        self._own: frozenset[int] = frozenset()
-        self._kept: tuple[Record, ...] = ()
+        return self.opened.record.started_ms
 
     def keep(self, records: Iterable[Record]) -> None:
         """Have records written when the plan is sealed, before the plan's own records."""

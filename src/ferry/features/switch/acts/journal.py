@@ -88,7 +88,7 @@ class Journal:
         state = self.state(switch)
         refuse_out_of_turn(state, step)
         before = state.begun.get(step)
-        first_ms = None if before is None else before.begun_ms if before.first_ms is None else before.first_ms
+        first_ms = None if before is None else before.since_ms
         begun = StepBegun(step=step, who=self._who, begun_ms=wall_ms(), token=secrets.token_hex(8), first_ms=first_ms)
         self._refuse_lost(self._written([begun_record(switch, begun)]), switch, begun)
         return begun

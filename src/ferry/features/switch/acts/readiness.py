@@ -18,7 +18,6 @@ from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo,
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.lane.connections import FlowConnections, TargetConnection
-from ferry.lane.ledger_cache import LedgerCaches
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
@@ -84,14 +83,7 @@ async def _checked(
     leave_active: bool,
     planned: bool,
 ) -> Readiness:
-    lane = OpenLane(
-        flow=flow,
-        name=flow.lane,
-        source=connections.source,
-        target=connections.target,
-        ledger=connections.ledger,
-        ledgers=LedgerCaches(),
-    )
+    lane = OpenLane.of(flow, flow.lane, connections)
     await connections.ledger.find()
     view = await lane.cache.view_with_newest(flow.lane, 1)
     facts, plan = await survey(lane, view, WHOLE)

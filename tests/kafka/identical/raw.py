@@ -24,6 +24,7 @@ from ferry.model import Codec, Compression, Record, TopicPartition
 from ferry.wire.codecs import compressed
 from ferry.wire.records import ProducerIdentity, build_batch
 
+OFFSET_NOT_AVAILABLE = 78
 NOT_ENOUGH_REPLICAS = 19
 CHECKED_AT = 21
 """Where the part of a batch begins that its CRC-32C covers."""
@@ -156,8 +157,13 @@ class Raw:
             topics=[topic(name=self.topic, partitions=[part])],
             timeout_ms=30_000,
         )
-        answer = await self.cluster.ask(request, self.cluster.leader(self.place(partition)))
-        found = answer.topics[0].partitions[0]
+        found: Any = None
+        for _ in range(300):
+            answer = await self.cluster.ask(request, self.cluster.leader(self.place(partition)))
+            found = answer.topics[0].partitions[0]
+            if found.error_code != OFFSET_NOT_AVAILABLE:  # a new leader says so at first (KIP-207)
+                break
+            await self.cluster.loop.sleep(0.1)
         assert found.error_code == 0, found
         return int(found.offset)
 

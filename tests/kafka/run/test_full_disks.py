@@ -55,7 +55,7 @@ def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_wh
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
     plain = small_lab(source_cluster, target_cluster, topic)
-    slow = {**plain.settings, "ferry.throttle.bytes.per.second": "150000", "tasks.max": "1"}
+    slow = {**plain.settings, "ferry.throttle.bytes.per.second": "30000", "tasks.max": "1"}
     lab = replace(plain, settings=slow)
     config = lab.write(tmp_path)
     other = f"other-{topic[-40:]}"

@@ -149,7 +149,7 @@ PAST = document(
     ),
     report=(
         nullable(of(REPORT)),
-        "what ferry run said of it, or would have; null: it ended before its plan was sealed, or is forgotten",
+        "what ferry run said of it, or would have; null: it has no sealed plan, or is forgotten",
     ),
 )
 

@@ -28,7 +28,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import shown_page
-from ferry_airflow.page.run_words import PLANNING, Badge, Mood
+from ferry_airflow.page.run_words import PLANNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
 
 router = APIRouter(prefix="/flow/{source}/{target}")
@@ -87,6 +87,7 @@ def one_run(
         searched=SEARCHED,
         kept=KEPT_RUNS,
         badge=story and badge_of_story(open_flow, story, lane, dag_run),
+        has_ended=dag_run is not None or (story is not None and story.followed),
         planning=PLANNING,
         dag=dag,
         dag_run=dag_run,
@@ -112,6 +113,8 @@ def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: Dag
     heard_ms = record.started_ms + int((story.figures.seconds if story.figures else 0) * 1000)
     if not lane:
         return open_flow.badge_of(story.state, record.run, heard_ms)
+    if story.followed and dag_run is None:
+        return run_badge(story.state, at_work=False)
     elsewhere = DagState(known=True, runs=(replace(dag_run, run=record.run),) if dag_run else ())
     return open_flow.badge_of(story.state, record.run, heard_ms, elsewhere)
 

@@ -70,6 +70,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
         _hindered(seen),
         _failed_in_airflow(seen, dag, last),
         _ended_badly(last),
+        _unplanned(seen, dag, last),
         _left_open(last),
         _behind(seen, expected.limit),
         _not_begun(seen),
@@ -268,9 +269,6 @@ def _beside_the_ledger(last: RunDigest) -> Standing | None:
 def _ended_badly(last: RunDigest | None) -> Standing | None:
     if last is None:
         return None
-    if last.state is PastState.UNPLANNED:
-        why = f"Run {last.run} ended before its plan was sealed: its log says why."
-        return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
     if last.state is PastState.FAILED:
         return Standing(
             mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.", run=last.run
@@ -286,12 +284,24 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
     return None
 
 
+def _unplanned(seen: Status, dag: DagState, last: RunDigest | None) -> Standing | None:
+    """Return the state for a run without a sealed plan that counts as not active.
+
+    That it ended is known if a newer run has begun, or Airflow has its end. A run that is only silent may be active.
+    """
+    if last is None or last.state is not PastState.UNPLANNED:
+        return None
+    if last != seen.last_run or any(one.run == last.run for one in dag.runs):
+        why = f"Run {last.run} ended before its plan was sealed: its log says why."
+        return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
+    why = f"Run {last.run}, of {last.who}, has no sealed plan and is silent: whether it still runs is not known."
+    return Standing(mood=UNFINISHED.mood, word=UNFINISHED.word, why=why, run=last.run)
+
+
 def _left_open(last: RunDigest | None) -> Standing | None:
     if last is None or last.state is not PastState.OPEN:
         return None
-    why = (
-        f"Run {last.run}, of {last.who}, did not end and is silent: where it was killed, the next run copies the rest."
-    )
+    why = f"Run {last.run}, of {last.who}, has not ended and is silent: if it was killed, the next run copies the rest."
     return Standing(mood=UNFINISHED.mood, word=UNFINISHED.word, why=why, run=last.run)
 
 

@@ -79,7 +79,7 @@ def _show(found: list[FlowStatus]) -> None:
         if one.silent_since_ms is not None:
             echo(
                 f"{one.flow}: run {one.run} has not ended, and wrote nothing to the ledger since "
-                f"{to_the_second(one.silent_since_ms)}: it was killed, or waits for a worker; the next run continues "
+                f"{to_the_second(one.silent_since_ms)}: whether it still runs is not known; the next run continues "
                 "where it is"
             )
         if one.paused:

@@ -17,7 +17,6 @@ from ferry.ledger.receipts import lane_ends, receipts
 from ferry.ledger.report import Report, report_of
 from ferry.ledger.runs import (
     is_remembered,
-    newest_run,
     opened_run,
     outcome,
     sealed_plan,
@@ -30,7 +29,7 @@ from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPar
 from ferry.words import count_of
 
 SILENT_MS = 900_000
-"""How long a run that has not ended may write nothing to the ledger before it counts as killed."""
+"""How long a run that has not ended may write nothing to the ledger before it counts as silent."""
 
 
 class PastState(StrEnum):
@@ -42,7 +41,7 @@ class PastState(StrEnum):
     OPEN = "open"
     """The newest run, whose copy step has not recorded its outcome: it is under way, or was killed."""
     UNPLANNED = "unplanned"
-    """It has no sealed plan: it is being planned, or ended before that."""
+    """It has no sealed plan: it is being planned, or ended before that (`PastRun.followed`)."""
 
 
 NOT_ENDED = frozenset({PastState.OPEN, PastState.UNPLANNED})
@@ -101,6 +100,11 @@ class PastRun:
     report: Report | None
     earlier: Forgotten | None = None
     """What is left of an earlier run of the same name that the ledger had deleted before this one was opened."""
+    followed: bool = False
+    """Whether a newer run of its lane has begun. That run fences it: what it has not sealed or copied, it never will.
+
+    Without one, the ledger does not show whether a run that has not ended is still active.
+    """
 
     @property
     def heard_ms(self) -> int:
@@ -114,7 +118,7 @@ class PastRun:
         return self.state in NOT_ENDED
 
     def is_silent(self, now_ms: int) -> bool:
-        """Return whether it has not ended, and has written nothing for SILENT_MS: most likely it was killed."""
+        """Return whether it has not ended, and has written nothing for SILENT_MS. It may still be active."""
         return self.has_not_ended and now_ms - self.heard_ms > SILENT_MS
 
     @property
@@ -170,14 +174,14 @@ def _forgotten(
 def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:
     lane, run = opened.record.lane, opened.record.run
     found = sealed_plan(view, lane, run, opened.generation)
+    followed = superseded_by(view, lane, opened.generation) is not None
     if found is None:
-        return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
+        return PastRun(opened=opened, state=PastState.UNPLANNED, report=None, followed=followed)
     ended = outcome(view, lane, run)
     report = run_report(view, found[0], opened, done)
-    newest = newest_run(view, lane)
-    under_way = ended is None and bool(report.unfinished) and newest == opened
+    under_way = ended is None and bool(report.unfinished) and not followed
     state = PastState.OPEN if under_way else PastState(report.state.value)
-    return PastRun(opened=opened, state=state, report=report)
+    return PastRun(opened=opened, state=state, report=report, followed=followed)
 
 
 def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:

@@ -321,7 +321,7 @@ class UnitLine:
 class RunStory:
     """A run as in the ledger; `opened` and `state` are None if its record was pruned.
 
-    `figures` is None if it has no sealed plan.
+    `figures` is None if it has no sealed plan. `followed`: a newer run of its lane has begun, which fences it.
     """
 
     opened: OpenedRun | None
@@ -335,6 +335,7 @@ class RunStory:
     dealt: Cut[UnitLine]
     refused: Cut[Line]
     others: Cut[Line]
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -92,6 +92,7 @@ def run_story(found: PastRun | Forgotten, asked: OfRun) -> RunStory:
         dealt=lines(Cut.of(units, asked.dealt), _unit_line),
         refused=Cut.of(not_done(report) if report else (), asked.refused),
         others=Cut.of(done_besides(report) if report else (), asked.notes),
+        followed=past is not None and past.followed,
     )
 
 

@@ -48,6 +48,10 @@ NOW_MS = 1_790_000_100_000
 BEGAN_MS = WELL.runs[0].started_ms
 BY_HAND = replace(WELL, runs=(replace(digest("r2"), generation=8), digest("r1")))
 """A run by hand after r1."""
+AT_WORK_AFTER_UNPLANNED = replace(
+    WELL, runs=(replace(digest("r2", PastState.OPEN), generation=8), digest("r1", PastState.UNPLANNED))
+)
+"""A newer run fences r1."""
 KNOWN = DagState(known=True)
 REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, message="too large")
 LEFT_OVER = replace(digest("r1", PastState.PARTIAL, REFUSED), undone_in_all=1)
@@ -102,7 +106,8 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (replace(WELL, runs=(LEFT_OVER,)), KNOWN, "partial", "what else is unfinished"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL),)), KNOWN, "partial", "refused nothing to copy"),
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), KNOWN, "failed", "no part"),
-        (lone(PastState.UNPLANNED, 901), KNOWN, "failed", "r1 ended before its plan was sealed"),
+        (lone(PastState.UNPLANNED, 901), KNOWN, "unfinished", "whether it still runs is not known"),
+        (AT_WORK_AFTER_UNPLANNED, dag_run("r2", "running"), "failed", "r1 ended before its plan was sealed"),
         (lone(PastState.UNPLANNED, 899), KNOWN, "planning", "r1 is being planned"),
         (lone(PastState.UNPLANNED, 899), dag_run("r1", "failed"), "failed", "before its plan was sealed"),
         (lone(PastState.UNPLANNED, 901), dag_run("r1", "running"), "running", "r1 is running"),

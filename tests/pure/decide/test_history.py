@@ -239,19 +239,22 @@ def test_receipts_of_a_run_that_was_opened_again_after_it_was_let_go_are_found_b
 
 
 NOW_MS = 1_790_000_000_000
+UNSURE = "and whether it still runs is not known"
 
 
 @pytest.mark.parametrize(
     ("age_s", "newer", "again", "said"),
     [
-        (60, False, False, "run run-1 has no sealed plan: it is being planned, or ended before"),
-        (901, False, False, "run run-1 ended before its plan was sealed: nothing was copied"),
+        (60, False, False, f"run run-1 has no sealed plan: it has copied nothing so far, {UNSURE}"),
+        (901, False, False, f"run run-1 has no sealed plan: it has copied nothing so far, {UNSURE}"),
         (60, True, False, "run run-1 ended before its plan was sealed: nothing was copied"),
-        (60, False, True, "run run-1 has no sealed plan: it is being planned, or ended before"),
-        (901, False, True, "run run-1 ended before its plan was sealed"),
+        (901, True, False, "run run-1 ended before its plan was sealed: nothing was copied"),
+        (60, False, True, f"run run-1 has no sealed plan, {UNSURE}"),
+        (901, False, True, f"run run-1 has no sealed plan, {UNSURE}"),
+        (901, True, True, "run run-1 ended before its plan was sealed"),
     ],
 )
-def test_a_run_without_a_plan_is_said_to_have_ended_when_it_is_old_or_another_has_begun(
+def test_a_run_without_a_plan_is_said_to_have_ended_only_when_another_has_begun(
     age_s: int, newer: bool, again: bool, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = opened_again() if again else ModelLog()

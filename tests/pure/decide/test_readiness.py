@@ -216,7 +216,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ),
     (
         "replication",
-        "has no plan",
+        "has no sealed plan, and wrote nothing to the ledger for 901 s: whether it still runs is not known",
         lambda one: replace(
             one,
             facts=replace(one.facts, now_ms=STARTED_MS + 901_000),
@@ -225,7 +225,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ),
     (
         "replication",
-        "has not ended, and wrote nothing to the ledger for 901 s",
+        "has not ended, and wrote nothing to the ledger for 901 s: whether it still runs is not known",
         lambda one: replace(
             one,
             facts=replace(one.facts, now_ms=STARTED_MS + 901_000),

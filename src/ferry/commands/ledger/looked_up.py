@@ -18,7 +18,6 @@ from ferry.ledger.pruning import Pruned, pruned_at
 from ferry.ledger.receipts import receipts
 from ferry.ledger.repartitioned_at import Dealt, DealtAt, dealt_at
 from ferry.ledger.report import Report, as_known, uncounted_sentence
-from ferry.ledger.runs import newest_run
 from ferry.ledger.unit_codec import eras, narrowed_units
 from ferry.model import Adoption, Gap, Pause, Receipt, TopicPartition
 from ferry.run.ledger.access import LedgerAccess
@@ -128,7 +127,7 @@ class Asked:
             if whole is not None:
                 _print_run(whole)
             if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
-                _print_unplanned(whole, is_newest=newest_run(view, self.lane) == whole.opened)
+                _print_unplanned(whole)
 
         print_answer(
             lambda: receipts_json(rows, units, whole), show, form=self.form, table=lambda: _print_receipts(rows)
@@ -153,13 +152,14 @@ def _print_run(past: PastRun | Forgotten) -> None:
         echo(f"run {run} is active, or was killed: ferry run --resume {run}, or the next run, continues it")
 
 
-def _print_unplanned(past: PastRun, *, is_newest: bool) -> None:
-    """Print the state of a run without a sealed plan: only its age shows whether it is still being planned."""
-    record = past.opened.record
-    if is_newest and not past.is_silent(wall_ms()):
-        echo(f"run {record.run} has no sealed plan: it is being planned, or ended before")
+def _print_unplanned(past: PastRun) -> None:
+    """Print the state of a run without a sealed plan: that it ended is known if a newer run has begun."""
+    run = past.opened.record.run
+    if past.followed:
+        echo(f"run {run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")
     else:
-        echo(f"run {record.run} ended before its plan was sealed{'' if past.earlier else ': nothing was copied'}")
+        so_far = "" if past.earlier else ": it has copied nothing so far"
+        echo(f"run {run} has no sealed plan{so_far}, and whether it still runs is not known")
     if past.earlier is not None:
         echo(f"it was opened before under its name: {past.earlier.sentence}")
 

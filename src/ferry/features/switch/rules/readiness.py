@@ -174,19 +174,16 @@ def _running(looked: Looked) -> Check:
         )
     age = max(0, looked.facts.now_ms - started_ms) // 1000
     if last.is_silent(looked.facts.now_ms):
-        has = "has no plan: its log says why" if last.state is PastState.UNPLANNED else _silence(last, looked)
+        has = "has no sealed plan" if last.state is PastState.UNPLANNED else "has not ended"
+        silent = (looked.facts.now_ms - last.heard_ms) // 1000
         return Check(
             name="replication",
             # What an open run left, the drain of a planned switch copies.
             ok=looked.planned and last.state is PastState.OPEN,
-            message=f"the last run, {run}, began {age} s ago and {has}; start another, which continues where it is",
+            message=f"the last run, {run}, began {age} s ago and {has}, and wrote nothing to the ledger for {silent} "
+            "s: whether it still runs is not known; start another, which continues where it is",
         )
     return Check(name="replication", ok=True, message=f"the last run, {run}, began {age} s ago: {last.copy_state}")
-
-
-def _silence(last: PastRun, looked: Looked) -> str:
-    silent = (looked.facts.now_ms - last.heard_ms) // 1000
-    return f"has not ended, and wrote nothing to the ledger for {silent} s: it was killed, or waits for a worker"
 
 
 def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPartition]) -> Check:

@@ -87,6 +87,12 @@ class Loss:
     seconds: float | None
 
 
+def oldest_loss(losses: Collection[Loss]) -> float | None:
+    """Return the largest age (s) of what is lost; None when it is not known for a partition, or there is none."""
+    ages = [loss.seconds for loss in losses if loss.records is not None and loss.seconds is not None]
+    return max(ages) if ages and len(ages) == len(losses) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMoved:
     """One consumer group: where it was moved, and which records its members read twice or never there.
@@ -212,18 +218,14 @@ class EvidenceReport:
     def lost_records(self) -> int | None:
         """Records of all partitions that the target lacks, at most.
 
-        None when the number is not known for a partition.
+        None when the number is not known for a partition, or there is no partition.
         """
-        if not self.losses_at_ms:
-            return None
-        return summed([loss.records for loss in self.losses])
+        return summed([loss.records for loss in self.losses]) if self.losses_at_ms and self.losses else None
 
     @property
     def lost_seconds(self) -> float | None:
-        """The largest age of what the target lacks; None when it is not known for a partition."""
-        if not self.losses_at_ms or any(loss.records is None or loss.seconds is None for loss in self.losses):
-            return None
-        return max((loss.seconds for loss in self.losses if loss.seconds is not None), default=0.0)
+        """The largest age of what the target lacks; None when it is not known for a partition, or there is none."""
+        return oldest_loss(self.losses) if self.losses_at_ms else None
 
     @property
     def reread(self) -> int | None:

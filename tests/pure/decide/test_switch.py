@@ -182,6 +182,13 @@ def test_a_loss_is_counted_and_what_nobody_knows_is_said(golden: Golden) -> None
     assert early.seconds == 9.0, "the run before it saw an end before that record"
 
 
+def test_without_a_known_partition_neither_the_loss_nor_what_is_not_copied_is_known(golden: Golden) -> None:
+    assert "nothing is lost" not in loss_sentence([])
+    golden(loss_sentence([]), "loss")
+    golden(uncopied_sentence([]), "not copied")
+    assert longest([]) is None
+
+
 def test_what_was_seen_before_the_flow_was_stopped_still_counts() -> None:
     copied = replace(RECEIPT, source=HERE, target=COPY, end=100, at_ms=10)
     (before,) = standings([copied], None, 0, {HERE: 120}, {}, {}, 500)

@@ -119,6 +119,19 @@ def test_what_is_lost_of_a_source_that_does_not_answer_is_not_known(golden: Gold
     assert report.outcome is EvidenceOutcome.DEVIATIONS, "what is not known misses its goal"
 
 
+def test_what_a_failover_lost_of_a_flow_without_a_known_partition_is_not_known(golden: Golden) -> None:
+    """A flow that no run has planned, and whose source does not answer: no row is no zero."""
+    report = reported(stop=[], loss=[])
+    assert (report.losses, report.lost_records, report.lost_seconds) == ((), None, None)
+    assert (goal(report, LOST_SECONDS).measured, goal(report, LOST_SECONDS).is_met) == (None, False)
+    assert report.outcome is EvidenceOutcome.DEVIATIONS
+    golden(report.summary, "summary")
+    (note,) = report.notes
+    golden(note, "note")
+    (rpo,) = [line for line in told_lines(report) if line.startswith("RPO")]
+    golden(rpo, "line")
+
+
 @pytest.mark.parametrize(
     "records",
     [0, 1, 7],
@@ -253,7 +266,8 @@ def test_without_a_smoke_test_the_rto_ends_when_clients_were_sent_and_claims_no_
 
 def test_the_first_record_of_a_consumer_is_a_figure_or_not_known(golden: Golden) -> None:
     """Clients are to stop 11 s after the command began; the smoke test is over after 15 s."""
-    steps: dict[str, Any] = {"readiness": [], "quiet": [], "stop": [], "redirect": [], "smoke": []}
+    stop = [stood(0, known="source")]
+    steps: dict[str, Any] = {"readiness": [], "quiet": [], "stop": stop, "redirect": [], "smoke": []}
 
     def of(verb: Verb = Verb.SWITCHOVER, options: SwitchOptions | None = None, **facts: object) -> EvidenceReport:
         return reported(verb, facts={**ANSWERS, "smoke": {"smoke": True, **facts}}, options=options, **steps)
@@ -267,7 +281,7 @@ def test_the_first_record_of_a_consumer_is_a_figure_or_not_known(golden: Golden)
     assert (earlier.rto_s, earlier.first_record_s) == (4.0, None)
     left_out = of(smoke=False)
     assert left_out.first_record_s is None
-    steps = {"freeze": [], "stop": [stood(0, known="source")], "redirect": [], "smoke": []}
+    steps = {"freeze": [], "stop": stop, "redirect": [], "smoke": []}
     lost = of(Verb.FAILOVER, tried_ms=AT + 14_500, first_record_ms=AT + 17_250)
     assert (lost.rto_s, lost.first_record_s) == (None, 17.25), "when the loss was is not known"
     since = of(Verb.FAILOVER, SwitchOptions(lost_at_ms=AT - 10_000), tried_ms=AT, first_record_ms=AT + 1_000)

@@ -106,8 +106,8 @@ COMPARED = Form(
 RPO = Form(
     EvidenceReport,
     F("at_ms", "losses_at_ms", filled(0), says="when it was measured; null: it was not"),
-    F("records", "lost_records", says="of all partitions, at most; null: not known for one of them"),
-    F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known for a partition"),
+    F("records", "lost_records", says="of all partitions, at most; null: there is none, or one is not known"),
+    F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known"),
     F("partitions", "losses", many(LOSS.kind)),
     name="rpo",
 )

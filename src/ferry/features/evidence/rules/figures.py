@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.model import Receipt, Verified
-from ferry.model.evidence import Check, Compared, EvidenceKind, Goal, GroupMoved, Loss, Sample, summed
+from ferry.model.evidence import Check, Compared, EvidenceKind, Goal, GroupMoved, Loss, Sample, oldest_loss, summed
 from ferry.plan.rules.lag import PartitionLag
 from ferry.words import agreeing, several
 
@@ -146,8 +146,7 @@ def goals_of(
     `moves`: whether the time that groups are out of service was to be measured. `all_groups`: these are all groups;
     otherwise it is not known what the others read twice.
     """
-    unknown = losses is None or any(loss.records is None or loss.seconds is None for loss in losses)
-    oldest = None if losses is None or unknown else max((loss.seconds or 0.0 for loss in losses), default=0.0)
+    oldest = oldest_loss(losses or ())
     found = [Goal(name=LOST_SECONDS, unit="s", wanted=rpo_seconds, measured=oldest)]
     if moves and (rto_s is not None or rto_seconds is not None):
         found.append(Goal(name=RTO, unit="s", wanted=rto_seconds, measured=rto_s))

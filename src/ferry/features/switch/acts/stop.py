@@ -95,7 +95,7 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     return Evidence(
         sentence=loss_sentence(losses, lost_ms=lost_ms),
         facts={
-            "records": sum(one.records for one in losses),
+            "records": sum(one.records for one in losses) if losses else None,
             "partitions": sum(1 for one in losses if one.records),
             "unsure": sum(1 for one in losses if not one.certain),
             "seconds": longest(losses),

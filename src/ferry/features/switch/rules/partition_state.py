@@ -349,7 +349,9 @@ def _seconds(one: PartitionState, ages_ms: Mapping[TopicPartition, int], until_m
 
 
 def longest(losses: Collection[Loss]) -> float | None:
-    """Return the longest of their times; None if one is not known."""
+    """Return the longest of their times; None if one is not known, or if there is no partition."""
+    if not losses:
+        return None
     times = [one.seconds for one in losses if one.records or not one.certain]
     known = [time for time in times if time is not None]
     return None if len(known) < len(times) else max(known, default=0.0)
@@ -363,6 +365,8 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
     unsure = [one for one in losses if not one.certain]
     records, worst = sum(one.records for one in losses), longest(losses)
     there = count_of(len(losses), "partition")
+    if not losses:
+        return "what is lost is not known: neither the ledger nor the source shows a partition of the flow"
     if not records and not unsure:
         return f"nothing is lost: the copy of {there} reaches the ends that the source reported"
     is_known = f"{agreeing(records, 'offset is', 'offsets are')} known to be lost"
@@ -386,6 +390,8 @@ def uncopied_sentence(found: Collection[PartitionState]) -> str:
 
     Not all of them need have records: some may be transaction markers.
     """
+    if not found:
+        return "what is not copied yet is not known: neither the ledger nor the source shows a partition of the flow"
     unsure = sum(one.source_known != "source" for one in found)
     missing = count_of(sum(max(0, one.source_end - one.copied_end) for one in found), "offset")
     there = count_of(len(found), "partition")

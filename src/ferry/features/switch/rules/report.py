@@ -219,7 +219,7 @@ def _loss(row: Json, told: Json | None) -> Loss:
 def unknown_losses(state: SwitchState) -> tuple[str, ...]:
     """Say what was seen of the partitions whose loss is not known; empty if all of them answered."""
     losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
-    certain = all(one.certain for one in losses)
+    certain = all(one.certain for one in losses) if losses else Step.LOSS not in state.done
     told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
     silent = unseen(state)
     if not silent:
@@ -233,6 +233,8 @@ def lost_sentence(losses: Sequence[Loss] | None) -> str:
     """Say what a switch has lost: as a number only if the loss of each partition is known."""
     if losses is None:
         return "what was lost was not counted"
+    if not losses:
+        return "what was lost is not known: no partition of the flow was known"
     unknown = sum(loss.records is None for loss in losses)
     if unknown:
         there = count_of(len(losses), "partition")

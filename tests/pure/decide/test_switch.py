@@ -37,13 +37,28 @@ from ferry.features.switch.rules.partition_state import (
     loss_sentence,
     parse_standing,
     reaches_the_ends,
+    recorded_partitions,
     standings,
     uncopied_sentence,
+    unseen_of,
+    with_frozen,
+    without_partitions,
 )
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.model import Checkpoint, CommittedOffset, Era, Found, GroupKind, ListedGroup, Record, Slice, TopicPartition
-from ferry.plan.rules.starts import first_run, recorded_starts
+from ferry.model import (
+    Checkpoint,
+    CommittedOffset,
+    Era,
+    Found,
+    GroupKind,
+    ListedGroup,
+    Record,
+    RefusalKind,
+    Slice,
+    TopicPartition,
+)
+from ferry.plan.rules.starts import first_run, recorded_starts, start_record
 from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
 from tests.pure.decide.values import PLAN, RECEIPT, lying, place, reading, redealt, refusal
@@ -106,6 +121,74 @@ def test_a_plan_says_nothing_of_the_ends_of_what_it_left_out(left: dict[str, Any
     plan = replace(PLAN, slices=(), caught_up=2, **left)
     (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, started_ms={RECEIPT.generation: 5})
     assert (one.source_known, one.observed_ms) == ("receipt", 3)
+
+
+@pytest.mark.parametrize(
+    ("left", "caught_up", "known"),
+    [
+        ({}, 2, ("plan", 20)),
+        ({}, 1, ("none", 0)),
+        ({"paused": (LIVE.topic,)}, 2, ("none", 0)),
+        ({"refusals": (refusal(LIVE.topic, LIVE.partition),)}, 2, ("none", 0)),
+    ],
+    ids=["empty, as the last run read", "left by the last run", "paused", "refused"],
+)
+def test_the_end_of_what_was_never_copied_is_known_only_if_the_last_run_read_it(
+    left: dict[str, Any], caught_up: int, known: tuple[str, int], golden: Golden
+) -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=3)
+    plan = replace(PLAN, slices=(), caught_up=caught_up, **left)
+    beside = place("primary.orders", 1)
+    found = standings([copied], plan, 20, {}, {LIVE: beside}, {COPY: 77}, NOW, goes_on={LIVE: 40})
+    _, never = found
+    assert (never.source_known, never.observed_ms) == known
+    assert (never.copied_end, never.source_end, never.target_end) == (40, 40, None)
+    assert (never.has_copy, never.is_silent) == (False, False), "a copy that does not exist need not answer"
+    assert parse_standing(never.to_json()) == never
+    losses, unseen = loss_of(found, {}, NOW), unseen_of(found)
+    assert not losses[1].certain
+    assert unseen == ([] if known[0] == "plan" else [LIVE])
+    if unseen:
+        assert longest(losses) is None, "all that is lost of the others does not show since when"
+        golden(loss_sentence(losses, unseen=unseen))
+
+
+def test_caught_up_copies_of_a_repartitioned_topic_are_not_counted_as_partitions_of_others() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=3)
+    plan = replace(PLAN, slices=(), caught_up=9)
+    dealt = Dealt(place("clicks"), "copy", 6, 3, answers=True)
+    found = standings([copied], plan, 20, {}, {LIVE: place("primary.orders", 1)}, {}, NOW, dealt=[dealt])
+    assert [one.source_known for one in found] == ["receipt", "receipt", "none"]
+
+
+def test_what_only_the_frozen_evidence_has_stays_a_part_of_it() -> None:
+    """A run that planned, and copied nothing: the run that fenced it has a plan without slices."""
+    planned = Slice(source=HERE, target=COPY, start=0, end=150, slot=0, bytes_estimate=1, first=True)
+    (before,) = standings([], replace(PLAN, slices=(planned,)), 20, {}, {}, {}, NOW)
+    (known,) = with_frozen([], [before])
+    assert (known.source_end, known.source_known, loss_of([known], {}, NOW)[0].records) == (150, "plan", 150)
+    (answered,) = standings([], None, 0, {HERE: 7}, {HERE: COPY}, {}, NOW)
+    (kept,) = with_frozen([], [answered])
+    assert kept.source_known == "freeze", "it does not answer any more"
+    assert with_frozen([answered], [before]) == [answered]
+
+
+def test_each_partition_that_a_run_saw_is_known_and_of_a_topic_that_none_saw_the_first() -> None:
+    starts = (
+        start_record("live", "orders", {0: 40}, {1: NOW}, "id"),
+        start_record("live", "quiet", {0: 0}, {}, "id"),
+        start_record("other", "audit", {0: 0}, {}, "id"),
+    )
+    gone = replace(refusal("", 0), partition=None, kind=RefusalKind.TOPICS_NONE)
+    plan = replace(
+        PLAN,
+        paused=("quiet", "hushed"),
+        refusals=(gone, replace(gone, topic="no"), refusal("clicks", 3), replace(refusal("hidden", 0), partition=None)),
+    )
+    found = recorded_partitions(fold(lying(*starts), 99), "live", plan)
+    assert found == {place("orders"), place("orders", 1), place("quiet"), place("clicks", 3)}
+    assert without_partitions(plan, {one.topic for one in found}) == [place("hidden"), place("hushed")]
+    assert without_partitions(None, ()) == []
 
 
 def test_what_a_lane_has_passed_over_is_not_left_to_copy() -> None:

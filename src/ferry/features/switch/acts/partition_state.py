@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ferry.clock import wall_ms
@@ -15,7 +15,9 @@ from ferry.features.switch.rules.partition_state import (
     copied_ends,
     dealt_ends,
     reaches_the_ends,
+    recorded_partitions,
     standings,
+    without_partitions,
 )
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
@@ -64,6 +66,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     view = await known.view_with_newest(flow.lane, 1)
     newest = newest_run(view, flow.lane)
     sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
+    last_plan = None if sealed is None else sealed[0]
     if sealed is not None and not sealed[0].looked:
         sealed = None
     plan = None if sealed is None else _covered(flow, sealed[0])
@@ -71,12 +74,19 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     units = [last for last in last_units(view, flow.lane).values() if takes(flow, last.source.topic)]
     rules = [era for era in eras(view, flow.lane).values() if takes(flow, era.source_topic)]
     live: dict[TopicPartition, int] = {}
+    others: Collection[TopicPartition] = recorded_partitions(view, flow.lane, last_plan)
     if connections.has_source:
         try:
-            live, _ = await source_ends(flow, connections.source)
+            live, others = await source_ends(flow, connections.source)
         except (Unreachable, Refused) as error:
             connections.down[connections.source.alias] = error
-    targets = {source: TopicPartition(topic=flow.copy_of(source.topic), partition=source.partition) for source in live}
+    named = {place.topic for place in (*live, *others, *(last.source for last in (*lasts, *units)))}
+    known_places = [*live, *others, *without_partitions(last_plan, named)]
+    targets = {
+        place: TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition)
+        for place in known_places
+        if takes(flow, place.topic)
+    }
     copies = {*targets.values(), *(last.target for last in lasts), *(last.target for last in units)}
     there = await connections.target.refresh({place.topic for place in copies}) if copies else {}
     asked = [place for place in copies if place.topic in there and place.partition in there[place.topic].partitions]

@@ -101,7 +101,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
-    silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+    silent = [str(row.target) for row in rows if row.is_silent]
     seen = sum(row.source_known == "source" for row in rows)
     answering = sum(row.target_end is not None for row in rows)
     if lost:

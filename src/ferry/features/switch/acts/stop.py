@@ -11,7 +11,15 @@ from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.partition_state import best_known, longest, loss_of, loss_sentence, parse_standings
+from ferry.features.switch.rules.partition_state import (
+    best_known,
+    longest,
+    loss_of,
+    loss_sentence,
+    parse_standings,
+    unseen_of,
+    with_frozen,
+)
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
@@ -53,7 +61,9 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
             await connections.ledger.append([pause_record(pause)])
         fenced = await fence_lane(sides.via, state, "stop", connections, still_mine)
         rows = await look_at_standings(sides.via, connections)
-        silent = [str(row.target) for row in rows if row.target_end is None and row.copied_end > 0]
+        if state.switch.verb is Verb.FAILOVER:  # the run that fenced has a plan without slices
+            rows = with_frozen(rows, parse_standings(state.rows(Step.FREEZE)))
+        silent = [str(row.target) for row in rows if row.is_silent]
         unreported = (
             f"{count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}) did not report their ends"
         )
@@ -84,7 +94,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
 
 def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """Count what the new cluster lacks of each partition, as far as that can be known."""
-    # The run that fenced has a plan without slices. What the plan before it knew is in the evidence.
+    # What the plan before the run that fenced knew is in the evidence.
     before = parse_standings(state.rows(Step.FREEZE))
     found = best_known(before, parse_standings(state.rows(Step.STOP)))
     behind = {
@@ -93,7 +103,7 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     lost_ms = state.switch.options.lost_at_ms
     losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
     return Evidence(
-        sentence=loss_sentence(losses, lost_ms=lost_ms),
+        sentence=loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)),
         facts={
             "records": sum(one.records for one in losses) if losses else None,
             "partitions": sum(1 for one in losses if one.records),

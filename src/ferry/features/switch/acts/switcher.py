@@ -260,7 +260,9 @@ class Switcher:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
         if self.verb is not Verb.FAILBACK and not has_run(view, self.sides.via.lane):
-            raise BadInput(f"flow {switch.via} never ran: there is nothing on {switch.via.target} to switch to")
+            raise BadInput(
+                f"flow {switch.via} has copied nothing: there is nothing on {switch.via.target} to switch to"
+            )
         if self.verb is not Verb.FAILBACK:
             moved = moved_already(view)
             if moved is not None:

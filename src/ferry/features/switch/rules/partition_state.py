@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ferry.config.flow.parts import Budget
+from ferry.ledger.ledger import LedgerView
 from ferry.ledger.units import least_dealt, read_ranges
-from ferry.model import Era, Plan, Receipt, TopicPartition
-from ferry.words import agreeing, count_of
+from ferry.model import Era, Plan, Receipt, RefusalKind, TopicPartition
+from ferry.plan.rules.starts import recorded_starts
+from ferry.words import agreeing, count_of, several
 
 Json = dict[str, Any]
 
@@ -19,8 +21,8 @@ class PartitionState:
     """One source partition and its copy. A field that is None is not known, or does not exist. Times are in ms.
 
     `source_end` is the highest end of the source that was observed. `source_known` says by what: `source` (it answered
-    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there) or `receipt`
-    (a run copied up to there). `observed_ms` is when; 0: not known.
+    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there), `receipt`
+    (a run copied up to there) or `none` (no end was observed: it is `copied_end`). `observed_ms` is when; 0: not known.
     """
 
     source: TopicPartition
@@ -34,6 +36,13 @@ class PartitionState:
     target_end: int | None
     target_copied: int = 0
     """The offset up to which the target holds copied or accounted records; other clients wrote the records after it."""
+    has_copy: bool = True
+    """Whether a part of it was copied. If not, `copied_end` is where the lane begins."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a part of it was copied, and the copy does not answer."""
+        return self.target_end is None and self.copied_end > 0 and self.has_copy
 
     def to_json(self) -> Json:
         """Return it as a row of a step's evidence."""
@@ -49,6 +58,7 @@ class PartitionState:
             "observed_ms": self.observed_ms,
             "target_end": self.target_end,
             "target_copied": self.target_copied,
+            **({} if self.has_copy else {"has_copy": False}),
         }
 
 
@@ -64,6 +74,7 @@ def parse_standing(row: Mapping[str, Any]) -> PartitionState:
         observed_ms=row["observed_ms"],
         target_end=row["target_end"],
         target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry recorded only the end
+        has_copy=row.get("has_copy", True),
     )
 
 
@@ -159,6 +170,28 @@ def _of_dealt(
     )
 
 
+def recorded_partitions(view: LedgerView, lane: str, plan: Plan | None) -> set[TopicPartition]:
+    """Return the source partitions that runs of a lane have seen, whether or not anything of them was copied."""
+    starts = recorded_starts(view, lane)
+    refused = () if plan is None else plan.refusals
+    return {
+        *starts.offsets,
+        *starts.pending,
+        *(TopicPartition(one.topic, one.partition) for one in refused if one.partition is not None),
+    }
+
+
+def without_partitions(plan: Plan | None, named: Collection[str]) -> list[TopicPartition]:
+    """Return a partition for each topic that a plan left out, and that is not among the `named`.
+
+    Such a topic may not be described, so its partitions are not known. The first one is in place of all: each topic has it.
+    """
+    if plan is None:
+        return []
+    refused = (one.topic for one in plan.refusals if one.topic and one.kind is not RefusalKind.TOPICS_NONE)
+    return [TopicPartition(topic, 0) for topic in sorted({*plan.paused, *refused} - {*named})]
+
+
 def reaches_the_ends(plan: Plan, budget: Budget) -> bool:
     """Return whether the slices of a plan reach the ends that its run saw, because no budget cut them short.
 
@@ -185,9 +218,10 @@ def standings(
     started_ms: Mapping[int, int] | None = None,
     whole: bool = True,
 ) -> list[PartitionState]:
-    """Return the state of each partition that was copied, was in the last `plan`, or is on the source now (`live`).
+    """Return the state of each partition that was copied, was in the last `plan`, or has a copy in `targets`.
 
-    `live` are the ends of the source's partitions. `targets` are the copies of partitions that are only `live`.
+    `live` are the ends of the source's partitions. `targets` are the copies of all partitions that are known: those
+    that are `live`, those that do not answer, and those of which nothing was copied or planned.
     `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so no partition of their
     copy belongs to one of them alone. `goes_on` is the next offset of each partition in the lane (`stands_at`): what
     the lane has passed over before it is not left to copy.
@@ -203,23 +237,25 @@ def standings(
     copies |= {source: piece.target for source, piece in slices.items()}
     copies |= {source: last.target for source, last in receipts.items()}
     parted = {one.source: one for one in dealt}
-    covered = plan is not None and len(slices) + plan.caught_up >= len(receipts.keys() | slices.keys())
+    places = (receipts.keys() | slices.keys() | targets.keys()) - parted.keys()
+    # A plan counts what is caught up of repartitioned topics by the partitions of their copies.
+    covered = plan is not None and not parted and len(slices) + plan.caught_up >= len(places)
     passed = _passed(plan)
     found = [_of_dealt(one, plan, planned_ms, live, now_ms) for _, one in sorted(parted.items())]
-    for source in sorted((receipts.keys() | slices.keys() | (live.keys() & copies.keys())) - parted.keys()):
+    for source in sorted(places):
         last, piece = receipts.get(source), slices.get(source)
         copied = last.end if last is not None else piece.start if piece is not None else 0
         copied = max(copied, onward.get(source, 0))
         read_ms = 0 if last is None else (started_ms or {}).get(last.generation, 0)
-        ends = [(copied, "receipt", read_ms)]
+        ends = [(copied, "none" if last is None else "receipt", read_ms)]
         if piece is not None:
             ends.insert(0, (piece.end, "plan", planned_ms))  # if both are equal, the plan's time is the later one
         if source in live:
             ends = [(live[source], "source", now_ms)]
         end, known, observed = max(ends, key=lambda one: one[0])
-        looked = known == "receipt" and piece is None and covered and source.topic not in passed
-        if looked:
-            observed = max(observed, planned_ms)  # the last plan had nothing more of it to copy
+        looked = known in ("receipt", "none") and piece is None and covered and source.topic not in passed
+        if looked:  # the last plan had nothing more of it to copy
+            known, observed = "plan" if last is None else known, max(observed, planned_ms)
         sure = looked or known == "source" or (known == "plan" and whole)
         if not sure:  # there may have been more already that the run did not take
             observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms))
@@ -234,6 +270,7 @@ def standings(
                 observed_ms=observed,
                 target_end=target_ends.get(copies[source]),
                 target_copied=(target_copied or {}).get(copies[source], 0),
+                has_copy=last is not None,
             )
         )
     return found
@@ -264,6 +301,13 @@ def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]
             else one
         )
     return found
+
+
+def with_frozen(found: Iterable[PartitionState], before: Iterable[PartitionState]) -> list[PartitionState]:
+    """Add the partitions that only the evidence from `before` has, such as those of the last plan."""
+    states = {one.source: replace(one, source_known=_seen(one)) for one in before}
+    states |= {one.source: one for one in found}
+    return [one for _, one in sorted(states.items())]
 
 
 def _seen(first: PartitionState) -> str:
@@ -357,10 +401,17 @@ def longest(losses: Collection[Loss]) -> float | None:
     return None if len(known) < len(times) else max(known, default=0.0)
 
 
-def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> str:
+def unseen_of(found: Iterable[PartitionState]) -> list[TopicPartition]:
+    """Return the partitions of which nothing was copied, and no end was observed."""
+    return [one.source for one in found if one.source_known == "none"]
+
+
+def loss_sentence(
+    losses: Collection[Loss], *, lost_ms: int | None = None, unseen: Collection[TopicPartition] = ()
+) -> str:
     """Sum the losses up in one sentence, what is not known first.
 
-    `lost_ms` is the time of the loss, if it was given.
+    `lost_ms` is the time of the loss, if it was given. `unseen` is what `unseen_of` returns.
     """
     unsure = [one for one in losses if not one.certain]
     records, worst = sum(one.records for one in losses), longest(losses)
@@ -379,9 +430,15 @@ def loss_sentence(losses: Collection[Loss], *, lost_ms: int | None = None) -> st
         if worst is None
         else f"and all that is lost came in the {worst:.1f} s {before} at most"
     )
+    never = (
+        f"; nothing was copied of {count_of(len(unseen), 'partition')}, and the ledger has no end of it "
+        f"({several(list(map(str, unseen)))}): paused, refused, empty or left to a later run"
+        if unseen
+        else ""
+    )
     return (
         f"how many records are lost is not known: {len(unsure)} of {there} do not answer, or end before where they "
-        f"did; {is_known}, more may have come since the source was last seen, {window}"
+        f"did; {is_known}, more may have come since the source was last seen, {window}{never}"
     )
 
 

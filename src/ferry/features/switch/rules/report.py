@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
 from ferry.features.switch.rules.partition_state import (
+    PartitionState,
     best_known,
     came_sentence,
     last_seen_ms,
     loss_sentence,
     parse_loss,
     parse_standings,
+    unseen_of,
 )
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
@@ -132,7 +134,11 @@ def answers_in_part(state: SwitchState) -> bool:
 
 def last_seen(state: SwitchState) -> int | None:
     """Return when the source was last seen to answer (ms); None if it still answers, or if that is not known."""
-    return last_seen_ms(best_known(parse_standings(state.rows(Step.FREEZE)), parse_standings(state.rows(Step.STOP))))
+    return last_seen_ms(_best_known(state))
+
+
+def _best_known(state: SwitchState) -> list[PartitionState]:
+    return best_known(parse_standings(state.rows(Step.FREEZE)), parse_standings(state.rows(Step.STOP)))
 
 
 def told_losses(state: SwitchState) -> tuple[Loss, ...]:
@@ -220,7 +226,8 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
     """Say what was seen of the partitions whose loss is not known; empty if all of them answered."""
     losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
     certain = all(one.certain for one in losses) if losses else Step.LOSS not in state.done
-    told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=state.switch.options.lost_at_ms),)
+    lost_ms, never = state.switch.options.lost_at_ms, unseen_of(_best_known(state))
+    told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=lost_ms, unseen=never),)
     silent = unseen(state)
     if not silent:
         return told

@@ -184,7 +184,7 @@ def recorded_partitions(view: LedgerView, lane: str, plan: Plan | None) -> set[T
 def without_partitions(plan: Plan | None, named: Collection[str]) -> list[TopicPartition]:
     """Return a partition for each topic that a plan left out, and that is not among the `named`.
 
-    Such a topic may not be described, so its partitions are not known. The first one is in place of all: each topic has it.
+    Such a topic may not be described, so its partitions are not known. The first is in place of all: each topic has it.
     """
     if plan is None:
         return []

@@ -19,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = ROOT / "tools/words.toml"
 MOST_WORDS = 25
-"""The most words of a sentence in a document; a code span, a link or a number counts as one."""
+"""The most words of a sentence in a text; a code span, a link or a number counts as one."""
 CHECKED = (
     "*.md",
     "src/*.py",
@@ -175,7 +175,7 @@ def complaints(file: Path) -> Iterator[str]:
             for word in beginnings:
                 if begins := word.pattern.match(text.words):
                     yield f"{name}:{text.line}: {begins.group()!r} begins a docstring: {word.instead}"
-        if text.kind in ("prose", "string"):
+        if text.kind in ("prose", "string", "docstring"):
             for count, beginning in long_sentences(text):
                 yield f"{name}:{text.line}: a sentence of {count} words, {MOST_WORDS} at most: {beginning} …"
 

@@ -4,9 +4,12 @@
 plan >> copy >> report
 ```
 
-Airflow's own backfill makes a run for each window of its dates; a person makes one with a partition key, or with times
-or offsets in the trigger form. `plan` settles what the window is in offsets and opens its first micro-run, `copy`
-makes as many as the budgets ask for, `report` fails while something of the window is left.
+Airflow's own backfill makes a run for each window of its dates. A person makes one with a partition key, or with times
+or offsets in the trigger form.
+
+- `plan` settles what the window is in offsets and opens its first micro-run.
+- `copy` makes as many micro-runs as the budgets ask for.
+- `report` fails while something of the window is left.
 """
 
 from __future__ import annotations

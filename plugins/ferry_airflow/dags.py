@@ -5,10 +5,13 @@ plan >> copy >> checkpoint >> report
         copy >>   verify   >> report
 ```
 
-`plan` opens the run and seals its plan in the ledger, `copy` is a Spark job that does what the plan says, `checkpoint`
-translates the offsets of consumer groups by what is copied, whatever `copy` left, and `report` runs in any case and
-fails when anything was refused or is missing. `verify` is there where the file says `ferry.verify`: it compares what
-the run has copied. They share nothing but the run id.
+- `plan` opens the run and seals its plan in the ledger.
+- `copy` is a Spark job that does what the plan says.
+- `checkpoint` translates the offsets of consumer groups by what is copied, whatever `copy` left.
+- `verify` compares what the run has copied. It is there where the file says `ferry.verify`.
+- `report` runs in any case, and fails when anything was refused or is missing.
+
+They share nothing but the run id.
 """
 
 from __future__ import annotations
@@ -46,9 +49,9 @@ CONFIG_VARIABLE = "FERRY_CONFIG"
 def flow_dags(config: Path | str | None = None) -> dict[str, DAG]:
     """Return the DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
-    Each flow has one for its micro-runs, one for windows of history, one that compares all that the former have copied,
-    three that switch its clients, and one that rehearses a failover. FERRY_CLUSTERS limits them to flows into the local
-    clusters, so that several data centres share one file.
+    Each flow has one for its micro-runs, and one that compares all that it has copied. Three switch its clients, and
+    one rehearses a failover. With `ferry.backfill.windows` it has one for windows of history. FERRY_CLUSTERS
+    limits them to flows into the local clusters, so that several data centres share one file.
 
     A DAG file needs two lines: import this function, and `globals().update(flow_dags())`. Raises BadInput when there is
     no such file or it holds an error; Airflow shows that as an import error.

@@ -139,9 +139,9 @@ class FerrySparkOperator(SparkSubmitOperator):
     def _get_hook(self) -> SparkSubmitHook:
         """Return the provider's hook, changed so that client mode treats all masters alike.
 
-        Unchanged, for Kubernetes it would leave spark-submit the environment of the task, with all secrets in it, and
-        would need a driver's pod to report how it ended (AIRFLOW-6244). There and for YARN it would write `env_vars`
-        into arguments.
+        Unchanged, for Kubernetes it would leave spark-submit the environment of the task, with all secrets in it. It
+        would also need a driver's pod to report how it ended (AIRFLOW-6244). For Kubernetes and for YARN it would write
+        `env_vars` into arguments.
         """
         hook = super()._get_hook()
         connection = hook._connection  # noqa: SLF001 - the hook has no other name, here and below

@@ -67,7 +67,7 @@ def asked_for(params: Mapping[str, Any], verb: Verb, switch: str, reports: Repor
     """Return the trigger form as options, with a file for stranded records of a failback, which hold keys and values.
 
     If the form names no file, it is next to the `reports`, never in a worker's own folder. Raises BadInput if the
-    reports have no folder of this machine by a full path, or if the form may not name the file that it names.
+    reports have no folder of this machine by a full path. Raises BadInput for a file that the form may not name.
     """
     options = options_of(params)
     if verb is not Verb.FAILBACK or options.export:

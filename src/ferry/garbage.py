@@ -16,9 +16,9 @@ _blocks: list[bool] = []
 def left_uncollected() -> Iterator[None]:
     """Leave garbage in cycles uncollected while the block makes hundreds of thousands of objects that live to its end.
 
-    The collector would check all of them again and again: it took up to two fifths of a pass over many groups, and no
-    other thread of the process runs meanwhile. Objects without a cycle, which are nearly all, are freed at once as
-    always. The rest is freed after the block, or after the last one where several threads have one.
+    The collector would check all of them again and again. It took up to two fifths of a pass over many groups, and no
+    other thread of the process runs meanwhile. Objects without a cycle, which are nearly all, are freed at once. The
+    rest is freed after the block, or after the last one where several threads have one.
     """
     with _lock:
         _blocks.append(_blocks[0] if _blocks else gc.isenabled())

@@ -175,8 +175,8 @@ class LedgerCache:
     def _is_shorter(self, known: LedgerView) -> bool:
         """Return whether a summary that came since the opening has in short what a view holds as records.
 
-        Another process, or other connections, wrote it. Without it a view that is only continued would hold every
-        receipt since its opening, and each question about offsets would pass over all of them.
+        Another process, or other connections, wrote the summary. Without it a view that is only continued would hold
+        every receipt since its opening. Each question about offsets would then pass over all of them.
         """
         written = (known.by_key[key] for key in known.keys("summary"))
         return any(

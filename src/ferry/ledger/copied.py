@@ -19,7 +19,7 @@ class Copied:
     """What was copied of one source partition.
 
     `ranges` are the source offsets that receipts still hold, and those that they held until they were pruned; ascending
-    and apart. `void` are target offsets of copies that do not count any more: the lane went back from there, or another
+    and apart. `void` are target offsets of copies that do not count any more. The lane went back from there, or another
     replicator copied them before the lane took over. `target_next` is the target offset after the last record. The
     topic ids are those of the last receipt.
     """

@@ -34,7 +34,7 @@ def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[Top
     """Return how far the lane has come, as source offsets by source partition.
 
     With a `plan`, the answer is for that plan. A partition that it went back on is left out until a run has copied
-    since. A partition that a later run went back on has come as far as the plan wanted: what the plan left there is not
+    since. A partition that a later run went back on has come as far as the plan wanted. What the plan left there is not
     missing any more. What was copied to a topic of another name does not count.
     """
     pieces = {} if plan is None else {piece.source: piece for piece in plan.kept}

@@ -290,7 +290,7 @@ def superseded_records(view: LedgerView) -> list[Record]:
     """Return tombstones for all summaries in a rolled up view but the newest, once a new one is sealed.
 
     The newest stays for processes that are reading it. A block that no summary names may belong to a summary that is
-    being written: it is deleted when its run is so old that the ledger has deleted it.
+    being written. It is deleted when its run is so old that the ledger has deleted the run.
     """
     runs = {run.generation for run in view.runs}
     left = {key: decode_key(key.encode()) for key in view.rolled.left}

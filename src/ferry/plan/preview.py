@@ -72,8 +72,8 @@ async def window(lane: OpenLane, view: LedgerView, options: RunOptions) -> Windo
     """Return the run's window in offsets, and how far the lane has come in it; writes nothing.
 
     Raises BadInput without a window, and for one that ends in the future or names what the source does not have. Raises
-    Refused if the window would break the order of a partition, if records of it are deleted, or if nothing of the flow
-    may be planned.
+    Refused if the window would break the order of a partition, or if records of the window are deleted. Raises Refused
+    if nothing of the flow may be planned.
     """
     if options.window is None:
         raise BadInput("no window is named: give one")

@@ -1,9 +1,15 @@
 """The driver writer writes what a run decides to the ledger, in transactions that a newer run's driver fences.
 
 A lane has one driver writer, in addition to the writers of its slots: `ferry.{flow}.{lane}.driver`. Each commit is one
-transaction: append the records, read the ledger up to them, abandon them if a newer run of the lane is there, then
-EndTxn(commit). So each record that counts was committed before a newer run fenced this driver. The newer run has read
-that record before it decides (ADR 42).
+transaction:
+
+1. Append the records.
+2. Read the ledger up to them.
+3. Abandon them if a newer run of the lane is there.
+4. Else EndTxn(commit).
+
+So each record that counts was committed before a newer run fenced this driver. The newer run has read that record
+before it decides (ADR 42).
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def zip_package(dest: Path) -> Path:
 def zip_specs(dest: Path, name: str, specs: Mapping[int, object]) -> Path:
     """Write the specs as a package `name` in the zip file `dest` and return its path.
 
-    A Spark Connect server logs the plans of failed and interrupted operations with the pickled functions in them, so
-    connection data must not be in those. It does not log artifacts.
+    A Spark Connect server logs the plans of failed and interrupted operations with the pickled functions in them. So
+    connection data must not be in those functions. The server does not log artifacts.
     """
     dest.touch(mode=0o600)
     with zipfile.ZipFile(dest, "w") as archive:

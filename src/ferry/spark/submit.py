@@ -39,7 +39,7 @@ def java_options(folder: Path) -> str:
     """Return the value of `spark.driver.extraJavaOptions` for short jobs; it names the archive when `folder` has one.
 
     spark-submit takes it as `--driver-java-options` or `--conf spark.driver.extraJavaOptions=...`; a session that is
-    already running cannot. A job took 19.9 s by default and 9.5 s with these options on two busy cores: most of the
+    already running cannot. A job took 19.9 s by default and 9.5 s with these options on two busy cores. Most of the
     difference is loading and verifying classes.
     """
     return " ".join([*FAST_START, *archive_options(folder.resolve())])

@@ -1,9 +1,16 @@
 """Batches that are encoded again: those that cannot go to the target as bytes become batches of format v2.
 
-These are batches with holes (a broker takes only counts of lastOffsetDelta + 1), with records outside the range, of log
-append times, and with a delete horizon for a base timestamp (KIP-534). Others are larger than the target takes, of the
-formats v0 and v1, or in another compression than the configured one. Keys, values, headers and timestamps stay
-unchanged.
+These are batches
+
+- with holes: a broker takes only counts of lastOffsetDelta + 1;
+- with records outside the range;
+- of log append times;
+- with a delete horizon for a base timestamp (KIP-534);
+- larger than the target takes;
+- of the formats v0 and v1;
+- in another compression than the configured one.
+
+Keys, values, headers and timestamps stay unchanged.
 """
 
 from __future__ import annotations

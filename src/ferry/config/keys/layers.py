@@ -99,9 +99,14 @@ class Entries:
     def of_flow_client(self, flow: Flow, side: Side, role: Role) -> dict[str, Property]:
         """Return the properties of a flow's client of one side.
 
-        The sources are, weakest first: common keys of the cluster, `S->T.{side}.cluster.*` (common keys only),
-        `S->T.{role}.*`, `{alias}.{role}.*` (with common keys of the cluster and the top level in it), and
-        `S->T.{side}.{role}.*`. For the producer of the target, `S->T.producer.override.*` comes last, as in Connect.
+        The sources are, weakest first:
+
+        - common keys of the cluster;
+        - `S->T.{side}.cluster.*`, common keys only;
+        - `S->T.{role}.*`;
+        - `{alias}.{role}.*`, with common keys of the cluster and the top level in it;
+        - `S->T.{side}.{role}.*`;
+        - `S->T.producer.override.*` for the producer of the target, as in Connect.
         """
         cluster = self.of_cluster(flow.source if side == "source" else flow.target)
         own = self.under(f"{flow}.")

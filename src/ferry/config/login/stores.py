@@ -1,7 +1,7 @@
 """Key and trust stores of Kafka's clients, read in Java's way: PEM, PKCS #12 and JKS.
 
 Sources: `DefaultSslEngineFactory` of kafka-clients; `sun.security.util.KeyStoreDelegator`. With the latter, Java takes
-a JKS store for PKCS12 and the other way round: the first byte of a store decides its type, not `ssl.*.type`.
+a JKS store for PKCS12 and the other way round. The first byte of a store decides its type, not `ssl.*.type`.
 """
 
 from __future__ import annotations

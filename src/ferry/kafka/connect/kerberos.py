@@ -1,7 +1,7 @@
 """SASL GSSAPI with a principal for each cluster: two realms in one process.
 
 kafka-python takes the process's default credentials. With MIT Kerberos' credential stores (`gss_acquire_cred_from`),
-each login has its own keytab and a ticket cache in memory. krb5.conf says which realm a broker is in.
+each login has its own keytab and a ticket cache in memory. The file krb5.conf says which realm a broker is in.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The transport of Ferry's connections, without kafka-python's copies: megabytes of batches pass through here.
 
 kafka-python reads 4 KiB at a time, and copies what it receives five times and what it sends twice. Here a frame is
-received into a buffer, and requests are sent from where they are in memory. kafka-python's connection calls this class
-as it calls its own `KafkaTCPTransport`.
+received into a buffer, and requests are sent from where they are in memory. The connection of kafka-python calls this
+class as it calls its own `KafkaTCPTransport`.
 """
 
 from __future__ import annotations

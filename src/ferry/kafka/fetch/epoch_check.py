@@ -59,8 +59,8 @@ class Lineage:
     async def look(self, places: Iterable[TopicPartition]) -> Looked:
         """Check the logs of the partitions that are not known to be sound; one request per leader, most often none.
 
-        A log also counts as sound when nothing can be compared: no epoch was read, the log does not know it, or the
-        brokers are older than Kafka 2.3.
+        A log also counts as sound when nothing can be compared. That is so if no epoch was read, if the log does not
+        have it, or if the brokers are older than Kafka 2.3.
         """
         told = {place: self._told(place) for place in places if not self.is_sound(place)}
         asked = {place: self._marks[place] for place, epoch in told.items() if self._marks[place].epoch != epoch}

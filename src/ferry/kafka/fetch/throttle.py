@@ -36,8 +36,8 @@ Clock = Callable[[], float]
 class Bucket:
     """The bytes that may be fetched now; empty at first.
 
-    At any moment, no more was taken than the rate has given, except for answers that were larger than what was asked
-    for: a broker answers with one whole batch at least (KIP-74). The next fetch waits until such a debt is paid.
+    At any moment, no more was taken than the rate has given, except by answers that were larger than what was asked
+    for. A broker answers with one whole batch at least (KIP-74). The next fetch waits until such a debt is paid.
     """
 
     def __init__(self, bytes_per_second: float, clock: Clock = time.monotonic) -> None:

@@ -32,8 +32,8 @@ async def read_windows(
 ) -> dict[TopicPartition, list[ContentDigest]]:
     """Return the records in each `[low, high)`, as far as they are committed, ascending.
 
-    A partition that cannot be read is left out: it has no leader, its records were deleted, this login may not read it,
-    or a batch is damaged or too large to be opened here.
+    A partition that cannot be read is left out: it has no leader, its records were deleted, or this login may not read
+    it. A partition with a batch that is damaged or too large to be opened here is left out, too.
     """
     reading = {place: _Window(low, high) for place, (low, high) in windows.items() if low < high}
     found: dict[TopicPartition, list[ContentDigest]] = {place: [] for place in windows.keys() - reading.keys()}

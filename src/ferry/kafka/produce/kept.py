@@ -1,8 +1,8 @@
 """Whether a log still has what was written to it: its leader is asked where leader epochs end (KIP-101).
 
 Records that all in-sync replicas have are lost only when a leader takes over that lacks them. That leader writes in a
-new epoch. So a log that had reached `end` in leader epoch `epoch` reports from then on that this epoch, or the last one
-before it, ends at `end` or later. It reports less only if it was cut, even if it was filled again since.
+new epoch. A log may have reached `end` in leader epoch `epoch`. From then on it reports that this epoch, or the last
+one before it, ends at `end` or later. It reports less only if it was cut, even if it was filled again since.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Deletions at the source that a flow follows: which copies may be deleted, and what the ledger then forgets.
 
 A topic that a login may not see cannot be told apart from a deleted one in a list. So a topic counts as deleted only if
-all brokers of the source answer that no topic has its id any more. Its copy is deleted only if this lane alone owns it,
-it is still the topic that was written, and it holds nothing but what the receipts name
-(`ferry.sync.topic.deletes.enabled`).
+all brokers of the source answer that no topic has its id any more. With `ferry.sync.topic.deletes.enabled`, its copy is
+deleted if all of this is true:
+
+- this lane alone owns the copy;
+- the copy is still the topic that was written;
+- the copy holds nothing but what the receipts name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Deleted keys of compacted topics: a lane that pauses too long misses that they were deleted.
 
 The cleaner may remove a tombstone `delete.retention.ms` after it first met it, so no earlier than that after it was
-written. A lane that has read a log to its end at some time, and does so again within that span, misses no tombstone
-(Kafka's documentation of log compaction).
+written. A lane that has read a log to its end at some time, and does so again within that span, misses no tombstone.
+Kafka's documentation of log compaction says so.
 
 So the ledger keeps for each partition a time at which the lane had all that was there. The time of the last copy would
 not do, because there is nothing to copy from a topic without new records.

@@ -93,9 +93,10 @@ class TopicChanges:
         """Add what the target topic `name` needs before the copy: to be created, grown or configured, or nothing.
 
         It gets `partitions`, or as many as the source topic if they are not given. `lasts` are the last receipts of the
-        target topic. Unless guards allow it, a copied topic that is gone is not created again, and one that does not
-        belong to the source topic any more is left unchanged. Their partitions are refused, and a shorter retention
-        would delete what was copied. A merged topic is not configured, because it has several sources.
+        target topic. Unless guards allow it, a copied topic that is gone is not created again. Unless guards allow it,
+        a topic that does not belong to the source topic any more is left unchanged. Their partitions are refused, and a
+        shorter retention would delete what was copied. A merged topic is not configured, because it has several
+        sources.
         """
         target = self.facts.target.topics.get(name)
         count = partitions or _count(topic)

@@ -1,6 +1,6 @@
 """The source offsets that a window means, given what its lane has copied before.
 
-Kafka only appends, so the windows of a partition must come in order. A log is not ordered by time, so two windows that
+Kafka only appends, so the windows of a partition must come in order. A log is not ordered by time. So two windows that
 touch in time must also touch in offsets, or late records would fall between them:
 
 - A window that the lane had before means what it meant then (its record in the ledger).

@@ -56,10 +56,10 @@ class MirrorTopics:
     ) -> None:
         """Write what is due after the run of `plan`: offset syncs, then `checkpoints`, then heartbeats.
 
-        `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded, nor for a
-        lane that is not the flow's own, because those topics are about the own lane's copies. `missed` are sentences
-        about groups that `checkpoints` lack; the first of them become notes of the run. Raises what the ledger raises,
-        and Unreachable.
+        `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded.
+        Nothing is written for a lane that is not the flow's own, because those topics are about the own lane's copies.
+        `missed` are sentences about groups that `checkpoints` lack; the first of them become notes of the run. Raises
+        what the ledger raises, and Unreachable.
         """
         if self.lane != self.flow.lane or superseded_by(view, self.lane, plan.generation) is not None:
             return

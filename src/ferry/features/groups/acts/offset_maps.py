@@ -221,8 +221,8 @@ class _Loading:
     def whole(self) -> bool:
         """Report whether all blocks are to be loaded.
 
-        That is so if any offset may be asked for, if there are few blocks, and if offsets do not ascend: through
-        several chains, or because the lane went back.
+        That is so if any offset may be asked for, or if there are few blocks. It is also so if offsets may not ascend:
+        there are several chains, or the lane went back.
         """
         count = sum(len(links.blocks) for links in self.links.values())
         went_back = any(gap.void_from >= 0 for gap in self.gaps)

@@ -1,7 +1,7 @@
 """Translates offsets that another replicator copied, by the few pairs of offsets that are known, never past a record.
 
 The rule is that of MirrorMaker 2 (`OffsetSyncStore.translateDownstream`). An offset leads to the last pair at or before
-it, and at most one record further, because records between two pairs may not have been copied. Before the first pair it
+it, and at most one record further. Records between two pairs may not have been copied. Before the first pair an offset
 leads to the beginning of the copy, where MirrorMaker 2 gives no answer.
 """
 

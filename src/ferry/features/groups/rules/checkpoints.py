@@ -19,8 +19,8 @@ from ferry.messages.catalogue import said, sentence
 from ferry.model import Checkpoint, CommittedOffset, Fact, Left, ListedGroup, Offsets, TopicPartition, Why
 
 RENEW_MS = 24 * 60 * 60 * 1000
-"""After this time an offset that did not change is written again, because brokers delete offsets of a group without
-members after `offsets.retention.minutes`, a week by default."""
+"""An offset that did not change is written again after this time. Brokers delete offsets of a group without members
+after `offsets.retention.minutes`, a week by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def decide_groups(
 ) -> Decided:
     """Decide for each translated offset whether it is written.
 
-    A group is written only while it has no member on the target, and only where its offset there is still the one that
-    Ferry wrote last, or none is there. Then it follows the source, or its map, also backwards.
+    A group is written only while it has no member on the target. Its offset there must still be the one that Ferry
+    wrote last, or none may be there. Then the group follows the source, or its map, also backwards.
 
     `held` has only groups of which everything is known. Their partitions that `found.committed` lacks have no offset at
     the source any more. In repartitioned topics a group goes back only with the source: if receipts are gone, what was
@@ -128,8 +128,8 @@ def holds_for(held: HeldGroup | None, topic: str, found: Iterable[Checkpoint], w
     """Return what a group must have read at least to miss nothing after the offsets that are kept of `topic`.
 
     `topic` is a repartitioned target topic. `found` are the group's checkpoints there now, `writes` those that are
-    written. If the group went back at the source, and an offset that is not written is further on, the group must have
-    read what it had before.
+    written. If the group went back at the source, an offset that is not written may be further on. Then the group must
+    have read what it had before.
     """
     places = {one.target: one.target_offset for one in found if one.target.topic == topic}
     read = next(one.read for one in writes if one.target.topic == topic)

@@ -120,8 +120,8 @@ class OffsetMap:
 
         `receipts` are those of one target partition in ledger order, at least one. The lane's `gaps` about these
         receipts apply. `stands_at` is the target's last stable offset. If it is `target_next` + 1, only the last commit
-        marker is in between: a reader that has read everything is after the marker, with lag 0. `begins` is where the
-        map begins when `receipts` are not all of them.
+        marker is in between. A reader that has read everything is then after the marker, with lag 0. `begins` is where
+        the map begins when `receipts` are not all of them.
         """
         first, end = _covered(receipts, gaps)
         first = first if begins is None else begins

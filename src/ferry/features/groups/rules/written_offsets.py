@@ -23,8 +23,8 @@ class Wrote:
 class Held:
     """What Ferry was last about to write on one partition, and which offset of Ferry's was there then.
 
-    `prior` is None if none was there, and as soon as the write was seen on the target: from then on, that offset on the
-    target is not Ferry's.
+    `prior` is None if none was there. It becomes None as soon as the write was seen on the target. From then on, the
+    prior offset on the target is not Ferry's.
     """
 
     wrote: Wrote

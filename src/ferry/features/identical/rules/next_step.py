@@ -1,8 +1,8 @@
 """The next step of a writer under identical offsets: one pure decision per look at the target.
 
 Data is compare-and-append while the broker has producer state: a batch whose sequence is not the next one is refused.
-A marker is never compared. So a writer appends what is compared at once, and all else only when it is quiet: when
-nothing of another writer can arrive any more.
+A marker is never compared. So a writer appends what is compared at once. It appends all else only when it is quiet:
+when nothing of another writer can arrive any more.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def quiet(look: Look, view: View) -> bool:
 def compared(look: Look, view: View, run: Run, limits: Limits) -> bool:
     """Return whether the broker compares sequences until it is quiet.
 
-    No writer since the last clean end was loose, the last batch can be read, and neither it nor this run lets the
-    producer state expire before.
+    No writer since the last clean end may be loose. The last batch can be read, and the producer state has its next
+    sequence. Neither that batch nor this run may let the state expire before.
     """
     tail = look.tail
     if view.loose or tail is None or tail.next_sequence is None or tail.next_sequence != look.state_sequence:

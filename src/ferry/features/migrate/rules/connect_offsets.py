@@ -1,8 +1,10 @@
 """The positions of MirrorMaker 2's source connector, in the format of Kafka Connect's offsets topic.
 
-Sources: `KafkaOffsetBackingStore` and `OffsetStorageWriter` (the key is the array of connector name and partition, in
-JSON), `MirrorUtils.wrapPartition` and `wrapOffset` (what the two maps hold), `MirrorSourceTask` (the offset is that of
-the last copied record; the connector continues at the next one).
+Sources:
+
+- `KafkaOffsetBackingStore` and `OffsetStorageWriter`: the key is the array of connector name and partition, in JSON.
+- `MirrorUtils.wrapPartition` and `wrapOffset`: what the two maps hold.
+- `MirrorSourceTask`: the offset is that of the last copied record. The connector continues at the next one.
 """
 
 from __future__ import annotations

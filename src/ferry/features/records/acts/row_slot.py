@@ -2,8 +2,8 @@
 
 The protocol is that of every slot. It writes slices, whose records keep their partition, and units, whose records are
 repartitioned. Rows come in the order in which these are copied, and within each in the order of its content. So a chunk
-is so many rows, a retry returns the rows since the last commit again, and what an earlier attempt has committed is
-passed over.
+is so many rows. A retry returns the rows since the last commit again. What an earlier attempt has committed is passed
+over.
 """
 
 from __future__ import annotations

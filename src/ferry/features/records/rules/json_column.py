@@ -1,11 +1,11 @@
-"""Edits of JSON for a whole column of values at once; `json_quick` does the same with one value. Pure.
+"""Edits of JSON for a whole column of values at once; `json_quick` edits one value. Pure.
 
-simdjson reports of each value whether it is JSON, and whether a path leads to a string in it. numpy finds where these
-strings are, in all values together, by the quotes. That is sure under the conditions of `json_quick`: no backslash, and
-each name of the path once in its quotes.
+simdjson reports of each value whether it is JSON, and whether a path leads to a string in it. With numpy,
+the quotes of all values together show where these strings are. That is sure under the conditions of `json_quick`: no
+backslash, and each name of the path once in its quotes.
 
-A value for which it is not sure, or in which a path leads to something other than a string, is left to the editor of
-single values. Only installations with Spark have numpy.
+The editor of single values gets a value for which that is not sure. It also gets a value in which a path leads to
+something other than a string. Only installations with Spark have numpy.
 """
 
 from __future__ import annotations

@@ -35,8 +35,9 @@ def editor(
 ) -> Callable[[bytes], bytes]:
     """Make a function that changes each place of a value that a path leads to.
 
-    It returns and raises the same as `edited`. With `is_object_wanted` it also raises NotJson for a value that is not
-    an object. `of_string` is what `edit` makes of every string, if it is the same for all.
+    The function takes a value, and returns it with the changes. It raises NotJson for a value that is not JSON or
+    that `edit` refuses, and with `is_object_wanted` for one that is not an object. `of_string` is what `edit` makes of every string, if that
+    does not depend on the string.
     """
     every = tuple(dict.fromkeys(paths))
     tree = tree_of(every)

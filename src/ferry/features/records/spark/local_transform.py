@@ -74,9 +74,9 @@ def changed_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Return the slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`.
 
-    It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, that is
-    put into `withheld` before the first row after it comes; the partition's rows end there. Raises what `read_batches`
-    raises without `told`.
+    It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, the
+    partition's rows end there. The failure is put into `withheld` before the first row after it comes. Raises what
+    `read_batches` raises without `told`.
     """
 
     def told(place: TopicPartition, failure: Failure) -> None:

@@ -79,8 +79,8 @@ def alone_frame(job: RowJob) -> DataFrame:
 def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
     """Make the frame of slots whose records pass through Spark.
 
-    Also return which tasks of the stage before the shuffle belong to which transform, and how many tasks there are: the
-    first ones have the edge rows.
+    Also return which tasks of the stage before the shuffle belong to which transform, and how many tasks there are. The
+    first tasks have the edge rows.
     """
     slots = sorted(job.specs)
     indexes = {slot: index for index, slot in enumerate(slots)}

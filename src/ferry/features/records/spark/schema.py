@@ -6,7 +6,7 @@ headers array<struct<key: string, value: binary>>
 ```
 `timestamp` is Kafka's own number, milliseconds since 1970: Spark's type counts microseconds and cannot hold all.
 `timestampType` is -1 (none), 0 (CreateTime) or 1 (LogAppendTime), as in Kafka's `TimestampType`. Key and value may be
-null, and a header's value; headers keep their order and may repeat, and a record without headers has an empty list.
+null, and so may a header's value. Headers keep their order and may repeat. A record without headers has an empty list.
 """
 
 from __future__ import annotations

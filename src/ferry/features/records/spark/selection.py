@@ -33,8 +33,8 @@ def selected(records: DataFrame, sql: str) -> DataFrame:
     """Return what `SELECT ... FROM records WHERE ...` makes of the records.
 
     Raises BadInput for SQL that Spark does not understand, with its place in the text, or at which Spark itself breaks
-    off, and for columns that are missing or of another type; Refused for a query that is not a selection. Nothing is
-    read, and no command in `sql` is carried out.
+    off. Raises BadInput for columns that are missing or of another type, or if the session has a temporary view of that
+    name. Raises Refused for a query that is not a selection. Nothing is read, and no command in `sql` is carried out.
     """
     spark = records.sparkSession
     _check_session(spark)
@@ -63,8 +63,8 @@ def selected(records: DataFrame, sql: str) -> DataFrame:
 def selected_by(records: DataFrame, function: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """Return what a function makes of the records.
 
-    Raises BadInput for a result that is not a DataFrame, or whose columns are missing or of another type, Refused for
-    one that is not a selection, both with the function's name; and what the function raises.
+    Raises BadInput for a result that is not a DataFrame, or whose columns are missing or of another type. Raises
+    Refused for a result that is not a selection. Both name the function. Raises what the function raises.
     """
     _check_session(records.sparkSession)
     name = getattr(function, "__qualname__", repr(function))

@@ -4,7 +4,7 @@
 in   COLUMNS of `ferry.features.records.spark.transform`
 out  slot int, then COLUMNS of `ferry.features.records.acts.rows`
 ```
-A record that the transform cannot be applied to stays among the rows, marked as its rule says: the slot refuses it, or
+A record that the transform cannot be applied to stays among the rows, marked as its rule says. The slot refuses it, or
 makes it a dead letter. So it stops nothing but its own partition.
 """
 

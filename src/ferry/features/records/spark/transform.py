@@ -58,12 +58,15 @@ def transformed(
     """Return the records that are left, as CHANGED, and what `then` makes of these, in the same worker: `columns`.
 
     `targets` are the names that the policy gives, by source topic. What is `read` has the columns of the source
-    `ferry`, and is of topics in `targets`; a record of another topic gets no target, and is poison. A record with
+    `ferry`, and is of topics in `targets`. A record of another topic gets no target, and is poison. A record with
     `poison` has what it had before the steps. Nothing is read. `prepare` must have set the session, once.
 
-    Raises BadInput and Refused that begin with the transform's key: for a query or function that is not a selection,
-    for a function that cannot be imported, raises or changes the session, for anything else that Spark cannot make a
-    query of, and for a salt that cannot be resolved.
+    Raises BadInput and Refused that begin with the transform's key:
+
+    - for a query or function that is not a selection;
+    - for a function that cannot be imported, raises or changes the session;
+    - for anything else that Spark cannot make a query of;
+    - for a salt that cannot be resolved.
     """
     steps = steps_of(spec, targets)
     try:

@@ -27,7 +27,7 @@ FIRST = -1
 
 END = "~"
 """Target topic of a slot's last row; it sorts after all names of topics. If the JVM ends, an Arrow stream seems
-complete: without this row the missing rows of a slot would count as left out by the transform."""
+complete. Without this row the missing rows of a slot would then count as left out by the transform."""
 
 
 def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

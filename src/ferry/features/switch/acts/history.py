@@ -88,8 +88,8 @@ def abandon(
     """Abandon a switch over an open connection, and restore the pause from before it.
 
     The pause is changed first, so that a process that is killed after that can abandon the switch again. `moved_on`
-    finds the opposite switch that was begun since. A switch that has promoted and is abandoned because of that one
-    leaves the flow's pause unchanged: the other switch, or its way back, changes it. Raises BadInput without a reason,
+    finds the opposite switch that was begun since. If a switch has promoted and is abandoned because of that one,
+    the flow's pause stays unchanged. The other switch, or its way back, changes it. Raises BadInput without a reason,
     Refused for a switch that may not be abandoned.
     """
     if not why.strip():

@@ -1,8 +1,8 @@
 """The topics that clients use on the new cluster, and where groups and flows begin there, by replication policy.
 
-DefaultReplicationPolicy: producers write `orders`. Groups read `primary.orders`, where they begin by the offset map,
-and `orders`, where they begin at their own offset, or else at its end at the cut-over. The flow back continues at the
-position of its lane, or begins as `ferry.start` says, with `latest` where producers continued.
+DefaultReplicationPolicy: producers write `orders`. Groups read `primary.orders`, where they begin by the offset map.
+They also read `orders`, where they begin at their own offset, or else at its end at the cut-over. The flow back
+continues at the position of its lane, or begins as `ferry.start` says, with `latest` where producers continued.
 
 IdentityReplicationPolicy, or another one that keeps the name: producers write and groups read `orders`. Groups begin
 there by the map of the flow that wrote the next record. The flow back begins after the cut-over. A gap in its ledger

@@ -20,9 +20,14 @@ Json = dict[str, Any]
 class PartitionState:
     """One source partition and its copy. A field that is None is not known, or does not exist. Times are in ms.
 
-    `source_end` is the highest end of the source that was observed. `source_known` says by what: `source` (it answered
-    now), `freeze` (it answered when the evidence was frozen), `plan` (a run planned to copy up to there), `receipt`
-    (a run copied up to there) or `none` (no end was observed: it is `copied_end`). `observed_ms` is when; 0: not known.
+    `source_end` is the highest end of the source that was observed. `observed_ms` is when; 0: not known. `source_known`
+    says by what:
+
+    - `source`: it answered now;
+    - `freeze`: it answered when the evidence was frozen;
+    - `plan`: a run planned to copy up to there;
+    - `receipt`: a run copied up to there;
+    - `none`: no end was observed: it is `copied_end`.
     """
 
     source: TopicPartition

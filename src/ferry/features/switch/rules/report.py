@@ -78,8 +78,8 @@ class OutOfService:
 def out_of_service(state: SwitchState) -> OutOfService:
     """Measure how long clients had no cluster, until the smoke test of the new one, or without it until the redirect.
 
-    For a failover the time begins at the loss: as given with --lost-at, or else when the source was last seen to
-    answer, which is no later. For a planned switch it begins when clients were to stop.
+    For a failover the time begins at the loss, as given with --lost-at. If that is not given, it begins when the source
+    was last seen to answer, which is no later. For a planned switch it begins when clients were to stop.
     """
     service, begin = _service(state)
     if Step.SMOKE not in state.done:

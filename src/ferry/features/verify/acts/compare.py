@@ -45,7 +45,11 @@ class CompareLimits:
 
 @dataclass(slots=True, kw_only=True)
 class Compared:
-    """The result of some stretches. The counts mean the same as those of Verified."""
+    """The result of some stretches.
+
+    `records` are those of the source that were compared. `bytes` are those of the batches that were read for it on both
+    sides, as stored. `more` counts differences that are not listed.
+    """
 
     records: int = 0
     bytes: int = 0

@@ -1,7 +1,7 @@
 """What to compare of two clusters between which another mirror copies: no ledger shows which offset became which.
 
 Topics are paired by the flow's policy, partitions by their numbers. Where the comparison begins is found by time: both
-logs are read from the later of their first records on, and aligned by the contents of records.
+logs are read from the later of their first records on. They are aligned by the contents of records.
 """
 
 from __future__ import annotations

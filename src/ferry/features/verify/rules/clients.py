@@ -16,8 +16,8 @@ _NO_END = 1 << 62
 def with_clients(every: Sequence[Copied], states: Iterable[SwitchState], flow: Flow) -> tuple[list[Copied], list[str]]:
     """Return the copies with what clients wrote there as `void`, and a note on each switch that moved them.
 
-    If names are kept, producers continue in the copy itself: from where it ended when a switch along the flow stopped
-    it, up to what the lane copied next. With other names only the lane writes to a copy.
+    If names are kept, producers continue in the copy itself. Their records begin where the copy ended when a switch
+    along the flow stopped it. They end at what the lane copied next. With other names only the lane writes to a copy.
     """
     begins: dict[TopicPartition, list[int]] = {}
     notes = []

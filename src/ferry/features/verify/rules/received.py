@@ -1,7 +1,7 @@
 """Records as librdkafka shows them, as contents that a comparison compares. Pure.
 
 librdkafka does not show batches, codecs, producers, markers or the bytes of a record: none of it is compared. It shows
-no time for a record of format v0, and for one of format v1 whose time is 0: both are -1 here, as in Java's clients.
+no time for a record of format v0, nor for one of format v1 whose time is 0. Both are -1 here, as in Java's clients.
 """
 
 from __future__ import annotations

@@ -122,9 +122,9 @@ def main(
 ) -> int:
     """Run the whole job (`run_job` has the rest). `wanted` may raise BadInput.
 
-    The result goes as JSON into the file `out`, with `keep` into the ledger as the outcome of a run, and in a sentence
-    to standard output. The exit code: 0 equal, or kept, 1 different, not all compared, or to be tried again, 2 refused,
-    3 unreachable.
+    The result goes as JSON into the file `out`, and in a sentence to standard output. With `keep` it also goes into the
+    ledger as the outcome of a run. The exit code: 0 equal, or kept, 1 different, not all compared, or to be
+    tried again, 2 refused, 3 unreachable.
     """
 
     def work(found: FlowConfig, say: Say) -> int:

@@ -1,8 +1,8 @@
 """Checks that the rows were read from one history of each log, and that it is still there (ADR 19).
 
 Many tasks read a log, at different times. If it is cut between them, and grows again, some records are from before and
-some from after. So the leader epoch at the end of the range is asked for before the first task reads, and again after the
-last one. A slot that reads while it writes asks when the leader epochs of its batches change.
+some from after. So the leader epoch at the end of the range is asked for before the first task reads, and again after
+the last one. A slot that reads while it writes asks when the leader epochs of its batches change.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def editor(
     """Make a function that changes each place of a value that a path leads to.
 
     The function takes a value, and returns it with the changes. It raises NotJson for a value that is not JSON or
-    that `edit` refuses, and with `is_object_wanted` for one that is not an object. `of_string` is what `edit` makes of every string, if that
-    does not depend on the string.
+    that `edit` refuses, and with `is_object_wanted` for one that is not an object. `of_string` is what `edit`
+    makes of every string, if that does not depend on the string.
     """
     every = tuple(dict.fromkeys(paths))
     tree = tree_of(every)

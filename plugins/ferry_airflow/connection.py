@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError
+from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, AirflowSecretsBackendAccessDenied
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.login.connection import TYPE, AirflowConnection, connection_properties
 from ferry.config.settings import Settings, load
 from ferry.config.text.secrets import ClientProperties
-from ferry.errors import BadInput, FerryError
+from ferry.errors import BadInput, FerryError, Refused, Retryable
 from ferry_airflow.deployment import airflow_deployment
 
 TEST_SECONDS = 10.0
@@ -58,15 +58,34 @@ class KafkaClusterHook(BaseHook):
             return False, str(error)
 
 
-def settings_of(conn_id: str) -> ClientProperties:
-    """Return the settings of a connection by Java's names; raises BadInput when it is missing or wrong."""
+def connection_of(conn_id: str) -> Any:
+    """Return an Airflow connection; None if Airflow finds none of that name.
+
+    Raises Refused if Airflow denies access to it, and Retryable for Airflow's other errors, both with Airflow's text.
+    """
     try:
-        found = BaseHook.get_connection(conn_id)
-    except (AirflowNotFoundException, AirflowRuntimeError):
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        return None
+    except AirflowSecretsBackendAccessDenied as error:
+        raise Refused(
+            f"Airflow denies access to connection {conn_id!r} ({error}): permit it, or name another one"
+        ) from None
+    except AirflowRuntimeError as error:
+        raise Retryable(f"Airflow did not return connection {conn_id!r} ({error}): try again") from None
+
+
+def settings_of(conn_id: str) -> ClientProperties:
+    """Return the settings of a connection by Java's names.
+
+    Raises BadInput when it is missing or wrong, and what `connection_of` raises.
+    """
+    found = connection_of(conn_id)
+    if found is None:
         raise BadInput(
             f"Airflow connection {conn_id!r} does not exist: create it with the type Kafka cluster, or name another in"
             " ferry.airflow.conn.id"
-        ) from None
+        )
     return connection_properties(
         AirflowConnection(
             conn_id=conn_id,
@@ -83,7 +102,7 @@ def settings_of(conn_id: str) -> ClientProperties:
 def flow_of(path: Path, name: str) -> FlowConfig:
     """Return the flow `source->target` of the file at `path`.
 
-    Raises BadInput for a mistake in the file or in one of its connections.
+    Raises BadInput for a mistake in the file or in one of its connections, and what `connection_of` raises.
     """
     return settings_for(path, name).flow(name)
 
@@ -91,7 +110,7 @@ def flow_of(path: Path, name: str) -> FlowConfig:
 def settings_for(path: Path, name: str) -> Settings:
     """Return the file at `path`, with the connections of the clusters of the flow `source->target` read, no others.
 
-    Raises BadInput for a mistake in the file or in one of the connections.
+    Raises BadInput for a mistake in the file or in one of the connections, and what `connection_of` raises.
     """
     client = logging.getLogger("kafka")
     if client.getEffectiveLevel() < logging.WARNING:

@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import BaseHook, Context
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowNotFoundException,
-    AirflowRuntimeError,
-)
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.spark.job_end import JobEnd, told_end
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
+from ferry_airflow.connection import connection_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,14 +75,18 @@ class FerrySparkOperator(SparkSubmitOperator):
         self._hook = None
 
     def spark_connection(self) -> Any:
-        """Return the Spark connection; the provider would silently take a missing one for `yarn`."""
-        try:
-            connection = BaseHook.get_connection(self._conn_id)
-        except (AirflowNotFoundException, AirflowRuntimeError):
+        """Return the Spark connection; the provider would silently take a missing one for `yarn`.
+
+        Raises AirflowFailException if it is missing, denied or of another type, else AirflowException: a retry may read
+        it.
+        """
+        with airflow_errors():
+            connection = connection_of(self._conn_id)
+        if connection is None:
             raise final_failure(
                 f"Spark connection {self._conn_id!r} does not exist: create it (ferry airflow setup names what is"
                 " missing), or name another in ferry.spark.conn.id"
-            ) from None
+            )
         if connection.conn_type not in ("spark", CONNECT):
             raise final_failure(
                 f"connection {self._conn_id!r} is of type {connection.conn_type!r}: make it 'spark' or 'spark_connect'"

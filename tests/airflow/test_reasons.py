@@ -7,15 +7,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowRuntimeError,
+    AirflowSecretsBackendAccessDenied,
+    ErrorType,
+)
+from airflow.sdk.execution_time import context as airflow_context
+from airflow.sdk.execution_time.comms import ErrorResponse
 from airflow.sdk.execution_time.context import set_current_context
 
-from ferry.errors import BadInput, FerryError, Refused, Unreachable
+from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.plan.options import RunOptions
 from ferry.plan.preview import of_this_run
 from ferry.plan.rules.planning import decide_plan
 from ferry_airflow import steps
 from ferry_airflow.base import LONGEST_REASON, airflow_errors, final_failure
+from ferry_airflow.connection import settings_of
 from ferry_airflow.naming import ASKED_WRONG, REASON
 from ferry_airflow.operators import FerryCopyOperator, FerryReportOperator
 from tests.pure.decide.values import FACTS, RULES
@@ -106,3 +116,39 @@ def test_a_spark_connection_that_is_missing_or_of_another_type_is_named(
     with set_current_context({"ti": task}), pytest.raises(AirflowFailException, match=f"{conn_id}' {named}"):
         operator.spark_connection()
     assert conn_id in task.kept[REASON]
+
+
+def airflow_error(kind: ErrorType) -> AirflowRuntimeError:
+    return AirflowRuntimeError(ErrorResponse(error=kind, detail={"message": "it is in repair"}))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "is_final"),
+    [
+        (AirflowNotFoundException("none"), BadInput, True),
+        (airflow_error(ErrorType.CONNECTION_NOT_FOUND), BadInput, True),
+        (airflow_error(ErrorType.API_SERVER_ERROR), Retryable, False),
+        (airflow_error(ErrorType.GENERIC_ERROR), Retryable, False),
+        (AirflowSecretsBackendAccessDenied("it is in repair"), Refused, True),
+    ],
+    ids=["not-found", "connection-not-found", "api-server", "generic", "denied"],
+)
+def test_only_a_connection_that_airflow_does_not_find_is_missing(
+    error: Exception, kind: type[FerryError], is_final: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(conn_id: str) -> None:
+        raise error
+
+    monkeypatch.setattr(airflow_context, "_get_connection", asked)
+    operator = FerryCopyOperator(task_id="copy", config="flows.properties", flow="a->b", conn_id="spark_there")
+    task: Any = Task()
+    with set_current_context({"ti": task}), pytest.raises(AirflowException) as failed:
+        operator.spark_connection()
+    with pytest.raises(FerryError) as found:
+        settings_of("kafka_there")
+    assert isinstance(failed.value, AirflowFailException) is is_final
+    assert type(found.value) is kind
+    for conn_id, said in (("spark_there", task.kept[REASON]), ("kafka_there", str(found.value))):
+        assert conn_id in said
+        assert ("does not exist" in said) is (kind is BadInput)
+        assert ("it is in repair" in said) is (kind is not BadInput), "Airflow's own words"

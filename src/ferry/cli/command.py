@@ -261,12 +261,6 @@ def only_topics(flow: FlowConfig, topics: list[str] | None) -> frozenset[str] | 
     return frozenset(topics) if topics else None
 
 
-def refuse_option_as_file(option: str, path: Path | None) -> None:
-    """Raise BadInput if an option that names a file to write took the next option for the file's name."""
-    if path is not None and str(path).startswith("-"):
-        raise BadInput(f"{option} took {str(path)!r} for the file to write: put the file's name after {option}")
-
-
 def _set_up_log(*, quiet: bool, verbose: bool) -> None:
     level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
     logging.basicConfig(format="%(message)s" if not verbose else "%(levelname)s %(name)s: %(message)s")

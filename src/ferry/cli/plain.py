@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
@@ -13,6 +14,9 @@ from ferry.errors import BadInput
 
 _OTHERS = {"--timeout": "--patience"}
 """Options as other programs call them, and Ferry's own."""
+
+_OPTION = re.compile(r"-|--?[A-Za-z][\w.-]*(=.*)?", re.DOTALL)
+"""A word that is meant as an option, of this command or of another program. A negative number is none."""
 
 
 class PlainCommand(TyperCommand):
@@ -37,7 +41,7 @@ class PlainCommand(TyperCommand):
         return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words. Raises BadInput if an option would take the next option for its value."""
+        """Parse the words. Raises BadInput if an option would take another option for its value."""
         if not ctx.resilient_parsing:
             args = list(self._with_values(self.make_parser(ctx), args))
         found: list[str] = super().parse_args(ctx, args)
@@ -53,7 +57,7 @@ class PlainCommand(TyperCommand):
             if word not in options or not options[word].takes_value:
                 continue
             value = next(words, None)
-            is_option = value is not None and value.partition("=")[0] in options
+            is_option = value is not None and _OPTION.fullmatch(value) is not None
             if (value is None or is_option) and word in self.bare:
                 yield self.bare[word]
                 words = words if value is None else chain([value], words)

@@ -72,6 +72,10 @@ def test_patience_is_also_called_timeout(words: str) -> None:
         ("lag a->b --topic --json", "--topic"),
         ("switches abandon a->b s-1 --why --quiet", "--why"),
         ("support-bundle --output --dry-run", "--output"),
+        ("config check --fix --no-such-option", "--fix"),
+        ("migrate import-mm1 --output --whitelist a", "--output"),
+        ("migrate hand-back a->b --output -", "--output"),
+        ("pause a->b --reason --no-such=option", "--reason"),
     ],
 )
 def test_no_option_takes_the_next_option_for_its_value(
@@ -88,3 +92,9 @@ def test_no_option_takes_the_next_option_for_its_value(
 def test_a_value_may_be_an_options_name_after_an_equals_sign() -> None:
     one = COMMANDS["pause"]
     assert "--dry-run" in one.make_context("pause", ["a->b", "--reason=--dry-run"]).params.values()
+
+
+@pytest.mark.parametrize("value", ["-5", "-1h", "- see the ticket", "--- see the ticket", "-x and more"])
+def test_a_value_may_begin_with_a_hyphen(value: str) -> None:
+    one = COMMANDS["pause"]
+    assert value in one.make_context("pause", ["a->b", "--reason", value]).params.values()

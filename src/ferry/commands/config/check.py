@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.command import Context, command, refuse_option_as_file
+from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table, write_new
 from ferry.commands.config.shapes import check_json
 from ferry.config.account import LineAccount, LineFate, account
@@ -58,7 +58,6 @@ def check_command(
 
     Problems are first and last. Exit code 2 when something is wrong; with --strict also when something is doubtful.
     """
-    refuse_option_as_file("--fix", fix)
     path = STANDARD_INPUT if file == Path("-") else file or context.config_file()
     text = properties_text(path, None if file else context.variable)
     gone: tuple[Problem, ...] = ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ferry.cli.command import Context, command, only_topics, refuse_option_as_file
+from ferry.cli.command import Context, command, only_topics
 from ferry.cli.identity import new_run, person
 from ferry.cli.options import TopicsOption
 from ferry.cli.output import echo, print_table, print_warning, write_output
@@ -59,7 +59,6 @@ def hand_back_mm2_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
-    refuse_option_as_file("--output", output)
     if output is not None and output.exists() and not dry_run:
         raise BadInput(f"--output {output} exists: name another file")
     if create and output is not None:

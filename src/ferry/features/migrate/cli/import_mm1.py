@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ferry.cli.command import Context, command, refuse_option_as_file
+from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_json, print_warning, write_output
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import enum, filled, many
@@ -97,7 +97,6 @@ def import_mm1_command(
     arguments = read_arguments(context.rest)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
     producer = _side_file(arguments.all("producer.config")[0].value)
-    refuse_option_as_file("--output", output)
     _look_at_output(output, force, consumers, producer, copy_secrets=copy_secrets)
     ask = not context.as_json and sys.stdin.isatty()
     conversion = convert(

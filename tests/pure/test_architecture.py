@@ -36,7 +36,7 @@ def drawn(first: str, last: str) -> list[set[str]]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_what_it_names_is_there(path: str) -> None:
-    assert (ROOT / path).exists() or (SOURCE / path).exists()
+    assert any((folder / path).exists() for folder in (ROOT, SOURCE, ROOT / "plugins"))
 
 
 @pytest.mark.parametrize(("path", "name"), re.findall(r"^\| a?\d+ \| `([\w/.]+)` \| `(\w+)` \|", TEXT, re.MULTILINE))
@@ -63,7 +63,13 @@ def test_each_folder_has_a_row() -> None:
     kernel = {one.name for one in SOURCE.iterdir() if (one / "__init__.py").exists()} - {"features", "reader"}
     features = {one.name for one in (SOURCE / "features").iterdir() if (one / "__init__.py").exists()}
     parts = {"rules", "acts", "cli", "spark"}
-    assert set(FOLDERS) == kernel | features | parts
+    assert set(FOLDERS) == kernel | features | parts | {"ferry_airflow"}
+
+
+def test_parts_of_the_plugin_with_rules_of_their_own_have_a_row() -> None:
+    plugin = ROOT / "plugins" / "ferry_airflow"
+    folders = {one.name for one in plugin.iterdir() if (one / "__init__.py").exists()}
+    assert set(re.findall(r"^\| `ferry_airflow/(\w+)` \| ", TEXT, re.MULTILINE)) == folders
 
 
 def test_exceptions_are_counted() -> None:

@@ -68,9 +68,7 @@ def connection_of(conn_id: str) -> Any:
     except AirflowNotFoundException:
         return None
     except AirflowSecretsBackendAccessDenied as error:
-        raise Refused(
-            f"Airflow denies access to connection {conn_id!r} ({error}): grant it, or name another"
-        ) from None
+        raise Refused(f"Airflow denies access to connection {conn_id!r} ({error}): grant it, or name another") from None
     except AirflowRuntimeError as error:
         raise Retryable(f"Airflow did not return connection {conn_id!r} ({error}): try again") from None
 

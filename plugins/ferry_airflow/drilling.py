@@ -237,4 +237,4 @@ def _diary(stop: Callable[[], bool], say: Callable[[str], None]) -> Timeline:
     def told(step: TimelineStep | str) -> None:
         say(f"{step} ..." if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}")
 
-    return Timeline(told=told, stop=stop)
+    return Timeline(on_step=told, stop=stop)

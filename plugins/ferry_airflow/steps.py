@@ -147,7 +147,7 @@ def _of_verification(report: Report, newer: str | None) -> str | None:
 
 def _not_done(report: Report, newer: str | None, *, translates: bool) -> str | None:
     wrong = [refusal.message for refusal in report.refusals]
-    wrong += [f"{piece.told} is not copied up to {piece.end}" for piece in report.unfinished]
+    wrong += [f"{piece.name} is not copied up to {piece.end}" for piece in report.unfinished]
     groups = [] if report.groups is None else [left.message for left in report.groups.failed]
     if translates and report.groups is None and newer is None and not report.plan.flow_paused:
         groups = ["what became of the groups is not in the ledger: look at the task checkpoint"]

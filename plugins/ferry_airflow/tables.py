@@ -55,9 +55,9 @@ def report_lines(report: Report) -> list[str]:
     said = missing_sentence(report.missing), throttled_sentence(report.throttled)
     lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {message}" for message in dict.fromkeys(refusal.message for refusal in report.refusals)]
-    lines += [f"missing: {piece.told} up to {piece.end}" for piece in report.unfinished]
+    lines += [f"missing: {piece.name} up to {piece.end}" for piece in report.unfinished]
     lines += [
-        f"left to the next run, because the time was over: {piece.told} up to {piece.end}" for piece in report.left
+        f"left to the next run, because the time was over: {piece.name} up to {piece.end}" for piece in report.left
     ]
     if report.groups is not None and not report.groups.is_empty:
         lines += group_sentences(report.groups)

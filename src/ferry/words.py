@@ -58,9 +58,9 @@ def whole_size(count: int) -> str:
 
 def several(names: Sequence[str]) -> str:
     """Return names for a sentence: the first few, and how many more there are."""
-    told = ", ".join(names[:_NAMES_TOLD])
+    shown = ", ".join(names[:_NAMES_TOLD])
     more = len(names) - _NAMES_TOLD
-    return f"{told} and {more} more" if more > 0 else told
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def to_the_second(at_ms: int) -> str:

@@ -97,8 +97,8 @@ def not_in_foreach_batch(
 
 
 def documented(spark: SparkSession, *, code: str) -> dict[str, Any]:
-    """A program of the documents; what it leaves as `told`."""
+    """A program of the documents; what it leaves as `written`."""
     names: dict[str, Any] = {"spark": spark}
     exec(code, names)
-    answer: dict[str, Any] = json.loads(json.dumps(_told(names["told"])))
+    answer: dict[str, Any] = json.loads(json.dumps(_told(names["written"])))
     return answer

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
 from ferry.config.flow.transforms import Poison
-from ferry.features.records.acts.cutoffs import Told, Withheld
+from ferry.features.records.acts.cutoffs import OnFailure, Withheld
 from ferry.features.records.acts.reading import Noted
 from ferry.features.records.acts.source_logs import EpochNotes
 from ferry.features.records.rules.dead_letters import PoisonRule
@@ -60,7 +60,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
 ) -> None:
     pieces = [ReadRange(TopicPartition("t", number), 0, 100) for number in range(len(every) + 1)]
 
-    def read(_: Any, told: Told, noted: Noted) -> Iterator[tuple[ReadRange, Batch]]:
+    def read(_: Any, told: OnFailure, noted: Noted) -> Iterator[tuple[ReadRange, Batch]]:
         for piece, values in zip(pieces[1:], every, strict=True):
             if unread and piece is pieces[1]:
                 told(pieces[0].place, ReadFailure(kind=RefusalKind.NO_LEADER, message="none leads", offset=0))

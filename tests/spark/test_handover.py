@@ -45,7 +45,7 @@ def test_the_driver_takes_what_the_task_offers(size: int, tmp_path: Path) -> Non
         got = taken(flow(known=False), pipe)
     assert got.client("source", "consumer")["ssl.key.password"] == "p" * size
     assert got.client("target", "producer")["ssl.truststore.location"] == "/store.pem"
-    assert got.client("target", "producer").told("/store.pem is gone") == "${env:EAST_STORE} is gone"
+    assert got.client("target", "producer").redacted("/store.pem is gone") == "${env:EAST_STORE} is gone"
     # A value is what it was resolved to, even when it looks like a reference to another provider.
     assert got.client("target", "producer")["ssl.key.password"] == "${vault:EAST_STORE}"
     assert not pipe.exists()

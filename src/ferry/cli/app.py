@@ -196,10 +196,10 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         print_error(f"this machine refuses something ({why}): {remedy}", kind="machine" if as_json else None)
         return HINDERED
     except (Stopped, KeyboardInterrupt) as error:
-        told, code = "interrupted; what was committed stays, and the next run continues there", INTERRUPTED
+        message, code = "interrupted; what was committed stays, and the next run continues there", INTERRUPTED
         if isinstance(error, Stopped):
-            told, code = f"{error} arrived before anything began: nothing was written", STOPPED
-        print_error(told, kind="interrupted" if as_json else None)
+            message, code = f"{error} arrived before anything began: nothing was written", STOPPED
+        print_error(message, kind="interrupted" if as_json else None)
         return code
 
 

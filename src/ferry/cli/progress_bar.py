@@ -37,10 +37,10 @@ def bar(total: int | None, sentence: str) -> Iterator[Told]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress, _lines_above():
         task = progress.add_task(escape(sentence), total=total)
 
-        def told(done: int, said: str, total: int | None = None) -> None:
+        def show(done: int, said: str, total: int | None = None) -> None:
             progress.update(task, completed=done, description=escape(said), total=total)
 
-        yield told
+        yield show
 
 
 @contextmanager
@@ -70,13 +70,13 @@ def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[Told]:
         with bar(total, sentence) as shown:
             drawn = 0.0
 
-            def told(done: int, said: str, total: int | None = None) -> None:
+            def show(done: int, said: str, total: int | None = None) -> None:
                 nonlocal drawn
                 if time.monotonic() - drawn >= DRAWN_SECONDS:
                     drawn = time.monotonic()
                     shown(done, said, total)
 
-            yield told
+            yield show
         return
     spoken = time.monotonic()
 
@@ -98,8 +98,8 @@ def working(sentence: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     if quiet or not sys.stderr.isatty():
         yield lambda said: None
     else:
-        with bar(None, sentence) as told:
-            yield lambda said: told(0, said)
+        with bar(None, sentence) as show:
+            yield lambda said: show(0, said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,11 +116,11 @@ def steps(*, quiet: bool) -> Iterator[Steps]:
     if quiet:
         yield Steps(begin=lambda title: None, end=lambda said: None)
     elif sys.stderr.isatty():
-        with bar(None, "Beginning") as told:
+        with bar(None, "Beginning") as show:
 
             def begin(title: str) -> None:
                 log.info("%s ...", title)
-                told(0, title)
+                show(0, title)
 
             yield Steps(begin=begin, end=lambda said: log.info("    %s", said))
     else:

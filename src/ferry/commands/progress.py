@@ -25,11 +25,11 @@ def shown_progress(plan: Plan, *, quiet: bool, ahead: int = 0) -> Iterator[Calla
     elif sys.stderr.isatty():
         with bar(tally.total, tally.sentence) as shown:
 
-            def told(receipts: list[Receipt]) -> None:
+            def show(receipts: list[Receipt]) -> None:
                 tally.add(receipts)
                 shown(tally.offsets, tally.sentence)
 
-            yield told
+            yield show
     else:
         with _lines(tally) as spoken:
             yield spoken
@@ -74,12 +74,12 @@ class _Tally:
 def _lines(tally: _Tally) -> Iterator[Callable[[list[Receipt]], None]]:
     spoken = time.monotonic()
 
-    def told(receipts: list[Receipt]) -> None:
+    def show(receipts: list[Receipt]) -> None:
         nonlocal spoken
         tally.add(receipts)
         if time.monotonic() - spoken >= LINE_SECONDS:
             spoken = time.monotonic()
             log.info("run %s: %s", tally.run, tally.sentence)
 
-    yield told
+    yield show
     log.info("run %s: %s", tally.run, tally.sentence)

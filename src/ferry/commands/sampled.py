@@ -84,8 +84,8 @@ def _print(one: Sample, see: Seer) -> None:
         echo(f"transform {name} of {one.topic}: understood; the topic has no records at its end")
         return
     counts = [sum(one.became(pair) is kind for pair in one.pairs) for kind in _WHAT]
-    told = ", ".join(f"{count} {text}" for count, text in zip(counts, _WHAT.values(), strict=True) if count)
-    echo(f"transform {name} of {one.topic}, the last {count_of(len(one.pairs), 'record')}: {told}")
+    counted = ", ".join(f"{count} {text}" for count, text in zip(counts, _WHAT.values(), strict=True) if count)
+    echo(f"transform {name} of {one.topic}, the last {count_of(len(one.pairs), 'record')}: {counted}")
     columns = ["partition", "offset", "", "topic", "key", "value", "headers"]
     print_table(columns, _rows(one, see), right=["partition", "offset"])
 

@@ -31,12 +31,12 @@ def check_clients(examined: Examined) -> tuple[Problem, ...]:
 
     A line that has an error already is not reported again.
     """
-    told = {problem.line for problem in examined.problems if problem.severity is Severity.ERROR and problem.line}
+    with_error = {problem.line for problem in examined.problems if problem.severity is Severity.ERROR and problem.line}
     problems: dict[Problem, None] = {}
     for config in examined.flows:
         for side, role in CLIENTS:
             found = _tried(examined, config, side, role)
-            problems |= dict.fromkeys(problem for problem in found if problem.line not in told)
+            problems |= dict.fromkeys(problem for problem in found if problem.line not in with_error)
     return tuple(problems)
 
 
@@ -95,7 +95,7 @@ def _first_error(
             read(resolved)
         except (BadInput, Refused) as error:
             missing = code_of(error.args[0]) in _NOT_HERE
-            return resolved.told(str(error)), Severity.WARNING if missing else Severity.ERROR
+            return resolved.redacted(str(error)), Severity.WARNING if missing else Severity.ERROR
     return None, Severity.ERROR
 
 

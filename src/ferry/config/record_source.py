@@ -71,7 +71,7 @@ def record_source(options: Mapping[str, str]) -> RecordSource:
         connection = kafka_python_options({"client.id": "ferry-records", **properties})
         fetch = fetch_options(properties)
     except (BadInput, Refused) as error:
-        raise type(error)(f"cluster {alias}: {properties.told(str(error))}") from None
+        raise type(error)(f"cluster {alias}: {properties.redacted(str(error))}") from None
     return RecordSource(
         alias=alias,
         connection=connection,

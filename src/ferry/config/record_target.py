@@ -40,7 +40,7 @@ def record_target(options: Mapping[str, str]) -> RecordTarget:
         connection = kafka_python_options({"client.id": "ferry-delivery", **properties})
         compression = produce_options(properties).compression
     except (BadInput, Refused) as error:
-        raise type(error)(f"cluster {alias}: {properties.told(str(error))}") from None
+        raise type(error)(f"cluster {alias}: {properties.redacted(str(error))}") from None
     return RecordTarget(
         alias=alias,
         connection=connection,

@@ -18,12 +18,12 @@ _HINDRANCES = {
 }
 
 
-def out_of_time(piece: Slice, offset: int, cluster: str, told: Iterable[str | None]) -> Drop:
+def out_of_time(piece: Slice, offset: int, cluster: str, said: Iterable[str | None]) -> Drop:
     """Return the drop for timestamps that the target does not take (INVALID_TIMESTAMP).
 
-    It names the first text in `told`, the broker's messages, that is not empty.
+    It names the first text in `said`, the broker's messages, that is not empty.
     """
-    words = next((word for word in told if word), "it does not say which")
+    words = next((word for word in said if word), "it does not say which")
     return drop("batch.timestamp", piece, offset, place=str(piece.target), cluster=cluster, at=offset, words=words)
 
 

@@ -98,7 +98,7 @@ def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
         return known
     named = {_place(refusal) for refusal in known}
     return known + [
-        refused("slot.failed", *piece.source, piece=piece.told, why=str(end.failure))
+        refused("slot.failed", *piece.source, piece=piece.name, why=str(end.failure))
         for piece in pieces
         if piece.source not in finished and piece.source not in named
     ]

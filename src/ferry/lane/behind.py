@@ -34,14 +34,14 @@ async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> 
     """
     stable = await listed_offsets(target, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
-    told = {place: offset for place, offset in stable.found.items() if place in ends.found}
-    undecided = await others_transactions(target, told, ends.found, ())
+    known = {place: offset for place, offset in stable.found.items() if place in ends.found}
+    undecided = await others_transactions(target, known, ends.found, ())
     looked = await first_strangers(
-        target, {place: [(begins[place], end)] for place, end in told.items() if end > begins[place]}
+        target, {place: [(begins[place], end)] for place, end in known.items() if end > begins[place]}
     )
     failed = stable.failed | ends.failed | looked.failed
     nobody = Unavailable(kind=RefusalKind.NO_LEADER, why="it has no leader: bring its brokers back")
-    unseen = {place: failed.get(place, nobody) for place in begins.keys() - told.keys() | looked.failed.keys()}
+    unseen = {place: failed.get(place, nobody) for place in begins.keys() - known.keys() | looked.failed.keys()}
     return Behind(
         ends={place: end for place, end in ends.found.items() if place not in unseen},
         foreign=looked.found,
@@ -61,11 +61,11 @@ async def others_transactions(
     A transaction that its leader does not report, or that has ended since, begins at the last stable offset.
     """
     held = [place for place, offset in stable.items() if offset < ends[place]]
-    told = await named_transactions(target, held)
+    transactions = await named_transactions(target, held)
     found: dict[TopicPartition, OpenTransaction] = {}
     for place in held:
         unknown = OpenTransaction.untold(stable[place])
-        for one in told.get(place) or (unknown,):
+        for one in transactions.get(place) or (unknown,):
             if one.transactional_id not in writers:
                 found[place] = one
                 break

@@ -123,9 +123,9 @@ class Report:
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes of the plan, and those about the copy."""
-        told = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.dealt)
+        about_copy = missing_notes(self.plan, self.receipts), transform_notes(self.receipts), dealt_notes(self.dealt)
         taken = superseded_notes(self.plan, self.superseded)
-        return (*self.plan.notes, *taken, *chain.from_iterable(told), *sifted_notes(self.sifted))
+        return (*self.plan.notes, *taken, *chain.from_iterable(about_copy), *sifted_notes(self.sifted))
 
     @property
     def throttled(self) -> ThrottleTime:
@@ -178,24 +178,24 @@ class Tripped(NamedTuple):
 
 def tripped(refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()) -> Counter[Tripped]:
     """Count how often each guard tripped, by topic; `lifted` is what was skipped without a gap."""
-    told = Counter(
+    counts = Counter(
         Tripped(refusal.kind.value, "refused", refusal.topic) for refusal in refusals if refusal.kind.value in GUARDS
     )
-    told.update(
+    counts.update(
         Tripped(gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted", gap.source.topic) for gap in gaps
     )
-    told.update(Tripped(kind.value, "skipped", "") for kind in lifted)
-    return told
+    counts.update(Tripped(kind.value, "skipped", "") for kind in lifted)
+    return counts
 
 
 def guard_counts(
     refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[RefusalKind] = ()
 ) -> dict[str, GuardCount]:
     """Count the guards that tripped, by the word of their refusals; the arguments are those of `tripped`."""
-    told: dict[str, Counter[str]] = {}
+    by_guard: dict[str, Counter[str]] = {}
     for (guard, did, _), count in tripped(refusals, gaps, lifted).items():
-        told.setdefault(guard, Counter())[did] += count
-    return {guard: GuardCount(**counts) for guard, counts in sorted(told.items())}
+        by_guard.setdefault(guard, Counter())[did] += count
+    return {guard: GuardCount(**counts) for guard, counts in sorted(by_guard.items())}
 
 
 def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[Sentence]:
@@ -298,7 +298,7 @@ def unfinished_sentence(report: Report, piece: Slice) -> str:
         rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
     end = max((receipt.end for receipt in report.receipts if receipt.target == piece.target), default=piece.start)
     if piece.dealt:
-        return f"{piece.told} has come through {end - piece.start} of {piece.offsets} offsets: {rest}"
+        return f"{piece.name} has come through {end - piece.start} of {piece.offsets} offsets: {rest}"
     return f"{piece.source} was copied up to offset {end} of {piece.end}: {rest}"
 
 
@@ -377,12 +377,12 @@ def report_of(
     copied |= {
         (unit.source.topic, unit.source.partition) for unit in plan.dealt if is_done(unit, lasts.get(unit.target))
     }
-    told = [
+    of_end = [
         refusal
         for refusal in (ended.refusals if ended else ())
         if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
     ]
-    refusals = (*plan.refusals, *told)
+    refusals = (*plan.refusals, *of_end)
     settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
     time_over = ended.time_over if ended else frozenset()
     short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in settled]

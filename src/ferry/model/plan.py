@@ -114,7 +114,7 @@ class Slice:
     """The number of partitions of the target topic that records are repartitioned to; 0: they are not."""
 
     @property
-    def told(self) -> str:
+    def name(self) -> str:
         """The name of the slice in sentences."""
         return f"{self.target}, repartitioned from topic {self.source.topic}," if self.dealt else str(self.source)
 

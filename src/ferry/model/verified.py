@@ -145,5 +145,5 @@ class RunVerified:
     @property
     def complaints(self) -> list[str]:
         """Why it is not equal, one sentence for each place."""
-        told = [one.sentence for one in self.differences]
-        return [*told, *([f"and {self.more} further differences"] if self.more else []), *self.not_compared]
+        sentences = [one.sentence for one in self.differences]
+        return [*sentences, *([f"and {self.more} further differences"] if self.more else []), *self.not_compared]

@@ -202,8 +202,8 @@ def _called(action: Callable[[], T]) -> T:
 
 def _shows(thing: object, secrets: Collection[str]) -> bool:
     """Return whether the text of `thing`, unchanged or escaped, contains one of `secrets`."""
-    told = f"{thing}{thing!r}"
-    return any(secret in told or repr(secret)[1:-1] in told for secret in secrets if secret)
+    text = f"{thing}{thing!r}"
+    return any(secret in text or repr(secret)[1:-1] in text for secret in secrets if secret)
 
 
 def _try(policy: OwnPolicy, alias: str) -> None:

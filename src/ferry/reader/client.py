@@ -57,8 +57,8 @@ class Reader:
         """Return the answer to a question; if none comes in time, the last one, with its time."""
         key = flow, question
         try:
-            (told,) = self._told([key], closely=True, seconds=None)
-            found = _answer(question, told)
+            (given,) = self._told([key], closely=True, seconds=None)
+            found = _answer(question, given)
         except Slow:
             return self._last(key)
         except NoReader as error:
@@ -68,8 +68,8 @@ class Reader:
 
     def act(self, flow: str, question: Question[Any]) -> Answer:
         """Have the reader do something. Raises Slow if it is not known whether it was accepted, and NoReader."""
-        (told,) = self._told([(flow, question)], closely=True, seconds=ACT_SECONDS)
-        return _answer(question, told)
+        (given,) = self._told([(flow, question)], closely=True, seconds=ACT_SECONDS)
+        return _answer(question, given)
 
     def statuses(self, flows: Sequence[str], *, closely: bool) -> list[Status]:
         """Return the state of flows as of their last poll.
@@ -81,7 +81,7 @@ class Reader:
         asks = [(flow, OfStatus(runs=runs, mark=known[flow].mark)) for flow in flows]
         try:
             all_told = self._told(asks, closely=closely, seconds=None) if asks else []
-            answers = [_answer(ask[1], told) for ask, told in zip(asks, all_told, strict=True)]
+            answers = [_answer(ask[1], given) for ask, given in zip(asks, all_told, strict=True)]
         except Slow:
             return list(known.values())
         except NoReader as error:
@@ -111,11 +111,11 @@ class Reader:
     def _told(self, asks: Sequence[Key], *, closely: bool, seconds: float | None) -> list[Told]:
         """Return the answers; if the reader needs logins, ask again and send them along."""
         found = self._reply([_ask(key, closely) for key in asks], seconds)
-        needing = [at for at, told in enumerate(found) if told.needs]
+        needing = [at for at, given in enumerate(found) if given.needs]
         if needing:
             again = [replace(_ask(asks[at], closely), logins=self._logins(found[at].needs)) for at in needing]
-            for at, told in zip(needing, self._reply(again, seconds), strict=True):
-                found[at] = told
+            for at, given in zip(needing, self._reply(again, seconds), strict=True):
+                found[at] = given
         return found
 
     def _logins(self, ids: Sequence[str]) -> Logins:
@@ -168,9 +168,9 @@ def _ask(key: Key, closely: bool) -> Ask:
     return Ask(ask=of.__name__, flow=flow, closely=closely, about=dump(of, question), logins=None)
 
 
-def _answer(question: Question[Any], told: Told) -> Answer:
+def _answer(question: Question[Any], given: Told) -> Answer:
     try:
-        got = None if told.got is None else load(answer_type(type(question)), told.got)
+        got = None if given.got is None else load(answer_type(type(question)), given.got)
     except Corrupt as error:
         return Answer(error=f"the page's reader has answered something else: {error}", at_ms=wall_ms())
-    return Answer(got=got, error=told.error, at_ms=told.at_ms, is_asked=told.is_asked)
+    return Answer(got=got, error=given.error, at_ms=given.at_ms, is_asked=given.is_asked)

@@ -58,7 +58,7 @@ class Service:
             self.is_outdated = True
             return encoded(Reply, Reply(other=other))
         self._deployment = message.deployment
-        told, room = [], MOST_TOLD - 1024
+        answers, room = [], MOST_TOLD - 1024
         for ask in message.asks:
             one = self._told(configured, ask)
             size = len(encoded(Told, one))
@@ -66,8 +66,8 @@ class Service:
                 one = _failed(f"the answer is {size} bytes long, but a reply has at most {MOST_TOLD}")
                 size = len(encoded(Told, one))
             room -= size
-            told.append(one)
-        return encoded(Reply, Reply(told=tuple(told)))
+            answers.append(one)
+        return encoded(Reply, Reply(told=tuple(answers)))
 
     def _other(self, message: Message, configured: Configured) -> str:
         if message.version != ferry.__version__:

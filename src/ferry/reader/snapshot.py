@@ -86,7 +86,7 @@ def left_undone(report: Report) -> list[tuple[str, str]]:
     """Return what was not refused but is not as it should be, each with a word: unfinished, a group, a difference."""
     newer = f"run {report.superseded} has the lane now, and it, or " if report.superseded else ""
     found = [
-        ("unfinished", f"{one.told} was not copied up to {one.end}: {newer}the next run copies the rest.")
+        ("unfinished", f"{one.name} was not copied up to {one.end}: {newer}the next run copies the rest.")
         for one in report.unfinished
     ]
     found += [("group", one.message) for one in (report.groups.failed if report.groups else ())]

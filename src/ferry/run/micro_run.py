@@ -285,8 +285,8 @@ class MicroRuns(LaneSession):
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return
-        told = outcome_of(plan, ends)
-        record = outcome_record(plan.lane, plan.run, told.refusals, sorted(told.time_over), sifted)
+        outcome = outcome_of(plan, ends)
+        record = outcome_record(plan.lane, plan.run, outcome.refusals, sorted(outcome.time_over), sifted)
         self.wait_for(lambda: self.ledger_topic.append([record]))
 
     def report(self, run: str) -> Report:

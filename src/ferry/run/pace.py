@@ -16,9 +16,9 @@ def outlook(whole: int, left: int, seconds: float) -> str:
     """Return as text how many of `whole` offsets are left after some seconds, and about how long they take."""
     done = whole - left
     rest = f", about {span(seconds * left / done)} to go" if done > 0 and left else ""
-    return f"{told(whole, left)}{rest}"
+    return f"{share_copied(whole, left)}{rest}"
 
 
-def told(whole: int, left: int) -> str:
+def share_copied(whole: int, left: int) -> str:
     """Return as text how many of `whole` offsets are left."""
     return f"{100 * (whole - left) // max(1, whole)} % copied, {count_of(left, 'offset')} left"

@@ -143,12 +143,12 @@ def _lz4_frame(view: memoryview) -> memoryview:
         block = view[begin : begin + _LZ4_BLOCK]
         behind = at + _LZ4_SIZE.size
         size = cramjam.lz4.compress_block_into(block, into[behind : behind + _LZ4_BLOCK_MOST], store_size=False)
-        told = size
+        marked = size
         if size >= len(block):
             size = len(block)
             into[behind : behind + size] = block
-            told = size | _LZ4_STORED
-        _LZ4_SIZE.pack_into(out, at, told)
+            marked = size | _LZ4_STORED
+        _LZ4_SIZE.pack_into(out, at, marked)
         at = behind + size
     _LZ4_SIZE.pack_into(out, at, 0)
     return into[: at + _LZ4_SIZE.size]

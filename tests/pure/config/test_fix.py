@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from ferry.config.reading.examine import examine
-from ferry.config.reading.fix import Fixed, fix, untold_change
+from ferry.config.reading.fix import Fixed, fix, unreported_change
 from ferry.config.text.problem import Severity
 from ferry.config.text.properties import parse_all
 from tests.golden import Golden
@@ -111,16 +111,16 @@ def test_all_slips_of_a_line_name_one_corrected_line() -> None:
 def test_a_change_that_was_not_told_is_found(
     new: str, told_lines: dict[int, tuple[str, ...]], line: int | None
 ) -> None:
-    assert untold_change("a = 1\nb = 2\nc = 3\n", new, told_lines) == line
+    assert unreported_change("a = 1\nb = 2\nc = 3\n", new, told_lines) == line
 
 
 def test_a_repeated_entry_may_go() -> None:
-    assert untold_change("a = 1 2\na = 1 2\n", "a = 1 2\n", {2: ()}) is None
+    assert unreported_change("a = 1 2\na = 1 2\n", "a = 1 2\n", {2: ()}) is None
 
 
 def test_what_was_added_stands_first() -> None:
-    assert untold_change("a = 1\n", "b = 2\na = 1\n", {}, ["b = 2"]) is None
-    assert untold_change("a = 1\n", "a = 1\nb = 2\n", {}, ["b = 2"]) == 1
+    assert unreported_change("a = 1\n", "b = 2\na = 1\n", {}, ["b = 2"]) is None
+    assert unreported_change("a = 1\n", "a = 1\nb = 2\n", {}, ["b = 2"]) == 1
 
 
 def test_nothing_is_written_where_more_would_change(

@@ -114,7 +114,7 @@ def of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping
         properties = flow.client(side, role)
         return read(properties)
     except (BadInput, Refused) as error:
-        raise type(error)(placed(properties.told(str(error)), flow.clients.origins[side, role], alias)) from None
+        raise type(error)(placed(properties.redacted(str(error)), flow.clients.origins[side, role], alias)) from None
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:

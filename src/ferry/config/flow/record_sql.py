@@ -56,8 +56,8 @@ def _slip(sql: str, before: str, after: str, columns_known: bool) -> Slip | None
     try:
         trees = sqlglot.parse(text.whole, read="spark")
     except ParseError as error:
-        told = error.errors[0] if error.errors else {}
-        return text.doubt(told.get("line"), told.get("col"))
+        first = error.errors[0] if error.errors else {}
+        return text.doubt(first.get("line"), first.get("col"))
     except (SqlglotError, RecursionError):
         return text.doubt(None, None)
     queries = [tree for tree in trees if tree is not None]

@@ -70,7 +70,7 @@ class Draft:
         at = problem.line
         return problem if at is None or at <= len(self.lines) else replace(problem, line=None)
 
-    def told(self) -> Mapping[int, tuple[str, ...]]:
+    def corrections(self) -> Mapping[int, tuple[str, ...]]:
         """Return what is in the place of each corrected line, by its number in the old file."""
         return {at: tuple(line.written()) for at, line in enumerate(self.lines, start=1) if line.gone}
 

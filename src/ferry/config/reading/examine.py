@@ -66,8 +66,8 @@ def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
     examined = examine_once(text, file, lookup)
     if not any(problem.correction and problem.line for problem in examined.problems):
         return examined
-    told = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems).told()
-    problems = (with_whole(problem, told.get(problem.line or 0, ())) for problem in examined.problems)
+    corrections = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems).corrections()
+    problems = (with_whole(problem, corrections.get(problem.line or 0, ())) for problem in examined.problems)
     return replace(examined, problems=tuple(problems))
 
 
@@ -114,7 +114,7 @@ class _Examination:
             self.findings.warn(None, "enabled", sentence("line.no-flow", example=str(example)))
         if not self.findings.has_errors:
             look_at_circles(flows, self.entries, self.findings)
-        told = (one for one in self.findings.problems if one.line not in wrong or one in refused)
+        reported = (one for one in self.findings.problems if one.line not in wrong or one in refused)
         return Examined(
             entries=self.entries,
             clusters=clusters,
@@ -122,7 +122,7 @@ class _Examination:
             disabled=tuple(flow for flow in mentioned if flow not in enabled),
             settings=self.settings,
             unneeded=tuple(unneeded_by_line[line] for line in sorted(unneeded_by_line)),
-            problems=once_per_slip(in_file_order(told)),
+            problems=once_per_slip(in_file_order(reported)),
         )
 
     def _look_at_references(self, providers: Providers) -> None:

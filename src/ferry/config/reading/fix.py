@@ -46,7 +46,7 @@ def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -
     problems = [draft.placed(problem) for problem in left.problems]
     fixed = draft.text("\r\n" if "\r\n" in text else "\n")
     added = [line for problem in draft.problems() if problem.line is None for line in problem.correction or ()]
-    wrong = draft.stuck or untold_change(text, fixed, draft.told(), added)
+    wrong = draft.stuck or unreported_change(text, fixed, draft.corrections(), added)
     if wrong is not None:
         problems.append(_by_hand(text, file, wrong))
     return Fixed(
@@ -64,36 +64,38 @@ def _by_hand(text: str, file: str, line: int) -> Problem:
     return Problem(file=file, line=line, key=key, severity=Severity.ERROR, message=message)
 
 
-def untold_change(old: str, new: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str] = ()) -> int | None:
+def unreported_change(
+    old: str, new: str, corrections: Mapping[int, tuple[str, ...]], added: Sequence[str] = ()
+) -> int | None:
     """Return the first line of `old` by which the entries of `new` differ in more than was reported.
 
-    None when there is no such line. `told` are the corrections by line of `old`, `added` the entries before all others.
-    Each entry of `new` must be one of these or one of `old`, in the same order. No correction may drop a part of the
-    value that it corrects.
+    None when there is no such line. `corrections` are by line of `old`, `added` the entries before all others. Each
+    entry of `new` must be one of these or one of `old`, in the same order. No correction may drop a part of the value
+    that it corrects.
     """
     got = [(entry.key, entry.value) for entry in parse_all(new)[0]]
     at = 0
-    for line, entries in _expected(old, told, added):
+    for line, entries in _expected(old, corrections, added):
         if got[at : at + len(entries)] != entries:
             return line
         at += len(entries)
     if at < len(got):
-        return max(told, default=1)
+        return max(corrections, default=1)
     fits = {entry.line: entry for entry in parse_all(old)[0]}
-    return next((line for line, lines in told.items() if not _keeps(fits.get(line), lines, new)), None)
+    return next((line for line, lines in corrections.items() if not _keeps(fits.get(line), lines, new)), None)
 
 
 def _expected(
-    old: str, told: Mapping[int, tuple[str, ...]], added: Sequence[str]
+    old: str, corrections: Mapping[int, tuple[str, ...]], added: Sequence[str]
 ) -> Iterator[tuple[int, list[tuple[str, str]]]]:
     """Yield the entries that `new` must have, by the lines of `old` that they replace."""
     physical = lines_of(old)
     yield 1, [(entry.key, entry.value) for line in added for entry in parse_all(line)[0]]
     joined: list[str] = []
     for entry in parse_all(old)[0]:
-        lines = [*joined, *told.get(entry.line, physical[entry.line - 1 : entry.last_line])]
+        lines = [*joined, *corrections.get(entry.line, physical[entry.line - 1 : entry.last_line])]
         # A correction may let the value continue with the next entry, as its writer meant: the two are then one.
-        joined = lines if entry.line in told and lines and is_continued(lines[-1]) else []
+        joined = lines if entry.line in corrections and lines and is_continued(lines[-1]) else []
         if not joined:
             yield entry.line, [(one.key, one.value) for one in parse_all("\n".join(lines))[0]]
     if joined:

@@ -48,11 +48,11 @@ def once_per_slip(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
     An error comes before a warning about the same slip.
     """
-    told: dict[object, Problem] = {}
+    firsts: dict[object, Problem] = {}
     for one in problems:
         slip = (one.line, one.correction) if one.line is not None and one.correction else one
-        told.setdefault(slip, one)
-    return tuple(told.values())
+        firsts.setdefault(slip, one)
+    return tuple(firsts.values())
 
 
 class BadValue(ValueError):

@@ -100,7 +100,7 @@ class ClientProperties(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"ClientProperties({self.shown()})"
 
-    def told(self, message: str) -> str:
+    def redacted(self, message: str) -> str:
         """Return `message`, which is about these properties, without resolved values."""
         return without_values(message, self.looked_up)
 

@@ -62,6 +62,6 @@ def tightest(directories: Iterable[Any]) -> BrokerSpace | None:
     The directories are not added up. Two directories on one volume would count twice. A full directory would not show
     next to an empty one, and it is not known beforehand which directory a partition gets.
     """
-    told = [each for each in directories if not each.error_code and each.total_bytes >= 0]
-    least = min(told, key=lambda each: int(each.usable_bytes), default=None)
+    sized = [each for each in directories if not each.error_code and each.total_bytes >= 0]
+    least = min(sized, key=lambda each: int(each.usable_bytes), default=None)
     return None if least is None else BrokerSpace(total=least.total_bytes, usable=least.usable_bytes)

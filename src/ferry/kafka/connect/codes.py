@@ -108,8 +108,8 @@ _REMEDIES = {
 
 def advised(code: int, said: str | None = None) -> str:
     """Return the code, or what the broker said with it, and the remedy where there is one; the end of a sentence."""
-    told = said or describe(code)
-    return f"{told}: {_REMEDIES[code]}" if code in _REMEDIES else told
+    text = said or describe(code)
+    return f"{text}: {_REMEDIES[code]}" if code in _REMEDIES else text
 
 
 def describe(code: int) -> str:

@@ -94,9 +94,11 @@ async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *
         if look:
             await cluster.loop.sleep(0.1 * 2**look)
             await cluster.refresh({place.topic for place in left})
-        told = {place: told_epoch(cluster, place) for place in left}
-        found |= {place: epoch for place, epoch in told.items() if epoch == UNKNOWN_EPOCH and _is_there(cluster, place)}
-        asked = {place: epoch for place, epoch in told.items() if epoch != UNKNOWN_EPOCH}
+        epochs = {place: told_epoch(cluster, place) for place in left}
+        found |= {
+            place: epoch for place, epoch in epochs.items() if epoch == UNKNOWN_EPOCH and _is_there(cluster, place)
+        }
+        asked = {place: epoch for place, epoch in epochs.items() if epoch != UNKNOWN_EPOCH}
         # Only the leader of exactly that epoch answers: it has written the offsets, or has at least taken over their
         # log.
         for place, end in (await epoch_ends(cluster, asked, asked) if asked else {}).items():

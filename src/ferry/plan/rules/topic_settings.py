@@ -163,8 +163,8 @@ def limit_notes(rules: Rules, found: Mapping[str, Iterable[Narrower]]) -> list[S
             )
         else:
             cost, remedy = "the copies lose their own times", f"set {name} = {source} on the copies"
-        told = several(names)
+        listed = several(names)
         notes.append(
-            sentence("topic.narrower", setting=name, here=target, topics=told, there=source, cost=cost, remedy=remedy)
+            sentence("topic.narrower", setting=name, here=target, topics=listed, there=source, cost=cost, remedy=remedy)
         )
     return notes

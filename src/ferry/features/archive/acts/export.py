@@ -37,12 +37,12 @@ def export_ledger(
     *,
     patience_s: float = 60.0,
     dry_run: bool = False,
-    told: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[int, int]:
     """Write the flow's ledger to a new file; return how many records it has, and up to which offset.
 
-    `dry_run`: all is read and checked, and nothing is written. `told` is called with how many offsets were read, and
-    how many there are. Raises BadInput if there is no ledger or the file cannot be created, and Unreachable if the
+    `dry_run`: all is read and checked, and nothing is written. `on_progress` is called with how many offsets were read,
+    and how many there are. Raises BadInput if there is no ledger or the file cannot be created, and Unreachable if the
     target does not answer.
     """
     refuse_taken(path)
@@ -68,7 +68,7 @@ def export_ledger(
                         upto = one
                     else:
                         writer.line(digest.add(record_line(one)), one)
-                        told(one.offset + 1 - start, end - start)
+                        on_progress(one.offset + 1 - start, end - start)
                 writer.line(digest.end_line(upto), None)
             return digest.records, upto
 

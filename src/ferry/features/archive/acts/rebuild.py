@@ -62,20 +62,27 @@ def rebuild_ledger(
     who: str,
     dry_run: bool,
     patience_s: float = 60.0,
-    told: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Rebuilt:
     """Write the ledger of an export again. With `dry_run` nothing is written, but all is checked.
 
-    `told` is called with how many offsets were written, and how many there are. Until the topic is complete, it has
-    settings with which no run begins. Raises BadInput if the export is incomplete or of another flow. Raises Refused if
-    it is of another cluster, or if the ledger exists and is not lost. Also if the ledger has records that a rebuild
-    would lose.
+    `on_progress` is called with how many offsets were written, and how many there are. Until the topic is complete, it
+    has settings with which no run begins. Raises BadInput if the export is incomplete or of another flow. Raises
+    Refused if it is of another cluster, or if the ledger exists and is not lost. Also if the ledger has records that a
+    rebuild would lose.
     """
     contents = read_export(path, lines)
     with TargetConnection.of(flow, patience_s=patience_s) as connection:
         kept = CarriedFile(path, contents.head)
         work = _Rebuilding(
-            flow=flow, connection=connection, path=path, lines=lines, contents=contents, who=who, kept=kept, told=told
+            flow=flow,
+            connection=connection,
+            path=path,
+            lines=lines,
+            contents=contents,
+            who=who,
+            kept=kept,
+            on_progress=on_progress,
         )
         work.check_place()
         return connection.run(work.preview if dry_run else work.write)
@@ -90,7 +97,7 @@ class _Rebuilding:
     contents: Contents
     who: str
     kept: CarriedFile
-    told: Callable[[int, int], None]
+    on_progress: Callable[[int, int], None]
 
     def check_place(self) -> None:
         """Check that the export is of this ledger. Raises BadInput for another topic, Refused for another cluster."""
@@ -106,7 +113,7 @@ class _Rebuilding:
     async def preview(self) -> Rebuilt:
         """Return what `write` would do, as far as that can be seen now."""
         found = await self._successor()
-        return await self._told(found, self._carried(found))
+        return await self._rebuilt(found, self._carried(found))
 
     async def write(self) -> Rebuilt:
         """Write the ledger, and return what was written."""
@@ -117,14 +124,14 @@ class _Rebuilding:
         else:
             found, carried = await self._closed(found)
             instead_of = await ledger.delete()
-        told = await self._told(found, carried)
+        rebuilt = await self._rebuilt(found, carried)
         await ledger.create_unready(
             self.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION, instead_of=instead_of
         )
         at = 0
         for first, records in portions(self.path, self.lines):
             at = await self._append(first, records)
-            self.told(at, self.contents.end.upto)
+            self.on_progress(at, self.contents.end.upto)
         mark = Rebuild(
             upto=self.contents.end.upto,
             who=self.who,
@@ -133,12 +140,12 @@ class _Rebuilding:
             digest=self.contents.end.digest,
             exported_at_ms=self.contents.head.at_ms,
             records=self.contents.records,
-            replaced=told.replaced,
+            replaced=rebuilt.replaced,
         )
         await self._append(at, [*carried, rebuild_record(mark)])
         self.kept.remove()  # before any run begins: a later rebuild must not restore what was lifted since
         await ledger.make_ready()
-        return told
+        return rebuilt
 
     def _carried(self, found: Successor | None) -> list[Record]:
         """Return the records that follow the export.
@@ -237,7 +244,7 @@ class _Rebuilding:
             await port.fence(count, flows)
             await port.initialise()
 
-    async def _told(self, found: Successor | None, carried: Collection[Record]) -> Rebuilt:
+    async def _rebuilt(self, found: Successor | None, carried: Collection[Record]) -> Rebuilt:
         return Rebuilt(
             records=self.contents.records,
             upto=self.contents.end.upto,

@@ -41,12 +41,14 @@ def export_command(
 
     make: Callable[[IO[bytes]], LinesWriter] = _parquet().ParquetLines if _is_parquet(to) else JsonLines
     chosen = context.flow()
-    with counted(None, f"Reading the ledger of {chosen.flow}", quiet=context.quiet) as told:
+    with counted(None, f"Reading the ledger of {chosen.flow}", quiet=context.quiet) as shown:
 
         def read(done: int, total: int) -> None:
-            told(done, f"{done} of {total} offsets of the ledger", total)
+            shown(done, f"{done} of {total} offsets of the ledger", total)
 
-        records, upto = export_ledger(chosen, to, make, patience_s=context.patience_s, dry_run=dry_run, told=read)
+        records, upto = export_ledger(
+            chosen, to, make, patience_s=context.patience_s, dry_run=dry_run, on_progress=read
+        )
     context.answer(
         lambda: {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run},
         lambda: echo(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}"),
@@ -77,7 +79,7 @@ def rebuild_command(
             shown(at, f"{at} of {upto} offsets of the ledger written", upto)
 
         done = rebuild_ledger(
-            chosen, source, lines, who=person(), dry_run=dry_run, patience_s=context.patience_s, told=written
+            chosen, source, lines, who=person(), dry_run=dry_run, patience_s=context.patience_s, on_progress=written
         )
     context.answer(
         lambda: rebuilt_json(chosen.flow, source, done, dry_run=dry_run),

@@ -19,7 +19,7 @@ def copy_seen(runs: MicroRuns, plan: Plan, stop: Callable[[], bool], chunks: lis
     Return why not all of it was copied, if so.
     """
 
-    def told(receipts: list[Receipt]) -> None:
+    def on_receipts(receipts: list[Receipt]) -> None:
         chunks.append(Committed(at_ms=wall_ms(), receipts=tuple(receipts)))
 
-    return copy_plan(runs, plan, partial(copy_all, stop=stop, progress=told))
+    return copy_plan(runs, plan, partial(copy_all, stop=stop, progress=on_receipts))

@@ -147,7 +147,7 @@ class FullDrill:
         return f"{self._options.drill}-{way}"
 
     def run(
-        self, told: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
+        self, on_step: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None
     ) -> tuple[EvidenceReport, FerryError | None]:
         """Switch over, call `between`, and switch back. Return the report, and why the drill ended early, if it did."""
         found, failure, began = _Found(), None, wall_ms()
@@ -159,7 +159,7 @@ class FullDrill:
             for verb, way in WAYS:
                 if verb is Verb.FAILBACK and self._state(verb, way) is None:
                     between()
-                self._switch(verb, way, found, told)
+                self._switch(verb, way, found, on_step)
             self._compare(found)
         except FerryError as error:
             failure = error
@@ -169,14 +169,14 @@ class FullDrill:
         with self._switcher(verb) as switcher:
             return switcher.states().get(self._id(way))
 
-    def _switch(self, verb: Verb, way: str, found: _Found, told: Callable[[Step, StepDone | None], None]) -> None:
+    def _switch(self, verb: Verb, way: str, found: _Found, on_step: Callable[[Step, StepDone | None], None]) -> None:
         switch, began = self._id(way), wall_ms()
         with self._switcher(verb) as switcher:
             try:
                 if switcher.known(switch) is None:
                     options = self._options
                     switcher.open(switch, options.switch, options.approved_by, approved_ms=options.approved_ms)
-                switcher.run(switch, told)
+                switcher.run(switch, on_step)
             except FerryError as error:
                 due = switcher.states().get(switch)
                 step = None if due is None else next_step(due)

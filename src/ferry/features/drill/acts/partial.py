@@ -187,7 +187,7 @@ class PartialDrill:
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
         paused = untried((), found.paused)
-        told = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
+        text = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
         return report_of(
             Heading(
                 id=options.drill,
@@ -202,6 +202,6 @@ class PartialDrill:
             began_ms=diary.began_ms,
             goals=goals,
             deviations=(*paused, *deviations_of(goals, found.groups, found.verification, ()), *left),
-            summary=str(failure) if failure else f"{told}; {loss_sentence(found.losses, flow.flow.source, part=True)}",
+            summary=str(failure) if failure else f"{text}; {loss_sentence(found.losses, flow.flow.source, part=True)}",
             failure=failure,
         )

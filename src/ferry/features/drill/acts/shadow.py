@@ -281,7 +281,7 @@ class ShadowDrill:
         deviations = deviations_of(goals, found.groups, found.verification, found.checks)
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
-        told = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
+        result = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
         loss = loss_sentence(found.losses, live.flow.source, part=self._only is not None)
         lane, who = self._options.lane, self._options.who
         return report_of(
@@ -291,7 +291,7 @@ class ShadowDrill:
             began_ms=diary.began_ms,
             goals=goals,
             deviations=deviations,
-            summary=str(failure) if failure else f"{told}; {loss}",
+            summary=str(failure) if failure else f"{result}; {loss}",
             failure=failure,
         )
 

@@ -10,7 +10,7 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused
 from ferry.model.evidence import StepOutcome, TimelineStep
 
-Told = Callable[[TimelineStep | str], None]
+OnStep = Callable[[TimelineStep | str], None]
 """Called with the title of each step that begins, and with each step that has ended."""
 
 
@@ -25,7 +25,7 @@ class Entry:
 class Timeline:
     """The steps so far. `stop` is called before each step."""
 
-    told: Told
+    on_step: OnStep
     stop: Callable[[], bool] = lambda: False
     began_ms: int = field(default_factory=wall_ms)
     steps: list[TimelineStep] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Timeline:
         if not always and self.stop():
             raise Refused(f"stopped before the step {title!r} by a signal: start the drill again")
         began, entry, outcome = wall_ms(), Entry(), StepOutcome.FAILED
-        self.told(title)
+        self.on_step(title)
         try:
             yield entry
             outcome = StepOutcome.DONE
@@ -64,4 +64,4 @@ class Timeline:
                 approved_ms=at_ms,
             )
             self.steps.append(done)
-            self.told(done)
+            self.on_step(done)

@@ -214,10 +214,10 @@ def full_command(
 
     with steps(quiet=context.quiet) as shown:
 
-        def told(step: Step, done: StepDone | None) -> None:
+        def show_step(step: Step, done: StepDone | None) -> None:
             shown.begin(str(step)) if done is None else shown.end(done.evidence.sentence)
 
-        evidence, failure = full.run(told, lambda: time.sleep(stay))
+        evidence, failure = full.run(show_step, lambda: time.sleep(stay))
     if failure is not None and any(not step.name.endswith("-open") for step in evidence.steps):
         failure.exit_code = STOPPED
     return ended(context, evidence, folder, failure)
@@ -248,13 +248,13 @@ def _diary(*, quiet: bool, stop: Callable[[], bool] = lambda: False) -> Iterator
     """Make the diary of a drill; the operator sees its steps."""
     with steps(quiet=quiet) as shown:
 
-        def told(step: TimelineStep | str) -> None:
+        def show_step(step: TimelineStep | str) -> None:
             if isinstance(step, str):
                 shown.begin(step)
             else:
                 shown.end(f"{step.outcome} in {step.seconds:.1f} s: {step.detail}")
 
-        yield Timeline(told=told, stop=stop)
+        yield Timeline(on_step=show_step, stop=stop)
 
 
 def _previewed(context: Context, would: tuple[str, ...]) -> int:

@@ -65,10 +65,10 @@ def _show_list(kept: Sequence[Kept]) -> None:
         ["#", "began", "kind", "flow", "outcome", "RPO records", "RTO s", "summary"],
         (
             [
-                *(one.number, to_the_second(told.began_ms), told.kind, told.flow, told.outcome),
-                *(told.lost_records, told.rto_s, told.summary),
+                *(one.number, to_the_second(evidence.began_ms), evidence.kind, evidence.flow, evidence.outcome),
+                *(evidence.lost_records, evidence.rto_s, evidence.summary),
             ]
-            for one, told in rows
+            for one, evidence in rows
         ),
         right=["#", "RPO records", "RTO s"],
     )

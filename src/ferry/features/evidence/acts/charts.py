@@ -65,11 +65,11 @@ def copying_chart(samples: Sequence[Sample]) -> str:
         rate.set_xlabel("time, UTC")
         first, last = samples[0], samples[-1]
         peak = max(sample.bytes_per_second for sample in samples)
-        told = (
+        description = (
             f"Lag went from {thousands(first.lag_records)} to {thousands(last.lag_records)} records in "
             f"{(last.at_ms - first.at_ms) / 1000:.1f} seconds; the highest throughput was {peak / 1e6:.1f} MB a second."
         )
-        return _svg(figure, "copying", told)
+        return _svg(figure, "copying", description)
 
 
 def timeline_chart(steps: Sequence[TimelineStep]) -> str:
@@ -96,8 +96,8 @@ def timeline_chart(steps: Sequence[TimelineStep]) -> str:
         _plain(axes)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        told = "; ".join(f"{step.title}: {step.seconds:.1f} seconds, {step.outcome}" for step in steps)
-        return _svg(figure, "timeline", f"The steps in order: {told}.")
+        description = "; ".join(f"{step.title}: {step.seconds:.1f} seconds, {step.outcome}" for step in steps)
+        return _svg(figure, "timeline", f"The steps in order: {description}.")
 
 
 def _plain(axes: Axes) -> None:
@@ -110,7 +110,7 @@ def _time(at_ms: int) -> datetime:
     return datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
-def _svg(figure: Figure, name: str, told: str) -> str:
+def _svg(figure: Figure, name: str, description: str) -> str:
     """Return the figure as an element of a page; its ids begin with `name`, so that they are unique there."""
     out = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
@@ -119,5 +119,5 @@ def _svg(figure: Figure, name: str, told: str) -> str:
     text = text[text.index("<svg") :].rstrip()
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\1{name}-", text)
-    label = html.escape(told, quote=True)
+    label = html.escape(description, quote=True)
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

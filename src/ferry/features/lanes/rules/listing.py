@@ -17,7 +17,7 @@ from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.window_codec import Dropped, dropped_record, recorded_windows
 from ferry.model import LaneKind, Range, Record, TopicPartition, lane_kind
-from ferry.run.pace import outlook, told
+from ferry.run.pace import outlook, share_copied
 from ferry.words import count_of
 
 _LAST_TO_GO = ("claim", "fenced", "run")
@@ -93,7 +93,7 @@ def outlook_of(lane: Lane, now_ms: int) -> str:
         done = sum(receipt.end - receipt.start for receipt in run.report.kept)
         # The time that all that is copied would have taken at this run's pace.
         seconds = max(0, now_ms - run.opened.record.started_ms) / 1000 / done * (lane.whole - lane.left) if done else 0
-    return outlook(lane.whole, lane.left, seconds) if seconds else told(lane.whole, lane.left)
+    return outlook(lane.whole, lane.left, seconds) if seconds else share_copied(lane.whole, lane.left)
 
 
 def lane_names(view: LedgerView) -> list[str]:

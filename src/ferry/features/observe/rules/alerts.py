@@ -58,14 +58,14 @@ def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] |
         found.append((AlertKind.LAG, late))
     tripped = guard_counts(report.refusals, report.plan.gaps, report.plan.lifted)
     if tripped:
-        told = ", ".join(
+        counts = ", ".join(
             f"{guard} {count} {outcome}"
             for guard, one in tripped.items()
             for outcome, count in (("refused", one.refused), ("skipped", one.skipped), ("restarted", one.restarted))
             if count
         )
         first = next((f"; first: {refusal.message}" for refusal in report.refusals if refusal.kind in tripped), "")
-        found.append((AlertKind.GUARD, f"guards of flow {flow.flow} tripped: {told}{first}"))
+        found.append((AlertKind.GUARD, f"guards of flow {flow.flow} tripped: {counts}{first}"))
     if report.verified is not None and not report.verified.equal:
         why = "; ".join(report.verified.complaints[:_NAMED])
         found.append((AlertKind.VERIFICATION, f"run {report.plan.run} of flow {flow.flow} did not verify: {why}"))

@@ -138,10 +138,10 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     """
     common, per_partition = labels_of(flow.flow, flow.lane), flow.of(AlertSettings).metrics_per_partition
     before = _of_shape(before, per_partition=per_partition)
-    told = int(before.get((m.GENERATION.name, common), -1))
-    if report.plan.generation < told:
+    counted = int(before.get((m.GENERATION.name, common), -1))
+    if report.plan.generation < counted:
         return dict(before)
-    again = report.plan.generation == told
+    again = report.plan.generation == counted
     of_last = {metric.last_run for metric in m.COUNTERS} | {metric.name for metric in m.OF_LAST_RUN}
     after = {key: value for key, value in before.items() if key[0] not in {*of_last, m.LAST_RUN_STATE.name}}
     after |= {

@@ -17,7 +17,7 @@ from ferry.model import Refusal, RefusalKind, Slice, TopicPartition
 Failure = ReadFailure
 """From which offset on a source partition cannot be copied, and why: it cannot be read, or changed."""
 
-Told = Callable[[TopicPartition, Failure], None]
+OnFailure = Callable[[TopicPartition, Failure], None]
 """Is called for a source partition that cannot be read on; the others are read."""
 
 
@@ -40,8 +40,8 @@ class Unread(FerryError):
     """
 
     def __init__(self, failures: Mapping[TopicPartition, Failure]) -> None:
-        told = [(*place, one.kind.value, one.offset, one.message) for place, one in sorted(failures.items())]
-        super().__init__(json.dumps(told))
+        rows = [(*place, one.kind.value, one.offset, one.message) for place, one in sorted(failures.items())]
+        super().__init__(json.dumps(rows))
 
 
 def parse_unread(text: str) -> dict[TopicPartition, Failure]:

@@ -28,7 +28,7 @@ def latest_specs(
     try:
         connection = kafka_python_options({"client.id": "ferry-sample", **properties})
     except BadInput as error:
-        raise BadInput(f"cluster {flow.flow.source}: {properties.told(str(error))}") from None
+        raise BadInput(f"cluster {flow.flow.source}: {properties.redacted(str(error))}") from None
     found = survey(
         RecordSource(
             alias=flow.flow.source,

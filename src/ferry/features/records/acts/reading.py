@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from ferry.config.flow.clients import ConnectionOptions, FetchOptions
 from ferry.errors import Corrupt, FerryError, Refused, Unreachable
 from ferry.features.records.acts.cluster import connected
-from ferry.features.records.acts.cutoffs import Told
+from ferry.features.records.acts.cutoffs import OnFailure
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.epoch_check import Mark
@@ -65,14 +65,14 @@ Noted = Callable[[TopicPartition, Mark], None]
 
 
 def read_batches(
-    spec: ReadSpec, told: Told | None = None, noted: Noted | None = None
+    spec: ReadSpec, on_failure: OnFailure | None = None, noted: Noted | None = None
 ) -> Iterator[tuple[ReadRange, Batch]]:
     """Return the data batches of committed records that are in the pieces, in offset order within each.
 
     Their checksums are right. The first and last batch of a piece may hold records outside of it. A batch is a view of
     memory that is used again once the next one is asked for. Raises Corrupt, Refused for what is gone or may not be
-    read, Unreachable. With `told`, that is called for a piece that cannot be read on, after its last batch, and the
-    others are read.
+    read, Unreachable. With `on_failure`, that is called for a piece that cannot be read on, after its last batch, and
+    the others are read.
     """
     reading = _Reading(spec)
     try:
@@ -84,10 +84,10 @@ def read_batches(
             elif isinstance(found, Mark):
                 if noted is not None:
                     noted(piece.place, found)
-            elif told is None:
+            elif on_failure is None:
                 raise _error(spec.alias, piece.place, found)
             else:
-                told(piece.place, found)
+                on_failure(piece.place, found)
     finally:
         reading.stop()
 

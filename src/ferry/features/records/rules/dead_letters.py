@@ -43,7 +43,7 @@ def letter_headers(
     """Make the headers that a letter has after the record's own; none if the file wants none. `timestamp` in ms."""
     if not rule.letters.context:
         return []
-    told = {
+    headers = {
         f"{CONNECT}topic": topic,
         f"{CONNECT}partition": str(partition),
         f"{CONNECT}offset": str(offset),
@@ -54,7 +54,7 @@ def letter_headers(
         f"{FERRY}cluster": flow.source,
         f"{FERRY}timestamp": str(timestamp),
     }
-    return [(name.encode(), value.encode()) for name, value in told.items()]
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 def letter_partition(source_partition: int, partitions: int) -> int:

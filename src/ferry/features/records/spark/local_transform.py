@@ -76,26 +76,26 @@ def changed_rows(
 
     It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, the
     partition's rows end there. The failure is put into `withheld` before the first row after it comes. Raises what
-    `read_batches` raises without `told`.
+    `read_batches` raises without `on_failure`.
     """
 
-    def told(place: TopicPartition, failure: Failure) -> None:
+    def on_failure(place: TopicPartition, failure: Failure) -> None:
         known = withheld.get(place)
         if known is None or failure.offset < known.offset:
             refusal = refused("said", *place, kind=failure.kind, why=failure.message)
             withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
 
-    for piece, batches in groupby(read_batches(one.read, told, notes.note), itemgetter(0)):
+    for piece, batches in groupby(read_batches(one.read, on_failure, notes.note), itemgetter(0)):
         topic = piece.place.topic
         rule, target = one.rules[topic], one.targets[piece.place]
-        for batch in rows_of(batches, EVERYTHING, schema, told):
+        for batch in rows_of(batches, EVERYTHING, schema, on_failure):
             changed, failure = _changed(one.changes[topic], rule, piece, batch)
             counts[READ, topic] += batch.num_rows if failure is None else _before(failure.offset, batch)
             counts[KEPT, topic] += changed.num_rows
             if changed.num_rows:
                 yield rows_of_piece(rule, changed, target)
             if failure is not None:
-                told(piece.place, failure)
+                on_failure(piece.place, failure)
                 break
 
 

@@ -44,9 +44,9 @@ def write_in_portions(
     while units or left:
         portion = portion_of(left.values(), at, most)
         mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
-        told = RowScope(ranges=portion, dealt=bool(units))
+        scope = RowScope(ranges=portion, dealt=bool(units))
         slots = units | {left[place].slot for place in portion}
-        for end in write({slot: replace(specs[slot], portion=told) for slot in sorted(slots)}, mine):
+        for end in write({slot: replace(specs[slot], portion=scope) for slot in sorted(slots)}, mine):
             ends[end.slot] = portions_joined(ends.get(end.slot), end)
         units = set()
         at |= {place: end for place, (_, end) in portion.items()}

@@ -77,9 +77,9 @@ def _raise_own(error: Exception) -> None:
     unread = unread_of(error)
     if unread:
         raise _Unread(unread)
-    told = told_by_ferry(error)
-    if told is not None:
-        raise told
+    own = told_by_ferry(error)
+    if own is not None:
+        raise own
 
 
 def _failures(transform: str, found: Ranges, cause: str) -> dict[TopicPartition, Failure]:

@@ -10,7 +10,7 @@ from itertools import accumulate, chain, compress, repeat
 import pyarrow as pa
 
 from ferry.errors import Corrupt
-from ferry.features.records.acts.cutoffs import Failure, Told
+from ferry.features.records.acts.cutoffs import Failure, OnFailure
 from ferry.features.records.acts.reading import ReadSpec, read_batches
 from ferry.features.records.rules.filters import Narrowing
 from ferry.features.records.rules.ranges import ReadRange
@@ -47,26 +47,26 @@ _NO_TIME, _CREATE_TIME, _LOG_APPEND_TIME = -1, 0, 1
 
 
 def record_rows(
-    spec: ReadSpec, where: Narrowing, schema: pa.Schema, told: Told | None = None
+    spec: ReadSpec, where: Narrowing, schema: pa.Schema, on_failure: OnFailure | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Return the records of the pieces for which the conditions hold.
 
-    Raises Corrupt, Refused and Unreachable. With `told`, that is called for a piece that cannot be read on, and the
-    others are read.
+    Raises Corrupt, Refused and Unreachable. With `on_failure`, that is called for a piece that cannot be read on, and
+    the others are read.
     """
-    return rows_of(read_batches(spec, told), where, schema, told)
+    return rows_of(read_batches(spec, on_failure), where, schema, on_failure)
 
 
 def rows_of(
-    batches: Iterable[tuple[ReadRange, Batch]], where: Narrowing, schema: pa.Schema, told: Told | None = None
+    batches: Iterable[tuple[ReadRange, Batch]], where: Narrowing, schema: pa.Schema, on_failure: OnFailure | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Return the records of batches that are in their pieces, and for which the conditions hold.
 
-    Raises Corrupt for a batch that cannot be parsed. With `told`, that is called instead: the records of the piece
-    before the batch are returned, and none after it.
+    Raises Corrupt for a batch that cannot be parsed. With `on_failure`, that is called instead: the records of the
+    piece before the batch are returned, and none after it.
     """
     is_narrow = not (where.offsets.is_open and where.timestamps.is_open)
-    named = _Named(told)
+    named = _Named(on_failure)
     quick, slow = _Parts(schema, named), _Rows(schema)
     for piece, batch in batches:
         if piece.place in named.ended:
@@ -91,10 +91,10 @@ def rows_of(
 
 
 class _Named:
-    """Reports what is wrong with a batch, with its place: raises Corrupt, or calls `told`."""
+    """Reports what is wrong with a batch, with its place: raises Corrupt, or calls `on_failure`."""
 
-    def __init__(self, told: Told | None) -> None:
-        self._told = told
+    def __init__(self, on_failure: OnFailure | None) -> None:
+        self._on_failure = on_failure
         self.ended: set[TopicPartition] = set()
         """Partitions with a batch that cannot be parsed."""
 
@@ -104,13 +104,13 @@ class _Named:
             yield
         except (Malformed, TooLong) as error:
             message = f"the batch at offset {batch.base_offset} of {piece.place} cannot be read: {error}"
-            if self._told is None:
+            if self._on_failure is None:
                 raise Corrupt(message) from error
             self.ended.add(piece.place)
             offset = max(piece.start, batch.base_offset)
             advice = "restore it from a replica, or pass it with ferry skip"
             failure = Failure(kind=RefusalKind.CORRUPT, message=f"{message}: {advice}", offset=offset)
-            self._told(piece.place, failure)
+            self._on_failure(piece.place, failure)
 
 
 def _found(piece: ReadRange, batch: Batch, where: Narrowing | None) -> Columns:

@@ -129,9 +129,9 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
     Raises what a task of Ferry's own raised, and Retryable when the reason is none of these.
     """
     found = withheld_at(unread_of(error))
-    told = told_by_ferry(error)
-    if not found and told is not None:
-        raise told
+    own = told_by_ferry(error)
+    if not found and own is not None:
+        raise own
     if not found:
         for stream in job.streams:
             if any(stream.plain is None or piece.dealt for piece in stream.pieces):

@@ -63,12 +63,12 @@ def read_apart(
     """
     unread: dict[TopicPartition, Failure] = {}
 
-    def told(place: TopicPartition, failure: Failure) -> None:
+    def on_failure(place: TopicPartition, failure: Failure) -> None:
         unread.setdefault(place, failure)
 
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            yield from record_rows(specs[number], Narrowing(), schema, told)
+            yield from record_rows(specs[number], Narrowing(), schema, on_failure)
     if unread:
         raise Unread(unread)
 

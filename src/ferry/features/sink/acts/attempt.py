@@ -64,8 +64,8 @@ class Attempt:
             await self._transaction(slot).initialise()
         await self._writer.initialise()
         old = [key for key, at in before.attempts.items() if at < self.generation]
-        told = codec.fenced_record(self.generation, before.slots, before.known(self.generation))
-        fenced = await self._write([told, *(codec.tombstone([codec.ATTEMPT, key]) for key in old)])
+        record = codec.fenced_record(self.generation, before.slots, before.known(self.generation))
+        fenced = await self._write([record, *(codec.tombstone([codec.ATTEMPT, key]) for key in old)])
         found = await self._look_again(before, max(fenced) + 1, fenced)
         self._refuse_newer(found)
         if spec.batch <= found.forgotten and found.settled is None:

@@ -3,14 +3,14 @@
 ```python
 from ferry.features.sink.spark.sink import write
 
-told = write(
+written = write(
     frame,
     to={"config": "mm2.properties", "cluster": "backup"},
     topics=["enriched"],
     application="enriched",
     batch=17,
 )
-told.parts  # topic, partition, first, last, records
+written.parts  # topic, partition, first, last, records
 ```
 
 The columns of `frame` are those of the source `ferry`, and of Spark's own Kafka sink apart from the timestamp:
@@ -106,9 +106,9 @@ def write(
         ordered = _ordered(_prepared(frame, topics, delivery.counts, order_by), delivery, len(order_by))
         ordered = ordered.persist(StorageLevel.DISK_ONLY)  # what is counted is what is written
         try:
-            told = delivery.settle(_due(ordered, spec))
-            if told is not None:
-                return told
+            written = delivery.settle(_due(ordered, spec))
+            if written is not None:
+                return written
             return delivery.close(_by_slots(ordered, delivery.slot_specs()))
         finally:
             ordered.unpersist()

@@ -98,7 +98,7 @@ def delivered(specs: Mapping[int, SlotSpec], batches: Iterable[pa.RecordBatch]) 
         ]
     except FerryError as error:
         failure = [type(error).__name__, str(error)]
-    told = pa.array([None if failure is None else encode(failure).decode()], pa.string())
+    failures = pa.array([None if failure is None else encode(failure).decode()], pa.string())
     yield pa.RecordBatch.from_arrays(
-        [ints([number]), told, strings([encode(receipts).decode()])], names=["slot", "failure", "receipts"]
+        [ints([number]), failures, strings([encode(receipts).decode()])], names=["slot", "failure", "receipts"]
     )

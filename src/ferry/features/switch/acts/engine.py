@@ -71,12 +71,15 @@ def advance(
     journal: Journal,
     switch: str,
     acts: Mapping[Step, Act],
-    told: Callable[[Step, StepDone | None], None] = lambda _step, _done: None,
+    on_step: Callable[[Step, StepDone | None], None] = lambda _step, _done: None,
 ) -> SwitchState:
-    """Do all steps that are left of a switch, and finish it. `told` is called before each step (None) and after it."""
+    """Do all steps that are left of a switch, and finish it.
+
+    `on_step` is called before each step (None) and after it.
+    """
     state = journal.state(switch)
     while (step := next_step(state)) is not None:
-        told(step, None)
+        on_step(step, None)
         state = do_step(journal, switch, step, acts[step])
-        told(step, state.done[step])
+        on_step(step, state.done[step])
     return journal.finish(switch)

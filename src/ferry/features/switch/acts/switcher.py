@@ -46,7 +46,7 @@ from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.local import copy_plan
 
-Told = Callable[[Step, StepDone | None], None]
+OnStep = Callable[[Step, StepDone | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,10 +205,10 @@ class Switcher:
             refuse_without_hook(self.state(switch), self._given, self._given_stop)
         return do_step(self._journal, switch, step, self._acts()[step])
 
-    def run(self, switch: str, told: Told = lambda _step, _done: None) -> SwitchState:
+    def run(self, switch: str, on_step: OnStep = lambda _step, _done: None) -> SwitchState:
         """Do all steps that are left, and finish. The error of a failed step is raised, and the step stays due."""
         refuse_without_hook(self.state(switch), self._given, self._given_stop)
-        return advance(self._journal, switch, self._acts(), told)
+        return advance(self._journal, switch, self._acts(), on_step)
 
     def finish(self, switch: str) -> SwitchState:
         """Record that all steps are done. Raises Refused if one is not."""

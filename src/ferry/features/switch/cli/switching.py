@@ -286,7 +286,7 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
     first = sys.stderr if context.for_programs else sys.stdout
     with working("Beginning", quiet=context.quiet) as shown:
 
-        def told(step: Step, done: StepDone | None) -> None:
+        def show_step(step: Step, done: StepDone | None) -> None:
             if done is None:
                 shown(f"{step}: under way")
                 return
@@ -295,7 +295,7 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
             place = (sys.stderr if context.for_programs else sys.stdout) if first.isatty() else first
             echo(f"{step}: {done.evidence.sentence}", file=place, flush=True)
 
-        return switcher.run(switch, told if not context.quiet else lambda _step, _done: None)
+        return switcher.run(switch, show_step if not context.quiet else lambda _step, _done: None)
 
 
 def _ended(context: Context, state: SwitchState, written: Written | None) -> None:

@@ -33,9 +33,9 @@ def undrained(refusals: Sequence[Refusal]) -> str:
 
     It has the sentences of the first `_MOST_TOLD` refusals, and how many more there are.
     """
-    told = list(dict.fromkeys(f"{one.message} [{one.kind}]" for one in refusals))
-    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    return f"not all can be copied: {'; '.join(told[:_MOST_TOLD])}{more}"
+    sentences = list(dict.fromkeys(f"{one.message} [{one.kind}]" for one in refusals))
+    more = f"; and {len(sentences) - _MOST_TOLD} more" if len(sentences) > _MOST_TOLD else ""
+    return f"not all can be copied: {'; '.join(sentences[:_MOST_TOLD])}{more}"
 
 
 def left_sentence(left: TotalLag) -> str:

@@ -377,8 +377,8 @@ def again_sentence(moved: Collection[Moving]) -> str:
     if not some:
         return ""
     some.sort(key=lambda one: (one.again is not None, -(one.again or 0), one.group))
-    told = [f"{one.group} {'not known' if one.again is None else f'{one.again} at most'}" for one in some]
-    return f"; records that groups read again: {several(told)}"
+    texts = [f"{one.group} {'not known' if one.again is None else f'{one.again} at most'}" for one in some]
+    return f"; records that groups read again: {several(texts)}"
 
 
 def left_at_work(group: str, flow: Flow) -> Moving:

@@ -202,15 +202,15 @@ def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartiti
     )
 
 
-def _loss(row: Json, told: Json | None) -> Loss:
+def _loss(row: Json, counted: Json | None) -> Loss:
     """Return the loss of a partition.
 
     If its source did not answer, its numbers are None; `unknown_losses` has what was seen.
     """
     end, copied = row["source_end"], row["copied_end"]
-    certain = row["source_known"] == "source" if told is None else told["certain"]
-    records = max(0, end - copied) if told is None else told["records"]
-    seconds = told["seconds"] if told is not None else None if records else 0.0
+    certain = row["source_known"] == "source" if counted is None else counted["certain"]
+    records = max(0, end - copied) if counted is None else counted["records"]
+    seconds = counted["seconds"] if counted is not None else None if records else 0.0
     return Loss(
         source=TopicPartition(row["topic"], row["partition"]),
         target=TopicPartition(row["target_topic"], row["target_partition"]),
@@ -227,13 +227,13 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
     losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
     certain = all(one.certain for one in losses) if losses else Step.LOSS not in state.done
     lost_ms, never = state.switch.options.lost_at_ms, unseen_of(_best_known(state))
-    told: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=lost_ms, unseen=never),)
+    sentences: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=lost_ms, unseen=never),)
     silent = unseen(state)
     if not silent:
-        return told
+        return sentences
     of = f"{count_of(len(silent), 'partition')} of {state.switch.via.source}"
     where = several(sorted(map(str, silent)))
-    return (*told, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
+    return (*sentences, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
 
 
 def lost_sentence(losses: Sequence[Loss] | None) -> str:
@@ -283,7 +283,7 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
     # If its offset on the new cluster was further on, what the group has read was not compared.
     still = row.get("again", 0) is not None  # no member of the group continues to read where it was
     whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept and still
-    told = known and frozen is not None and frozen["known"] == "source"
+    is_certain = known and frozen is not None and frozen["known"] == "source"
     since = (
         []
         if known or row["outcome"] != "moved"
@@ -297,14 +297,14 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
         exact=same if known else None,
         reread=0 if whole else None,
         skipped=0 if whole else None,
-        beyond=_beyond(frozen, copied) if told and frozen is not None else None,
+        beyond=_beyond(frozen, copied) if is_certain and frozen is not None else None,
         note="; ".join(
             ([row["why"]] if row["why"] else [])
             + ([f"{count_of(len(kept), 'partition')} left further on, where it stood"] if kept else [])
             + since
             + list(row["notes"])
         ),
-        lag=_lag(frozen) if told and frozen is not None else None,
+        lag=_lag(frozen) if is_certain and frozen is not None else None,
     )
 
 

@@ -193,23 +193,23 @@ class Verifier:
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
         """Leave out records that a run has copied since the ledger was read: they are after all that it showed."""
-        told = {one.target: one.told_until for one in [*found.stretches, *found.transformed]}
-        told |= {one.target: one.told_until for one in found.dealt}
+        until = {one.target: one.told_until for one in [*found.stretches, *found.transformed]}
+        until |= {one.target: one.told_until for one in found.dealt}
         behind = [
             one
             for one in differences
-            if one.kind is DifferenceKind.EXTRA and one.target_range[0] >= told.get(one.target, 0)
+            if one.kind is DifferenceKind.EXTRA and one.target_range[0] >= until.get(one.target, 0)
         ]  # fmt: skip
         if not behind:
             return list(differences)
-        newer = self._connections.run(lambda: self._newer({one.target for one in behind}, told))
+        newer = self._connections.run(lambda: self._newer({one.target for one in behind}, until))
         return [one for one in differences if one not in behind or one.target not in newer]
 
-    async def _newer(self, targets: set[TopicPartition], told: dict[TopicPartition, int]) -> set[TopicPartition]:
+    async def _newer(self, targets: set[TopicPartition], until: dict[TopicPartition, int]) -> set[TopicPartition]:
         """Return the target partitions that have new receipts, decided or not."""
         view = await self._connections.view()
         lane = self._flow.lane
         every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
-        found = {one.target for one in every if one.target in targets and one.target_next > told[one.target]}
+        found = {one.target for one in every if one.target in targets and one.target_next > until[one.target]}
         units = [*last_units(view, lane).values(), *open_units(view, lane)]
-        return found | {one.target for one in units if one.target in targets and one.target_next > told[one.target]}
+        return found | {one.target for one in units if one.target in targets and one.target_next > until[one.target]}

@@ -150,5 +150,5 @@ def _in_spark(flow: FlowConfig, verifier: Verifier) -> Callable[[Survey], Compar
 def shown_progress(records: int, *, quiet: bool) -> Iterator[Progress]:
     """Show progress by a function that gets how many records were compared, of about `records`, and bytes read."""
     total = count_of(records, "record")
-    with counted(records, f"comparing about {total}", quiet=quiet) as told:
-        yield lambda compared, read: told(compared, f"compared {compared} of about {total}, {size(read)} read")
+    with counted(records, f"comparing about {total}", quiet=quiet) as show:
+        yield lambda compared, read: show(compared, f"compared {compared} of about {total}, {size(read)} read")

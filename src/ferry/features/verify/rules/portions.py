@@ -122,8 +122,8 @@ def without_unread(
                 lost.setdefault(one.source, []).append((max(start, offset), end))
             if offset > start:
                 kept[-1].append(cut(one, offset)[0] if offset < end else one)
-    told = [unreadable_range(place, part, unread[place][1]) for place in sorted(lost) for part in united(lost[place])]
-    return kept, told
+    notes = [unreadable_range(place, part, unread[place][1]) for place in sorted(lost) for part in united(lost[place])]
+    return kept, notes
 
 
 def without_unread_dealt(

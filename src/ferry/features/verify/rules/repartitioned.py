@@ -131,17 +131,17 @@ def dealt_copies(
             first = random.Random(f"{chosen.seed}/{target.topic}/{number}").randrange(min(chosen.sample, len(chunks)))
             chunks = chunks[first :: chosen.sample]
         if chunks:
-            told = max((one.target_next for one in mine), default=-1)
+            until = max((one.target_next for one in mine), default=-1)
             copy = DealtCopy(
                 topic=era.source_topic,
                 target=target,
                 partitions=era.partitions,
                 chunks=tuple(chunks),
-                told_until=told,
+                told_until=until,
                 transform=era.digest,
             )
             found.append(copy)
-    return found, left.told(by_run=chosen.run is not None)
+    return found, left.entries(by_run=chosen.run is not None)
 
 
 def _chunks(receipts: Sequence[Receipt], end: int, *, of_run: bool) -> list[tuple[Receipt, Chunk]]:
@@ -207,7 +207,7 @@ class _Left:
     def add(self, why: NotComparedKind, receipts: Sequence[Receipt]) -> None:
         self._receipts.setdefault(why, []).extend(receipts)
 
-    def told(self, *, by_run: bool) -> list[NotCompared]:
+    def entries(self, *, by_run: bool) -> list[NotCompared]:
         """Make one entry for each reason: `start` and `end` are of the source's partition 0.
 
         `by_run`: the chunks of a run were asked for.

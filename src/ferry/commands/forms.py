@@ -384,7 +384,7 @@ DEALT = Form(
 
 
 def holders_json(
-    found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], dealt: list[DealtAt]
+    found: list[Holder], skipped: list[Gap], adopted: list[Adoption], gone: list[Pruned], units: list[DealtAt]
 ) -> Json:
     """Return the JSON of `ferry ledger --offset`: the receipts that hold an offset, with segment and target offset.
 
@@ -392,7 +392,7 @@ def holders_json(
     none holds the offset.
     """
     return {
-        **({"dealt": [DEALT.dump(one) for one in dealt]} if dealt else {}),
+        **({"dealt": [DEALT.dump(one) for one in units]} if units else {}),
         "adopted": [ADOPTED.dump(one) for one in adopted],
         "skipped": [gap_json(gap) for gap in skipped],
         "pruned": [PRUNED.dump(one) for one in gone],

@@ -20,7 +20,7 @@ class RowScope:
     """
 
     ranges: Mapping[TopicPartition, tuple[int, int]]
-    dealt: bool
+    units: bool
 
     def of(self, todo: Todo) -> dict[TopicPartition, Slice]:
         """Return what is to be done within the scope.
@@ -30,7 +30,7 @@ class RowScope:
         found: dict[TopicPartition, Slice] = {}
         for place, piece in todo.items():
             if piece.dealt:
-                if self.dealt:
+                if self.units:
                     found[place] = piece
                 continue
             start, end = self.ranges.get(place, (0, 0))

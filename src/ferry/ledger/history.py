@@ -167,8 +167,8 @@ def _forgotten(
 ) -> Forgotten:
     """Return what is left of a run with these receipts; `before`: only what was written before that generation."""
     kept = sorted(written, key=lambda one: (one.source, one.start))
-    dealt = (last for _, last in sorted(last_units(view, lane).items()) if last.run == run)
-    return Forgotten(lane=lane, run=run, receipts=tuple(one for one in (*kept, *dealt) if one.generation < before))
+    units = (last for _, last in sorted(last_units(view, lane).items()) if last.run == run)
+    return Forgotten(lane=lane, run=run, receipts=tuple(one for one in (*kept, *units) if one.generation < before))
 
 
 def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastRun:

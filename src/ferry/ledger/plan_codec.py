@@ -125,5 +125,5 @@ def _parsed(parts: Mapping[int, bytes], body: Json, where: str) -> Plan:
     rows = [json.loads(line) for value in values for line in value.split(b"\n") if line]
     found = {name: [row[word] for row in rows if word in row] for name, word in _LINES.items()}
     found["notes"] = [*head["notes"], *(read_sentence(row["note"], row) for row in rows if "note" in row)]
-    kept, dealt = [SLICE.load(row) for row in rows if "topic" in row], parse_unit_lines(found["units"])
-    return checked(PLAN.load({**head, **found}, slices=(*kept, *dealt)))
+    kept, units = [SLICE.load(row) for row in rows if "topic" in row], parse_unit_lines(found["units"])
+    return checked(PLAN.load({**head, **found}, slices=(*kept, *units)))

@@ -127,11 +127,11 @@ def narrowed_units(view: LedgerView, lane: str, run: str | None, topic: str | No
     return [receipt for receipt in found if topic in (None, receipt.source.topic)]
 
 
-def unit_lines(dealt: Iterable[Slice]) -> list[Json]:
+def unit_lines(units: Iterable[Slice]) -> list[Json]:
     """Return repartitioned slices as lines of a plan. Vectors that equal those of the line before are left out."""
     found: list[Json] = []
     before: Json = {"source_epochs": []}
-    for piece in dealt:
+    for piece in units:
         body = DEALT_SLICE.dump(piece)
         vectors = {name: body[name] for name in _VECTORS}
         found.append({name: value for name, value in body.items() if name not in before or before[name] != value})

@@ -231,9 +231,9 @@ class Plan:
 
     def of_slot(self, slot: int) -> tuple[Slice, ...]:
         """Return the slices that one slot copies, in its order: repartitioned ones last, by their targets."""
-        dealt = (piece for piece in self.dealt if piece.slot == slot)
+        units = (piece for piece in self.dealt if piece.slot == slot)
         kept = (piece for piece in self.kept if piece.slot == slot)
-        return (*kept, *sorted(dealt, key=lambda piece: piece.target))
+        return (*kept, *sorted(units, key=lambda piece: piece.target))
 
     @property
     def held_back(self) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
                     if piece.source in ranges
                 ),
             )
-            spec = replace(runs.task_spec(plan, slot, attempt), portion=RowScope(ranges=ranges, dealt=False))
+            spec = replace(runs.task_spec(plan, slot, attempt), portion=RowScope(ranges=ranges, units=False))
             run_slot(spec, lambda: False, lambda _: None, writer=kept.writer(cut, slot))
 
         for slot in plan.used_slots:

@@ -163,7 +163,7 @@ def test_a_group_misses_nothing_while_it_reads_on_and_receipts_go_and_goes_back_
         gone = data.draw(st.integers(gone, len({one.run for one in made.receipts}) - 1), label="runs without receipts")
         log_start = data.draw(st.sampled_from([at for at in (0, *made.there) if at >= log_start]), label="log start")
         led = map_of(made, gone, log_start)
-        found = translated(RULES, committed(read), {}, dealt={"t": led})
+        found = translated(RULES, committed(read), {}, repartitioned={"t": led})
         target = TargetGroups(listed={}, offsets={"g": {} if there is None else {PLACE: there}})
         decided = decide_groups(RULES, found, target, {} if held is None else {"g": held}, now_ms=number)
         assert not decided.left
@@ -207,20 +207,22 @@ def test_a_group_that_was_moved_there_or_has_no_map_that_holds_is_left() -> None
     receipt = redealt(ONE, starts=(0, 0), ends=(5, 5), records=4, target_start=0, target_next=4)
     led = DealtMap(target=PLACE.topic, places={PLACE: DealtPlace(receipts=[receipt], log_start=0, stands_at=5)})
     there = TargetGroups(listed={}, offsets={"g": {PLACE: CommittedOffset(2)}})
-    found = translated(RULES, committed((5, 5)), {}, dealt={"t": led})
+    found = translated(RULES, committed((5, 5)), {}, repartitioned={"t": led})
     (one,) = found.checkpoints["g"]
     assert (one.target_offset, one.outcome, one.again) == (5, Found.EXACT, 0)
     assert [left.why for left in decide_groups(RULES, found, there, {}, now_ms=0).left] == [Why.MOVED]
 
-    (one,) = translated(RULES, committed((2, 5)), {}, dealt={"t": led}).checkpoints["g"]
+    (one,) = translated(RULES, committed((2, 5)), {}, repartitioned={"t": led}).checkpoints["g"]
     assert (one.target_offset, one.outcome, one.again) == (0, Found.AGAIN, 4)
-    (one,) = translated(RULES, committed((5, 9)), {}, dealt={"t": led}).checkpoints["g"]
+    (one,) = translated(RULES, committed((5, 9)), {}, repartitioned={"t": led}).checkpoints["g"]
     assert (one.target_offset, one.outcome, one.again) == (5, Found.AHEAD, 0)
 
     cut = replace(led, cuts={1: dealt_cut(TopicPartition("t", 1), 5, 3)})
-    assert translated(RULES, committed((5, 2)), {}, dealt={"t": cut}).checkpoints, "it has not read what was lost"
+    assert translated(RULES, committed((5, 2)), {}, repartitioned={"t": cut}).checkpoints, (
+        "it has not read what was lost"
+    )
     for lost in (cut, replace(led, trouble="no"), replace(led, places={}, silent=frozenset({PLACE}))):
-        found = translated(RULES, committed((5, 5)), {}, dealt={"t": lost})
+        found = translated(RULES, committed((5, 5)), {}, repartitioned={"t": lost})
         decided = decide_groups(RULES, found, there, {}, now_ms=0)
         assert (found.checkpoints, [left.why for left in decided.left]) == ({}, [Why.FAILED])
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.start import parse_start
 from ferry.errors import BadInput, Refused
-from ferry.features.records.rules.ranges import MOST_PIECES, Edges, ReadRange, dealt, settled
+from ferry.features.records.rules.ranges import MOST_PIECES, Edges, ReadRange, distributed, settled
 from ferry.model import Range, TopicPartition
 from tests.golden import Golden, brief
 
@@ -69,7 +69,7 @@ RANGES = st.dictionaries(
 
 @given(ranges=RANGES, most=st.integers(1, 200))
 def test_every_offset_is_read_once_in_tasks_of_bounded_size(ranges: dict[TopicPartition, Range], most: int) -> None:
-    tasks = dealt(ranges, most)
+    tasks = distributed(ranges, most)
     read = [(piece.place, offset) for task in tasks for piece in task for offset in range(piece.start, piece.end)]
     assert sorted(read) == sorted((place, at) for place, (start, end) in ranges.items() for at in range(start, end))
     for task in tasks:
@@ -83,5 +83,9 @@ def test_every_offset_is_read_once_in_tasks_of_bounded_size(ranges: dict[TopicPa
 
 def test_short_ranges_share_a_task_and_long_ones_are_cut() -> None:
     small = {TopicPartition("a", number): (0, 10) for number in range(1000)}
-    assert [len(task) for task in dealt(small, 100_000)] == [500, 500]
-    assert dealt({A0: (5, 30)}, 10) == [(ReadRange(A0, 5, 15),), (ReadRange(A0, 15, 25),), (ReadRange(A0, 25, 30),)]
+    assert [len(task) for task in distributed(small, 100_000)] == [500, 500]
+    assert distributed({A0: (5, 30)}, 10) == [
+        (ReadRange(A0, 5, 15),),
+        (ReadRange(A0, 15, 25),),
+        (ReadRange(A0, 25, 30),),
+    ]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, dealt, stretches
+from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, distributed, stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule, without_spark
 from ferry.ledger.copied import Copied, common, united, without
 from ferry.model import NotComparedKind, Segment
@@ -161,7 +161,7 @@ def test_where_nothing_was_copied_the_target_owes_nothing() -> None:
 def test_tasks_get_all_stretches_and_about_as_many_records(counts: list[int], tasks: int) -> None:
     (stretch, _), _ = stretches(COPIED, ALL, ENDS, compacted=False)
     found = [replace(stretch, segments=(Segment(source_start=n, target_start=n, count=n),)) for n in counts]
-    shares = dealt(found, tasks)
+    shares = distributed(found, tasks)
     assert sorted(one.records for share in shares for one in share) == sorted(counts)
     assert len(shares) == min(tasks, len(counts))
     loads = [sum(one.records for one in share) for share in shares]

@@ -338,7 +338,7 @@ def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> 
         ({}, cut, (6, 6, "receipt", 0)),
         ({HERE: 20}, cut, (6, 20, "source", NOW)),
     ]:
-        (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, dealt=dealt)
+        (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, repartitioned=dealt)
         assert (one.copied_end, one.source_end, one.source_known, one.observed_ms) == wanted
         assert (one.source, one.target_end, one.target_copied) == (HERE, 0, 0)
 

@@ -73,18 +73,18 @@ class Asked:
             and one.start <= offset < one.end
         ]
         gone = [] if held else pruned_at(view, self.lane, topic, self.partition, offset)
-        dealt = [] if held else self._dealt(view, topic, offset)
+        units = [] if held else self._dealt(view, topic, offset)
         print_answer(
-            lambda: holders_json(held, skipped, adopted, gone, dealt),
+            lambda: holders_json(held, skipped, adopted, gone, units),
             lambda: (
-                _print_dealt(dealt, skipped, f"{topic}-{self.partition}", offset)
-                if dealt
+                _print_dealt(units, skipped, f"{topic}-{self.partition}", offset)
+                if units
                 else _print_holders(held, skipped, adopted, gone, offset)
             ),
             form=self.form,
         )
-        if dealt:
-            return 0 if all(one.state is Dealt.PASSED for one in dealt) else NOT_FOUND
+        if units:
+            return 0 if all(one.state is Dealt.PASSED for one in units) else NOT_FOUND
         return 0 if adopted or any(holder.void is None for holder in held) else NOT_FOUND
 
     def _dealt(self, view: LedgerView, topic: str, offset: int) -> list[DealtAt]:

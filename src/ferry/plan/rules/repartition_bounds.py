@@ -82,7 +82,7 @@ class DealLook:
         if place not in self.facts.lane.dealt:
             return None
         start = next_offset(self.facts, place, part, None)
-        return tombstone_trouble(self.facts, self.topic, number, start, dealt=True)
+        return tombstone_trouble(self.facts, self.topic, number, start, repartitioned=True)
 
     def _replanned(self, shut: frozenset[int]) -> Replanned:
         """Return the ranges of `ferry.ledger.units.replanned`, empty for `shut` and unserved source partitions."""

@@ -56,12 +56,12 @@ def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
 
 
 def tombstone_trouble(
-    facts: Facts, topic: SourceTopic, number: int, start: int, *, dealt: bool = False
+    facts: Facts, topic: SourceTopic, number: int, start: int, *, repartitioned: bool = False
 ) -> Mismatch | None:
     """Return a trouble if keys of a compacted partition may have been deleted unseen since the lane last had all of it.
 
     Their tombstones may be gone by now. None if that cannot be, or if nothing is known. The lane would continue at
-    `start`. A copy that is `dealt`, that is repartitioned, cannot be copied again in place.
+    `start`. A copy that is `repartitioned` cannot be copied again in place.
     """
     part, before = topic.partitions[number], facts.lane.seen.get(TopicPartition(topic=topic.name, partition=number))
     if topic.delete_retention_ms is None or before is None:
@@ -69,7 +69,7 @@ def tombstone_trouble(
     whole_ms = read_on(before, start, part.end, facts.now_ms).whole_ms
     if start >= part.end or facts.now_ms - whole_ms <= topic.delete_retention_ms:
         return None
-    code = "source.tombstones-passed.dealt" if dealt else "source.tombstones-passed"
+    code = "source.tombstones-passed.dealt" if repartitioned else "source.tombstones-passed"
     refusal = refused(code, topic.name, number, read_ms=whole_ms, retention_ms=topic.delete_retention_ms)
     return Mismatch(refusal=refusal, restart=start, lost=(start, start))
 

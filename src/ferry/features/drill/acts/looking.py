@@ -57,14 +57,14 @@ def left_to_spark(survey: Survey) -> list[str]:
     """
     topics = sorted({one.source.topic for one in survey.transformed})
     survey.transformed.clear()
-    dealt = [one for one in survey.not_compared if one.why is NotComparedKind.DEALT]
-    survey.not_compared[:] = [one for one in survey.not_compared if one not in dealt]
+    repartitioned = [one for one in survey.not_compared if one.why is NotComparedKind.DEALT]
+    survey.not_compared[:] = [one for one in survey.not_compared if one not in repartitioned]
     return [
         *(
             f"what a transform made of {topic} was not compared: ferry verify --spark --topic {topic} does"
             for topic in topics
         ),
-        *(one.message for one in dealt),
+        *(one.message for one in repartitioned),
     ]
 
 

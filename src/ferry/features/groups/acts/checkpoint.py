@@ -189,8 +189,10 @@ class GroupSync:
                         other.add(place.topic)
                 if takes and place.topic not in merged:
                     asked.setdefault(place, set()).add(at.offset)
-        dealt = await maps_of_dealt(self.connections, self.lane, self._reads(offsets, other, held)) if other else {}
-        asked = {place: some for place, some in asked.items() if place.topic not in dealt}
+        repartitioned = (
+            await maps_of_dealt(self.connections, self.lane, self._reads(offsets, other, held)) if other else {}
+        )
+        asked = {place: some for place, some in asked.items() if place.topic not in repartitioned}
         maps = await offset_maps(self.connections, self.lane, asked) if asked else {}
         led = await both_ways(self.flow, self.connections, asked, maps)
         if blank := {place for place in asked.keys() - led.keys() if place.topic not in other}:
@@ -200,7 +202,7 @@ class GroupSync:
             takes_topic=lambda topic: copied.get(topic, False),
             merges=merged.__contains__,
         )
-        return translated(known, offsets, led, denied, dealt)
+        return translated(known, offsets, led, denied, repartitioned)
 
     def _reads(
         self,

@@ -43,7 +43,7 @@ def deals(flow: FlowConfig, view: LedgerView | None = None) -> Callable[[str], b
 
 
 def dealt_maps(
-    flow: FlowConfig, places: Collection[TopicPartition], dealt: Callable[[str], bool]
+    flow: FlowConfig, places: Collection[TopicPartition], is_repartitioned: Callable[[str], bool]
 ) -> dict[TopicPartition, PartitionMap]:
     """Return, for those source partitions that are repartitioned, a map that leads nowhere and says why."""
     return {
@@ -54,5 +54,5 @@ def dealt_maps(
             trouble=f"offsets of {place} are not translated, {dealt_reason(flow.flow)}",
         )
         for place in places
-        if dealt(place.topic)
+        if is_repartitioned(place.topic)
     }

@@ -89,7 +89,7 @@ async def _translate_group(
             troubled.append(Troubled(place, offset, why))
         else:
             found.append((offset, _told(place, made, offset)))
-    dealt: list[GoesOnIn] = []
+    goes_on: list[GoesOnIn] = []
     deals_topic = deals(flow, await connection.view())
     if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
         read = read_of(offsets, topics)
@@ -97,10 +97,10 @@ async def _translate_group(
         against = {topic: why for topic, one in led.items() if (why := one.trouble_at(read[topic])) is not None}
         troubled = [Troubled(place, offset, against.get(place.topic, why)) for place, offset, why in troubled]
         for topic, one in led.items():
-            dealt += [GoesOnIn(topic, *at) for at in sorted(one.goes_on(read[topic]).items()) if topic not in against]
+            goes_on += [GoesOnIn(topic, *at) for at in sorted(one.goes_on(read[topic]).items()) if topic not in against]
     return GroupTranslation(
         group=group,
-        dealt=tuple(dealt),
+        dealt=tuple(goes_on),
         found=tuple(found),
         uncopied=tuple(one for one in left if one.place in taken),
         foreign=tuple(one for one in left if one.place not in taken),

@@ -64,12 +64,12 @@ def translated(
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
     maps: Mapping[TopicPartition, Maps],
     denied: Mapping[str, frozenset[str]] = _NONE_DENIED,
-    dealt: Mapping[str, DealtMap] = _NONE_DEALT,
+    repartitioned: Mapping[str, DealtMap] = _NONE_DEALT,
 ) -> TranslatedGroups:
     """Translate what groups have committed in topics that the flow copies. Other topics are ignored.
 
-    `denied` are topics of which `offsets` has nothing, because the login may not see them. `dealt` are the maps of
-    repartitioned source topics.
+    `denied` are topics of which `offsets` has nothing, because the login may not see them. `repartitioned` are the maps
+    of repartitioned source topics.
     """
     checkpoints: dict[str, list[Checkpoint]] = {}
     uncopied: dict[str, list[TopicPartition]] = {}
@@ -82,7 +82,7 @@ def translated(
                 if rules.takes_topic(source.topic):
                     merged.setdefault(group, set()).add(source.topic)
                 continue
-            if source.topic in dealt:
+            if source.topic in repartitioned:
                 continue
             made = maps.get(source)
             if made is None:
@@ -105,8 +105,8 @@ def translated(
                     metadata=at.metadata,
                 )
             )
-        for topic, read in read_of({place: at.offset for place, at in committed.items()}, dealt).items():
-            here, against = dealt_checkpoints(group, topic, read, dealt[topic])
+        for topic, read in read_of({place: at.offset for place, at in committed.items()}, repartitioned).items():
+            here, against = dealt_checkpoints(group, topic, read, repartitioned[topic])
             found += here
             troubled.setdefault(group, {}).update(against)
         if found:

@@ -13,7 +13,7 @@ from ferry.config.text.filters import PatternList
 from ferry.errors import BadInput
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.acts.survey import survey
-from ferry.features.records.rules.ranges import dealt
+from ferry.features.records.rules.ranges import distributed
 
 
 def latest_specs(
@@ -53,7 +53,7 @@ def latest_specs(
             pieces=(),
             topic_ids={topic: found.topic_ids[topic]},
         )
-        specs[topic] = tuple(replace(blank, pieces=pieces) for pieces in dealt(mine, found.task_records))
+        specs[topic] = tuple(replace(blank, pieces=pieces) for pieces in distributed(mine, found.task_records))
     return specs
 
 

@@ -91,7 +91,7 @@ def ranges_of(pieces: Sequence[Slice]) -> dict[TopicPartition, Range]:
     return read_ranges(pieces)
 
 
-def dealt(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[ReadRange, ...]]:
+def distributed(ranges: Mapping[TopicPartition, Range], most: int) -> list[tuple[ReadRange, ...]]:
     """Divide the ranges into tasks of at most `most` offsets each: long ranges are cut, short ones share a task.
 
     No task has two ranges of one partition. The ranges of a partition are in the order of its offsets.

@@ -44,7 +44,7 @@ def write_in_portions(
     while units or left:
         portion = portion_of(left.values(), at, most)
         mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
-        scope = RowScope(ranges=portion, dealt=bool(units))
+        scope = RowScope(ranges=portion, units=bool(units))
         slots = units | {left[place].slot for place in portion}
         for end in write({slot: replace(specs[slot], portion=scope) for slot in sorted(slots)}, mine):
             ends[end.slot] = portions_joined(ends.get(end.slot), end)

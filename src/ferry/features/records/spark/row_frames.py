@@ -21,7 +21,7 @@ from ferry.config.record_source import TASK_RECORDS
 from ferry.features.records.acts.reading import ReadSpec, marks_of
 from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.rules.pace import Share, edge_tasks
-from ferry.features.records.rules.ranges import ReadRange, dealt, ranges_of
+from ferry.features.records.rules.ranges import ReadRange, distributed, ranges_of
 from ferry.features.records.spark.counters import KEPT, READ
 from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.local_transform import Alone, write_alone
@@ -86,7 +86,7 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
     indexes = {slot: index for index, slot in enumerate(slots)}
     # Each slot has at least two rows. The first one names it: a slot without records has receipts to write, too.
     read = {
-        number: dealt(ranges_of(stream.pieces), TASK_RECORDS)
+        number: distributed(ranges_of(stream.pieces), TASK_RECORDS)
         for number, stream in enumerate(job.streams)
         if stream.pieces
     }

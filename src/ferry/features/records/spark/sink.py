@@ -20,7 +20,7 @@ from ferry.features.records.acts.cutoffs import Withheld, withheld_at, without
 from ferry.features.records.acts.source_logs import Seen, seen_before
 from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.pace import Share
-from ferry.features.records.rules.ranges import dealt, ranges_of
+from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.counters import Counters
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
 from ferry.features.records.spark.record_errors import faults_of
@@ -143,7 +143,7 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
 
 def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
     """Carry out a stream's transform on these ranges, and write nothing. Raises what Spark raises, and TooSlow."""
-    tasks = dealt(ranges, TASK_RECORDS)
+    tasks = distributed(ranges, TASK_RECORDS)
     counted = stream.change(read_by(job, stream.pieces, tasks), count, COUNT)
     share = share_of(stream, tasks, 0)
     watched(job.spark, [share], share.tasks.stop, counted.collect)

@@ -40,7 +40,7 @@ from ferry.errors import BadInput
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.acts.survey import Surveyed, narrowed_ranges, survey
 from ferry.features.records.rules.filters import Condition, Narrowing, Operator, narrowed
-from ferry.features.records.rules.ranges import dealt
+from ferry.features.records.rules.ranges import distributed
 from ferry.features.records.spark.rows import record_rows
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.spark.package import zip_package
@@ -134,7 +134,7 @@ class FerryReader(DataSourceReader):
                     topic_ids={piece.place.topic: self._found.topic_ids[piece.place.topic] for piece in pieces},
                 )
             )
-            for pieces in dealt(ranges, self._found.task_records)
+            for pieces in distributed(ranges, self._found.task_records)
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

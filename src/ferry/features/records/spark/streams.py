@@ -126,8 +126,8 @@ def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[
     names = {_today(flow, piece.source.topic) for piece in plan.kept}
     rules = {era.target_topic: era for era in plan.eras}
     known = {spec.name: spec for spec in flow.records.transforms}
-    dealt = {(_today(flow, unit.source.topic), rules[unit.target.topic].digest) for unit in plan.dealt}
-    names |= {name if name and _is_of(known[name], digest) else "" for name, digest in dealt}
+    of_units = {(_today(flow, unit.source.topic), rules[unit.target.topic].digest) for unit in plan.dealt}
+    names |= {name if name and _is_of(known[name], digest) else "" for name, digest in of_units}
     if names <= lost.keys():
         raise Refused(_first_of(lost, names or lost))
 

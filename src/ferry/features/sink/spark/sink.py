@@ -200,8 +200,8 @@ def _ordered(prepared: DataFrame, delivery: Delivering, orders: int) -> DataFram
     slot = StructField("slot", IntegerType(), nullable=False)
     schema = StructType([slot, *prepared.schema.fields])
     names = [_ORDER.format(number) for number in range(orders)]
-    dealt = prepared.mapInArrow(partial(placed, dict(delivery.counts), delivery.slots), schema)
-    return dealt.repartitionById(delivery.slots, sf.col("slot")).sortWithinPartitions(
+    placed_rows = prepared.mapInArrow(partial(placed, dict(delivery.counts), delivery.slots), schema)
+    return placed_rows.repartitionById(delivery.slots, sf.col("slot")).sortWithinPartitions(
         "topic", "partition", *names, "timestamp", "digest", "key", "value", "headers"
     )
 

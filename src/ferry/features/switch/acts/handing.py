@@ -33,10 +33,10 @@ async def hand_over(flow: FlowConfig, both: FlowConnections, rows: Iterable[dict
     asked = {group: list(places) for group, places in left.items()}
     for _ in range(TRIES):
         view = await both.view() if await both.has_ledger() else UNREAD
-        dealt = deals(flow, view)
+        is_repartitioned = deals(flow, view)
 
-        def copy_of(topic: str, dealt: Any = dealt) -> str | None:
-            if not flow.topics.selection.takes(topic) or flow.topics.merge.matches(topic) or dealt(topic):
+        def copy_of(topic: str, is_repartitioned: Any = is_repartitioned) -> str | None:
+            if not flow.topics.selection.takes(topic) or flow.topics.merge.matches(topic) or is_repartitioned(topic):
                 return None
             return flow.copy_of(topic)
 

@@ -217,7 +217,7 @@ def standings(
     target_ends: Mapping[TopicPartition, int],
     now_ms: int,
     target_copied: Mapping[TopicPartition, int] | None = None,
-    dealt: Iterable[Dealt] = (),
+    repartitioned: Iterable[Dealt] = (),
     goes_on: Mapping[TopicPartition, int] | None = None,
     *,
     started_ms: Mapping[int, int] | None = None,
@@ -227,8 +227,8 @@ def standings(
 
     `live` are the ends of the source's partitions. `targets` are the copies of all partitions that are known: those
     that are `live`, those that do not answer, and those of which nothing was copied or planned.
-    `target_copied` is what `copied_ends` returns. Partitions in `dealt` are repartitioned, so no partition of their
-    copy belongs to one of them alone. `goes_on` is the next offset of each partition in the lane (`stands_at`): what
+    `target_copied` is what `copied_ends` returns. No partition of a copy belongs to a partition in
+    `repartitioned` alone. `goes_on` is the next offset of each partition in the lane (`stands_at`): what
     the lane has passed over before it is not left to copy.
 
     `started_ms` is when runs began, by generation, and `planned_ms` when the run of the `plan` began. A run reads the
@@ -241,7 +241,7 @@ def standings(
     copies = dict(targets)
     copies |= {source: piece.target for source, piece in slices.items()}
     copies |= {source: last.target for source, last in receipts.items()}
-    parted = {one.source: one for one in dealt}
+    parted = {one.source: one for one in repartitioned}
     places = (receipts.keys() | slices.keys() | targets.keys()) - parted.keys()
     # A plan counts what is caught up of repartitioned topics by the partitions of their copies.
     covered = plan is not None and not parted and len(slices) + plan.caught_up >= len(places)

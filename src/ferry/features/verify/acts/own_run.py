@@ -59,7 +59,7 @@ class OwnRun(Verifier):
                 *receipts(view, lane=self._flow.lane, run=self._run),
                 *narrowed_units(view, self._flow.lane, self._run, None),
             ]
-            chosen = affordable(done, known, dealt=found.dealt)
+            chosen = affordable(done, known, repartitioned=found.dealt)
             return await lying(self._connections.target, chosen, self._limits)
 
         read = self._connections.run(work)

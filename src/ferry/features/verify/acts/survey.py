@@ -71,18 +71,18 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
         copied(view, flow.lane, await connections.known.rows(view, is_wanted)), switch_states(view).values(), flow.flow
     )
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
-    dealt = await survey_dealt(flow, connections, view, wanted)
-    if not dealt.topics or any(runs is None or one.source in runs for one in every):
-        _refuse_nothing(flow, wanted, every, runs, dealt.topics)
+    repartitioned = await survey_dealt(flow, connections, view, wanted)
+    if not repartitioned.topics or any(runs is None or one.source in runs for one in every):
+        _refuse_nothing(flow, wanted, every, runs, repartitioned.topics)
     if runs is not None:
         every = [one for one in every if one.source in runs]
-    begun = await _begins(flow, connections, view, wanted, every, dealt)
+    begun = await _begins(flow, connections, view, wanted, every, repartitioned)
     found = Survey(
         begins=begun,
-        partitions=len(every) + len(dealt.copies),
-        dealt=dealt.copies,
-        not_compared=dealt.not_compared,
-        notes=[*dealt.notes, *theirs],
+        partitions=len(every) + len(repartitioned.copies),
+        dealt=repartitioned.copies,
+        not_compared=repartitioned.not_compared,
+        notes=[*repartitioned.notes, *theirs],
     )
     source, target = connections.source, connections.target
     await source.refresh({one.source.topic for one in every})
@@ -117,24 +117,26 @@ async def _begins(
     view: LedgerView,
     wanted: Wanted,
     every: Sequence[Copied],
-    dealt: SurveyOfDealt,
+    repartitioned: SurveyOfDealt,
 ) -> tuple[Begin, ...]:
     """Return where the lane began with what is wanted; for one run, only with what has receipts of it."""
     source, lane = connections.source, flow.lane
     topics = {key[2] for key, _ in view.of_kind("start") if key[1] == lane}
-    there = await source.refresh(topics | {one.source.topic for one in every} | dealt.topics)
+    there = await source.refresh(topics | {one.source.topic for one in every} | repartitioned.topics)
     ids = {name: info.id_text for name, info in there.items()}
     starts = recorded_starts(view, lane, ids)
-    rules = [era for era in eras(view, lane).values() if era.source_topic in dealt.topics]
+    rules = [era for era in eras(view, lane).values() if era.source_topic in repartitioned.topics]
     copies = {one.source: one for one in every}
 
     def looked(log_starts: Mapping[TopicPartition, int]) -> list[Begin]:
         return [
             one
-            for one in begins(every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts, dealt.began)
+            for one in begins(
+                every, rules, starts, gaps(view, lane), adoptions(view, lane), log_starts, repartitioned.began
+            )
             if (wanted.topics is None or one.source.topic in wanted.topics)
             and wanted.partition in (None, one.source.partition)
-            and (wanted.run is None or one.source in copies or one.source.topic in dealt.topics)
+            and (wanted.run is None or one.source in copies or one.source.topic in repartitioned.topics)
         ]
 
     planned = {era.source_topic: era.source_topic_id for era in rules}
@@ -153,11 +155,11 @@ def _refuse_nothing(
     wanted: Wanted,
     every: Sequence[Copied],
     runs: Mapping[TopicPartition, object] | None,
-    dealt: Collection[str],
+    repartitioned: Collection[str],
 ) -> None:
     lane = f"lane {flow.lane} of flow {flow.flow}"
     for topic in wanted.topics or ():
-        if topic not in dealt and not any(one.source.topic == topic for one in every):
+        if topic not in repartitioned and not any(one.source.topic == topic for one in every):
             what = topic if wanted.partition is None else TopicPartition(topic, wanted.partition)
             raise BadInput(
                 f"{lane} has copied nothing of source {what}: name one that `ferry ledger` lists, or run the flow first"

@@ -120,12 +120,12 @@ class Verifier:
         look = survey_by_content if self._wanted.without_ledger else survey
         return self._connections.run(lambda: look(self._flow, self._connections, self._wanted))
 
-    def spec(self, stretches: Sequence[Stretch], dealt: Sequence[DealtCopy] = ()) -> CompareSpec:
+    def spec(self, stretches: Sequence[Stretch], repartitioned: Sequence[DealtCopy] = ()) -> CompareSpec:
         """Make what another process needs to compare some of the stretches, or of the repartitioned copies."""
         return CompareSpec(
             flow=self._flow.flow,
             stretches=tuple(stretches),
-            dealt=tuple(dealt),
+            dealt=tuple(repartitioned),
             source=self._connections.source_options,
             target=self._connections.target_options,
             limits=self._limits,

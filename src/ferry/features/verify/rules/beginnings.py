@@ -12,7 +12,7 @@ from ferry.plan.rules.starts import LaneStarts
 
 def begins(
     every: Iterable[Copied],
-    dealt: Iterable[Era],
+    rules: Iterable[Era],
     starts: LaneStarts,
     known: Sequence[Gap],
     adopted: Iterable[Adoption],
@@ -22,7 +22,7 @@ def begins(
     """Return one entry for each source partition that the lane has receipts or a start of, in order.
 
     With receipts the lane begins where the first of them does; else where a plan recorded that it will. A repartitioned
-    topic begins where its first rule did: `dealt` has the rule in force, `dealt_from` the least offset of the receipts
+    topic begins where its first rule did: `rules` has the rule in force, `dealt_from` the least offset of the receipts
     that are left. A rule begins where the one before it has come to, so all between is in receipts or gaps.
     `log_starts` are those of the logs that are still the same.
     """
@@ -33,7 +33,7 @@ def begins(
     held: dict[TopicPartition, tuple[Range, ...]] = {one.source: one.ranges for one in every if one.ranges}
     for place, offset in starts.offsets.items():
         held.setdefault(place, ((offset, offset),))
-    for era in dealt:
+    for era in rules:
         for number, offset in enumerate(era.begins):
             place = TopicPartition(era.source_topic, number)
             first = min(offset, starts.offsets.get(place, offset), dealt_from.get(place, offset))

@@ -18,13 +18,13 @@ def affordable(
     found: Sequence[Stretch],
     most: int = AFFORDABLE_BYTES,
     *,
-    dealt: Sequence[DealtCopy] = (),
+    repartitioned: Sequence[DealtCopy] = (),
 ) -> list[Receipt]:
     """Return the receipts whose chunks are read: all, or a choice by the run's generation, so that each has its turn.
 
     Chunks without records are not among them, nor compacted ones, nor those that cannot be compared whole.
     """
-    chunks = {(copy.target, chunk.start) for copy in dealt for chunk in copy.chunks}
+    chunks = {(copy.target, chunk.start) for copy in repartitioned for chunk in copy.chunks}
     whole = [
         one
         for one in receipts

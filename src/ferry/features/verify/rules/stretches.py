@@ -287,7 +287,7 @@ class Sized(Protocol):
 SizedT = TypeVar("SizedT", bound=Sized)
 
 
-def dealt(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
+def distributed(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
     """Distribute stretches to at most so many tasks, each with about as many records.
 
     The largest comes first, and goes to the task that has least.

@@ -86,12 +86,12 @@ def marked_rows(
 
 
 def numbered_rows(
-    dealt: Mapping[int, HeldBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    copies: Mapping[int, HeldBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows that are in a stretch, with its number; without those that a copy sends to the dead letters."""
     starts: dict[tuple[str, int], list[int]] = {}
     numbers: dict[tuple[str, int], list[int]] = {}
-    for number, (_, one) in sorted(dealt.items(), key=lambda item: item[1].stretch.source_range):
+    for number, (_, one) in sorted(copies.items(), key=lambda item: item[1].stretch.source_range):
         starts.setdefault(one.source, []).append(one.source_range[0])
         numbers.setdefault(one.source, []).append(number)
     for batch in batches:
@@ -105,7 +105,7 @@ def numbered_rows(
             if index < 0:
                 continue
             number = numbers[place][index]
-            stretch = dealt[number].stretch
+            stretch = copies[number].stretch
             if offset >= stretch.source_range[1] or (why is not None and poison is Poison.SKIP):
                 continue
             kept.append(at)
@@ -114,7 +114,7 @@ def numbered_rows(
         if kept:
             rows = batch.take(pa.array(kept, pa.int32()))
             arrays = [
-                ints([dealt[number].task for number in chosen]),
+                ints([copies[number].task for number in chosen]),
                 ints(chosen),
                 ints([0] * len(chosen)),
                 *(rows.column(name) for name in HELD[3:-1]),

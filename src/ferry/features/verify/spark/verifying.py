@@ -26,7 +26,7 @@ from ferry.config.record_source import TASK_RECORDS
 from ferry.errors import FerryError
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.rules.pace import Share, edge_tasks
-from ferry.features.records.rules.ranges import ReadRange, dealt
+from ferry.features.records.rules.ranges import ReadRange, distributed
 from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.schema import WRITTEN
 from ferry.features.records.spark.task_monitor import watched
@@ -47,7 +47,7 @@ from ferry.features.verify.rules.portions import (
 )
 from ferry.features.verify.rules.repartitioned import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
 from ferry.features.verify.rules.stretches import Stretch, unreadable
-from ferry.features.verify.rules.stretches import dealt as dealt_stretches
+from ferry.features.verify.rules.stretches import distributed as distributed_stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule
 from ferry.features.verify.spark.dealt_holding import held_dealt_tasks, numbered_dealt_rows
 from ferry.features.verify.spark.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
@@ -81,8 +81,8 @@ def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found
     usable, unusable = _rules(flow, sorted({one.source.topic for one in found.transformed} | _topics(found.dealt)))
     for topic, why in unusable.items():
         compared.not_compared += [unreadable(one, why) for one in found.transformed if one.source.topic == topic]
-        dealt = [one for one in found.dealt if one.topic == topic]
-        compared.not_compared += not_applied(dealt, why, NotComparedKind.UNREADABLE)
+        repartitioned = [one for one in found.dealt if one.topic == topic]
+        compared.not_compared += not_applied(repartitioned, why, NotComparedKind.UNREADABLE)
     rules = {topic: rule for topic, (rule, _) in usable.items()}
     left = [one for one in found.transformed if one.source.topic not in unusable]
     held, changed = by_todays_rule(left, rules, asked=asked)
@@ -112,9 +112,9 @@ def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found
             most=most,
         )
         mine = [one for one in held if one.source.topic in topics]
-        dealt = [one for one in copies if one.topic in topics]
+        repartitioned = [one for one in copies if one.topic in topics]
         compared.add(compared_in_portions(_Stretches(again), mine))
-        compared.add(compared_in_portions(_Copies(again), dealt))
+        compared.add(compared_in_portions(_Copies(again), repartitioned))
     return compared
 
 
@@ -211,7 +211,7 @@ class _Stretches:
     def compare(self, portion: Sequence[Stretch]) -> Compared:
         spec = self._again.spec(portion, ())
         numbers = {id(one): number for number, one in enumerate(spec.stretches)}
-        shares = dealt_stretches(spec.stretches, self._again.flow.copy.tasks_max)
+        shares = distributed_stretches(spec.stretches, self._again.flow.copy.tasks_max)
         tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
         reads = _pieces([(one.source, one.source_range) for one in spec.stretches])
         number = partial(numbered_rows, tasks, self._again.transform.poison, to_arrow_schema(_HELD, timezone="UTC"))
@@ -240,7 +240,7 @@ class _Copies:
     def compare(self, portion: Sequence[DealtCopy]) -> Compared:
         spec = self._again.spec((), portion)
         numbers = {id(one): number for number, one in enumerate(spec.dealt)}
-        shares = dealt_stretches(spec.dealt, self._again.flow.copy.tasks_max)
+        shares = distributed_stretches(spec.dealt, self._again.flow.copy.tasks_max)
         tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
         reads = _pieces(list(source_ranges(spec.dealt).items()))
         transform, flow = self._again.transform, self._again.flow
@@ -270,6 +270,6 @@ def _pieces(found: Sequence[tuple[TopicPartition, Range]]) -> list[tuple[ReadRan
                 rest.append((place, part))
             else:
                 layer[place] = part
-        tasks += dealt(layer, TASK_RECORDS)
+        tasks += distributed(layer, TASK_RECORDS)
         left = rest
     return tasks

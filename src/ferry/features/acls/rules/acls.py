@@ -2,9 +2,9 @@
 
 It adds ACLs, and removes only those that Ferry made.
 
-The default is as careful as MirrorMaker 2 (`MirrorSourceConnector.syncTopicAcls` of Kafka 4.3.0). It takes literal
-topics that the flow copies, but no ALLOW WRITE. ALLOW ALL becomes READ, for it takes only the read side. ADR 17 has the
-reasons.
+The default is as careful as MirrorMaker 2 (`MirrorSourceConnector.syncTopicAcls` of Kafka 4.3.0). It takes
+literal topics that the flow copies, and no ALLOW WRITE; ALLOW ALL becomes READ. It takes only the read side. ADR 17 has
+the reasons.
 """
 
 from __future__ import annotations

@@ -40,9 +40,8 @@ def settled(
     """Return the range of each partition, also the empty ones.
 
     `first_at` belongs to `begin` and `end_at` to `end`, if these are times. Both are, by partition, the offset of the
-    first record at or after the time; -1 or absent: there is none. Raises BadInput for an offset of a
-    partition that does not exist, or a range that ends before it begins. Raises Refused for an offset that is not in
-    the log.
+    first record at or after the time; -1 or absent: there is none. Raises BadInput for an offset of a partition
+    that does not exist, or a range that ends before it begins. Raises Refused for an offset that is not in the log.
     """
     for bound, option in ((begin, "from"), (end, "to")):
         if isinstance(bound, StartOffsets):

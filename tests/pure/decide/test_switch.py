@@ -157,7 +157,7 @@ def test_caught_up_copies_of_a_repartitioned_topic_are_not_counted_as_partitions
     copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=3)
     plan = replace(PLAN, slices=(), caught_up=9)
     dealt = Dealt(place("clicks"), "copy", 6, 3, answers=True)
-    found = standings([copied], plan, 20, {}, {LIVE: place("primary.orders", 1)}, {}, NOW, dealt=[dealt])
+    found = standings([copied], plan, 20, {}, {LIVE: place("primary.orders", 1)}, {}, NOW, repartitioned=[dealt])
     assert [one.source_known for one in found] == ["receipt", "receipt", "none"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,12 +111,12 @@ def context(**more: Any) -> Any:
     }
 
 
-def answered(user: dict[str, str] | None, **more: Any) -> None:
+def answered(user: dict[str, str] | None, at: datetime = AT, **more: Any) -> None:
     """Airflow gives the task the answer of a user."""
     task = drill_dag(parse_settings(FILE, "f").flow("a->b"), Path("/f")).get_task("approve")
     assert isinstance(task, DrillApprovalOperator)
     assert task.assigned_users == [{"id": "bob", "name": "bob"}, {"id": "9", "name": "9"}]
-    event = {"chosen_options": ["Approve"], "params_input": {}, "responded_at": AT, "responded_by_user": user}
+    event = {"chosen_options": ["Approve"], "params_input": {}, "responded_at": at, "responded_by_user": user}
     task.execute_complete(context(**more), event)
 
 
@@ -134,7 +134,10 @@ def test_airflows_own_answer_is_kept_for_the_run_and_used_once(ledger: Ledger) -
         approval_of(context(params={**PARAMS, "topics": ["payroll"]}), used, "try 1 of the drill")
     with pytest.raises(Refused, match="there was no approval"):
         approval_of(context(run_id="manual__2"), used, "try 1 of the drill")
-    answered(BOB)  # asked again
+    answered(BOB)  # the same answer
+    with pytest.raises(Refused, match="used already"):
+        approval_of(context(), used, "try 2 of the drill")
+    answered(BOB, AT + timedelta(seconds=1))  # asked again
     assert approval_of(context(), used, "try 2 of the drill").who == "bob"
 
 

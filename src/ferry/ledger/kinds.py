@@ -221,8 +221,9 @@ KINDS: Mapping[str, LedgerKind] = {
     "rebuilt": LedgerKind(key={"upto": int}, says="who wrote the ledger again from an export, up to this offset"),
     "pause": LedgerKind(key={"topic": str}, says='a pause; topic "" means the whole flow', of_lost=OfLost.CARRIED),
     "approval": LedgerKind(
-        key={"run": str},
-        says="what a person approved in Airflow",
+        key={"run": str, "by": str},
+        says="what a person approved in Airflow, and each use of it",
+        optional=1,
         of_lost=OfLost.EVIDENCE,
         plural="approvals",
     ),

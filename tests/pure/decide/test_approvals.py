@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 
+from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused
+from ferry.features.switch.acts.approvals import keep_approval, use_approval
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record, used
 from ferry.ledger.codec import encode
 from ferry.model import Record
 from ferry.model.switch import Approval
 from tests.pure.decide.test_ledger import view_of
+from tests.pure.run.test_switch_journal import Ledger
 
 RUN = "ferry_drill__a__b/manual__1"
 GIVEN = Approval(run=RUN, who="bob", at_ms=10_000, asked_by="ann", params="p")
@@ -50,3 +54,45 @@ def test_an_approval_is_used_once_and_what_began_by_it_continues() -> None:
 def test_what_is_no_approval_of_this_is_refused(approval: Approval | None, asked: dict[str, object], why: str) -> None:
     with pytest.raises(Refused, match=why):
         used(approval, **asked)  # type: ignore[arg-type]
+
+
+@dataclass(kw_only=True)
+class Contested(Ledger):
+    """A ledger in which another process does something between the next read and the append that follows it."""
+
+    meanwhile: Callable[[Ledger], object] | None = None
+
+    def append(self, records: Sequence[Record]) -> int:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile(self)
+        return super().append(records)
+
+
+def take(ledger: Ledger, by: str) -> Approval:
+    return use_approval(ledger, RUN, params="p", by=by, within_s=60.0)
+
+
+def test_of_two_that_use_an_approval_at_once_the_first_in_the_ledger_has_it() -> None:
+    ledger, now = Contested(), wall_ms()
+    keep_approval(ledger, replace(GIVEN, at_ms=now))
+    taken: list[Approval] = []
+    ledger.meanwhile = lambda other: taken.append(take(other, "try 2"))
+    with pytest.raises(Refused, match="used already, by try 2"):
+        take(ledger, "try 1")
+    assert [one.used_by for one in taken] == ["try 2"]
+    assert take(ledger, "try 2") == taken[0], "what began by it continues"
+    keep_approval(ledger, replace(GIVEN, at_ms=now))  # the task that asks writes the same answer again
+    with pytest.raises(Refused, match="used already, by try 2"):
+        take(ledger, "try 1")
+    keep_approval(ledger, replace(GIVEN, at_ms=now + 1))  # another answer
+    assert take(ledger, "try 1").used_by == "try 1"
+
+
+def test_an_answer_that_comes_while_an_approval_is_used_is_used_in_its_place() -> None:
+    ledger, now = Contested(), wall_ms()
+    keep_approval(ledger, replace(GIVEN, at_ms=now))
+    ledger.meanwhile = lambda other: keep_approval(other, replace(GIVEN, who="carl", at_ms=now + 1))
+    assert take(ledger, "try 1").who == "carl"
+    with pytest.raises(Refused, match="the approval of carl was used already, by try 1"):
+        take(ledger, "try 2")

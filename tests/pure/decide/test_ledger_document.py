@@ -216,9 +216,10 @@ def _dropped(key: list[Any], body: Any) -> list[Record]:
 
 
 def _approval(key: list[Any], body: Any) -> list[Record]:
-    found = approval_of_run(_view(key, body), key[1])
+    """The documented approval, and its use."""
+    found = approval_of_run(fold(lying(*documented()), 99), key[1])
     assert found is not None
-    return [approval_record(found)]
+    return [approval_record(replace(found, used_by="", used_ms=0)), approval_record(found)]
 
 
 def _switch(key: list[Any], body: Any) -> list[Record]:

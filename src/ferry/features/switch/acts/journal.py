@@ -46,6 +46,17 @@ class LedgerFile(Protocol):
         """Write records, and return the offset of the last one."""
 
 
+def view_after(ledger: LedgerFile, records: Sequence[Record], sleep: Callable[[float], None]) -> LedgerView:
+    """Append records, and return the ledger that shows them and all before. Raises Retryable after READ_SECONDS."""
+    offset = ledger.append(records)
+    until = time.monotonic() + READ_SECONDS
+    while (view := ledger.view()).end <= offset:
+        if time.monotonic() > until:
+            raise Retryable(f"the ledger does not show offset {offset}, which it has acknowledged: try again")
+        sleep(0.05)
+    return view
+
+
 class Journal:
     """The switches of one ledger."""
 
@@ -149,14 +160,7 @@ class Journal:
             )
 
     def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:
-        """Append records, and read the ledger up to them. Raises Retryable after READ_SECONDS."""
-        offset = self._ledger.append(records)
-        until = time.monotonic() + READ_SECONDS
-        while (view := self._ledger.view()).end <= offset:
-            if time.monotonic() > until:
-                raise Retryable(f"the ledger does not show offset {offset}, which it has acknowledged: try again")
-            self._sleep(0.05)
-        return switch_states(view)
+        return switch_states(view_after(self._ledger, records, self._sleep))
 
     def _view(self) -> LedgerView:
         return self._ledger.view() if self._ledger.exists() else UNREAD

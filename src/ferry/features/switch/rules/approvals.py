@@ -1,7 +1,8 @@
 """Approvals that a person gave in Airflow, as ledger records with the key `["approval", run]`, one for each DAG run.
 
 They are not kept in an XCom: a user who may write XComs could approve in another person's name. An approval is used
-once, and it expires.
+once, and it expires. Each use has a record of its own, `["approval", run, by]`, so that no later one replaces it: of
+the uses of one answer, the first in the ledger counts.
 """
 
 from __future__ import annotations
@@ -19,17 +20,27 @@ _AGAIN = "nothing was done: trigger the DAG again, or clear its task approve wit
 
 
 def approval_record(approval: Approval) -> Record:
-    """Make the record of an approval. If a run is approved more than once, the last record counts."""
+    """Make the record of an approval, or of its use. If a run is approved more than once, the last answer counts."""
     body = {"v": LEDGER_VERSION, "kind": "approval", **asdict(approval)}
-    return Record(key=encode(["approval", approval.run]), value=encode(body))
+    by = [approval.used_by] if approval.used_by else []
+    return Record(key=encode(["approval", approval.run, *by]), value=encode(body))
 
 
 def approval_of_run(view: LedgerView, run: str) -> Approval | None:
-    """Return the approval of a run, or None if there is none. Raises BadInput for a record that cannot be read."""
+    """Return the approval of a run with its first use, or None if there is none.
+
+    Raises BadInput for a record that cannot be read.
+    """
     record = view.by_key.get(encode(["approval", run]).decode())
     if record is None or record.value is None:
         return None
-    return read_as(record, _parse_approval)
+    given = read_as(record, _parse_approval)
+    for key, use in view.of_kind("approval"):  # in the order of the ledger
+        if key[1] == run and len(key) > 2:
+            taken = read_as(use, _parse_approval)
+            if replace(taken, used_by=given.used_by, used_ms=given.used_ms) == given:
+                return taken
+    return given
 
 
 def _parse_approval(body: Json) -> Approval:

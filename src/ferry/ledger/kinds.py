@@ -228,7 +228,7 @@ KINDS: Mapping[str, LedgerKind] = {
         plural="approvals",
     ),
     "switch": LedgerKind(
-        key={"id": str, "step": str, "part": int},
+        key={"id": str, "step": str, "part": (int, str)},
         says="a switchover, failover or failback, and its steps",
         optional=2,
         of_lost=OfLost.EVIDENCE,

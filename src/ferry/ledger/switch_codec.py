@@ -2,7 +2,8 @@
 
 ```
 ["switch", id]               who opened which switch, who approved it, and what it was asked for
-["switch", id, step]         who began a step, or did it, with what it found
+["switch", id, step]         who did a step, with what it found
+["switch", id, step, "begun"]  who began it last; it does not count once the step is done
 ["switch", id, step, part]   the rows of what a step found, as JSON lines; they count when the step's record names them
 ["switch", id, "end"]        finished or abandoned, by whom and why
 ```
@@ -41,7 +42,7 @@ from ferry.model.switch import (
     Verb,
 )
 
-END = "end"
+END, BEGUN = "end", "begun"
 ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 """The form of a switch's id, which is part of a file's name."""
 
@@ -109,8 +110,11 @@ _DONE = Form(StepDone, *head("switch-step"), F("state", lambda _: "done"), *_STE
 
 
 def begun_record(switch: str, begun: StepBegun) -> Record:
-    """Make the record that an operator begins a step, or begins it again."""
-    return Record(key=encode(["switch", switch, begun.step.value]), value=encode(_BEGUN.dump(begun)))
+    """Make the record that an operator begins a step, or begins it again.
+
+    Its key is not that of the step that is done: a process that sleeps before it writes this replaces nothing.
+    """
+    return Record(key=encode(["switch", switch, begun.step.value, BEGUN]), value=encode(_BEGUN.dump(begun)))
 
 
 def done_records(switch: str, done: StepDone, part_bytes: int = PART_BYTES) -> list[Record]:
@@ -150,6 +154,11 @@ def end_record(switch: str, end: SwitchEnd) -> Record:
     return Record(key=encode(["switch", switch, END]), value=encode(SWITCH_END.dump(end)))
 
 
+def no_end_record(switch: str) -> Record:
+    """Make the record that takes back the end of a switch: it continues."""
+    return Record(key=encode(["switch", switch, END]), value=None)
+
+
 def open_switches(view: LedgerView) -> dict[str, SwitchState]:
     """Return the switches of a ledger that have not ended, by id; the rows of the others are not read.
 
@@ -167,6 +176,7 @@ def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict
     """
     opened: dict[str, LedgerRecord] = {}
     steps: dict[str, dict[str, LedgerRecord]] = {}
+    tries: dict[str, dict[str, LedgerRecord]] = {}
     rows: dict[tuple[str, str], dict[int, bytes]] = {}
     for key, record in view.of_kind("switch"):
         if only is not None and key[1] not in only:
@@ -178,11 +188,23 @@ def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict
                 steps.setdefault(name, {})[step] = record
             case [str(name), str(step), int(number)]:
                 rows.setdefault((name, step), {})[number] = record.value or b""
+            case [str(name), str(step), "begun"]:
+                tries.setdefault(name, {})[step] = record
     found = [
-        _state(name, record, steps.get(name, {}), {step: parts for (of, step), parts in rows.items() if of == name})
+        _state(
+            name,
+            record,
+            _with_tries(steps.get(name, {}), tries.get(name, {})),
+            {step: parts for (of, step), parts in rows.items() if of == name},
+        )
         for name, record in opened.items()
     ]
     return {state.switch.id: state for state in sorted(found, key=lambda state: state.offset)}
+
+
+def _with_tries(steps: Mapping[str, LedgerRecord], tries: Mapping[str, LedgerRecord]) -> dict[str, LedgerRecord]:
+    """Return the records of steps that are done, and after them those of steps that were only begun."""
+    return {**steps, **{step: record for step, record in tries.items() if step not in steps}}
 
 
 def _state(
@@ -211,7 +233,7 @@ def _parsed(
         elif body["state"] == "done":
             step = Step(word)
             done[step] = _done(name, step, body, rows.get(word, {}))
-        else:
+        else:  # an earlier Ferry wrote it under the key of the step that is done
             step = Step(word)
             begun[step] = _BEGUN.load(body, step=step)
     body = decode_value(opened.value or b"", f"switch {name} at ledger offset {opened.offset}")

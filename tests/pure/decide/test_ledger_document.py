@@ -230,7 +230,7 @@ def _switch(key: list[Any], body: Any) -> list[Record]:
     if key[2] == "end":
         assert state.end is not None
         return [end_record(key[1], state.end)]
-    if len(key) == 3 and body["state"] == "begun":
+    if key[3:] == ["begun"]:
         return [begun_record(key[1], state.begun[Step(key[2])])]
     return done_records(key[1], state.done[Step(key[2])])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,6 +249,73 @@ def test_who_begins_a_step_again_takes_it_over() -> None:
         ann.done("s-1", begun, Evidence(sentence="late"))
     done = ann.state("s-1").done[Step.READINESS]
     assert (done.who, done.since_ms) == ("bob@desk-8", begun.begun_ms)
+
+
+@dataclass(kw_only=True)
+class Slow(Ledger):
+    """The ledger as a process has it that sleeps before its next append, while others do something."""
+
+    meanwhile: Callable[[], object] | None = None
+
+    def append(self, records: Sequence[Record]) -> int:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return super().append(records)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_process_that_sleeps_before_it_begins_a_step_takes_nothing_that_is_done(whole: bool) -> None:
+    ledger, world, acts = Ledger(), World(), World().acts()
+    ann = Journal(ledger, "ann@desk-7")
+    ann.open(switch(Verb.FAILOVER))
+
+    def meanwhile() -> None:
+        do_step(ann, "s-1", Step.READINESS, acts[Step.READINESS])
+        if whole:
+            advance(ann, "s-1", acts)
+
+    slow = Slow(records=ledger.records, meanwhile=meanwhile)
+    with pytest.raises(Superseded):
+        do_step(Journal(slow, "bob@desk-8"), "s-1", Step.READINESS, world.acts()[Step.READINESS])
+    assert not world.effects
+    state = ann.state("s-1")
+    assert state.done[Step.READINESS].who == "ann@desk-7"
+    assert tuple(state.done) == (STEPS[Verb.FAILOVER] if whole else (Step.READINESS,))
+    if not whole:
+        advance(ann, "s-1", acts)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_process_that_sleeps_before_it_abandons_a_switch_does_not_end_one_that_promoted(whole: bool) -> None:
+    ledger, acts = Ledger(), World().acts()
+    ann = Journal(ledger, "ann@desk-7")
+    ann.open(switch(Verb.FAILOVER))
+    held = Pause(topic="", who="ann@desk-7", why=pause_reason(ann.state("s-1")), since_ms=1)
+
+    def meanwhile() -> None:
+        for step in STEPS[Verb.FAILOVER]:
+            do_step(ann, "s-1", step, acts[step])
+            if step is Step.PROMOTE and not whole:
+                return
+        ann.finish("s-1")
+
+    ledger.append([pause_record(held)])
+    slow = Slow(records=ledger.records)
+    bob = Journal(slow, "bob@desk-8")
+
+    class LateEnd(Journal):
+        """Sleeps before the record of the end, after the pause was changed."""
+
+        def abandon(self, *words: Any) -> SwitchState:
+            slow.meanwhile = meanwhile
+            return bob.abandon(*words)
+
+    with pytest.raises(Refused, match="has promoted backup"):
+        abandon(slow, LateEnd(slow, "bob@desk-8"), "s-1", "not today")
+    assert pauses(ledger.view(), wall_ms()) == {"": held}
+    assert ann.state("s-1").end is None, "it is written again when the switch is continued"
+    assert advance(ann, "s-1", acts).end is not None
 
 
 def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:

@@ -9,15 +9,24 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Retryable, Superseded
 from ferry.features.switch.rules.steps import refuse_abandoning, refuse_out_of_turn, refuse_second, unfinished
 from ferry.ledger.ledger import UNREAD, LedgerView
-from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
+from ferry.ledger.switch_codec import (
+    begun_record,
+    done_records,
+    end_record,
+    no_end_record,
+    switch_record,
+    switch_states,
+)
 from ferry.model import Record
 from ferry.model.switch import (
+    POINT_OF_NO_RETURN,
     Evidence,
     Step,
     StepBegun,
@@ -137,10 +146,15 @@ class Journal:
     def abandon(self, switch: str, why: str, moved_on: SwitchState | None = None) -> SwitchState:
         """Abandon a switch.
 
-        Raises Refused if it has ended, or has promoted without an opposite switch (`moved_on`) since.
+        Raises Refused if it has ended, or has promoted without an opposite switch (`moved_on`) since. If it promoted
+        just before the record of its end, that record is taken back.
         """
         refuse_abandoning(self.state(switch), moved_on)
-        return self._end(switch, SwitchOutcome.ABANDONED, why)
+        ended = self._end(switch, SwitchOutcome.ABANDONED, why)
+        if POINT_OF_NO_RETURN in ended.done and moved_on is None:
+            self._written([no_end_record(switch)])
+            refuse_abandoning(replace(ended, end=None))
+        return ended
 
     def _end(self, switch: str, outcome: SwitchOutcome, why: str) -> SwitchState:
         end = SwitchEnd(outcome=outcome, who=self._who, why=why, at_ms=wall_ms())

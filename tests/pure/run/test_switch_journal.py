@@ -64,6 +64,9 @@ class Ledger:
         """As LedgerFile."""
         return fold(self.records, len(self.records))
 
+    def written(self, start: int, end: int) -> list[LedgerRecord]:
+        return self.records[start:end]
+
     def append(self, records: Sequence[Record]) -> int:
         """As LedgerFile."""
         self.appends += 1
@@ -360,6 +363,18 @@ def test_a_switch_that_is_given_up_puts_back_the_pause_that_it_found(until_ms: i
     ledger.append([pause_record(replace(corrupt, why=pause_reason(state), until_ms=0))])
     abandon(ledger, journal, "s-1", "not today")
     assert pauses(ledger.view(), wall_ms()) == ({} if until_ms else {"": corrupt}), "unless its time has passed"
+
+
+def test_an_operator_who_pauses_a_flow_while_its_switch_is_given_up_is_obeyed() -> None:
+    ledger = Ledger()
+    journal = Journal(ledger, "ann@desk-7")
+    state = journal.open(switch(Verb.FAILOVER))
+    ledger.append([pause_record(Pause(topic="", who="ann@desk-7", why=pause_reason(state), since_ms=1))])
+    corrupt = Pause(topic="", who="eve@desk-9", why="the source is corrupt", since_ms=1)
+    slow = Slow(records=ledger.records, meanwhile=lambda: ledger.append([pause_record(corrupt)]))
+    abandon(slow, Journal(slow, "ann@desk-7"), "s-1", "not today")
+    assert pauses(ledger.view(), wall_ms()) == {"": corrupt}
+    assert journal.state("s-1").end is not None
 
 
 def test_a_switch_that_promotes_while_it_is_given_up_keeps_its_pause(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from ferry.lane.connections import TargetConnection
 from ferry.lane.unit_receipts import ByPlace, receipts_of_topic
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain
-from ferry.model import Receipt, Record
+from ferry.model import LedgerRecord, Receipt, Record
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
 
 T = TypeVar("T")
@@ -94,6 +94,13 @@ class LedgerAccess:
             return await work()
 
         return self._connection.run(found)
+
+    def written(self, start: int, end: int) -> list[LedgerRecord]:
+        """Return the records of `[start, end)` that were written outside transactions.
+
+        Raises BadInput without a ledger: the flow never ran.
+        """
+        return self._run(lambda: self._connection.ledger.read_untransacted(start, end))
 
     def append(self, records: Sequence[Record]) -> int:
         """Write records, and create the ledger first if there is none; return the offset of the last one.

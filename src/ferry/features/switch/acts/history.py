@@ -15,7 +15,7 @@ from ferry.features.switch.rules.steps import refuse_abandoning
 from ferry.ledger.codec import pause_record, resume_record
 from ferry.ledger.ledger import UNREAD, pauses
 from ferry.ledger.switch_codec import switch_states
-from ferry.model import Flow
+from ferry.model import Flow, Record
 from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
@@ -101,11 +101,17 @@ def abandon(
         return journal.abandon(switch, why.strip(), other)
     refuse_abandoning(state)
     now_ms = wall_ms()
-    held, before = pauses(access.view(), now_ms).get(""), paused_before(state)
+    view = access.view()
+    held, before = pauses(view, now_ms).get(""), paused_before(state)
     own = held if held is not None and held.why == pause_reason(state) else None
     if own is not None:
         stands = before is not None and before.holds_at(now_ms)
-        access.append([pause_record(before) if before is not None and stands else resume_record("")])
+        now = pause_record(before) if before is not None and stands else resume_record("")
+        at = access.append([now])
+        # A pause that an operator has set meanwhile is not undone.
+        others = [one for one in access.written(view.end, at) if one.key == now.key]
+        if others:
+            access.append([Record(key=now.key, value=others[-1].value)])
     try:
         return journal.abandon(switch, why.strip())
     except Refused:

@@ -24,7 +24,7 @@ from ferry.ledger.switch_codec import (
     switch_record,
     switch_states,
 )
-from ferry.model import Record
+from ferry.model import LedgerRecord, Record
 from ferry.model.switch import (
     POINT_OF_NO_RETURN,
     Evidence,
@@ -50,6 +50,9 @@ class LedgerFile(Protocol):
 
     def view(self) -> LedgerView:
         """Return its records as they are now."""
+
+    def written(self, start: int, end: int) -> Sequence[LedgerRecord]:
+        """Return the records of `[start, end)` that were written outside transactions."""
 
     def append(self, records: Sequence[Record]) -> int:
         """Write records, and return the offset of the last one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from ferry.model import Content
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes
-from ferry.wire.varints import varint, zigzag
+from ferry.wire.varints import read_signed, read_unsigned, varint, zigzag
 from tests.pure.wire.captured import CODECS, OldSet, captured, old_sets
 from tests.pure.wire.logs import data
 
@@ -49,6 +50,14 @@ def test_what_is_no_row_of_records_is_said_to_be_malformed() -> None:
     (packed,) = captured("codec-lz4").batches
     with pytest.raises(TooLong):
         list(contents(packed, 10))
+
+
+@pytest.mark.parametrize("read", [read_unsigned, read_signed])
+def test_a_number_has_ten_bytes_at_most(read: Callable[[bytes, int], tuple[int, int]]) -> None:
+    assert read(b"\x80" * 9 + b"\x01", 0)[1] == 10
+    for long in (10, 1_000_000):
+        with pytest.raises(Malformed):
+            read(b"\xff" * long + b"\x01", 0)
 
 
 def copy(batch: Batch, offset: int) -> Batch:

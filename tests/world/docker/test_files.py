@@ -252,6 +252,14 @@ def kafka_jars() -> Path:
     return ROOT / ".kafka" / ClusterSpec(name="any").version
 
 
+def test_kafka_s_logins_are_where_they_are_needed() -> None:
+    """The triggerer needs them for flows with `ferry.schedule.lag.*` alone; none of these has it."""
+    assert "ferry.schedule.lag" not in (DOCKER / "flows.properties").read_text()
+    holders = {name for name, one in services().items() if any(key.startswith("kafka_") for key in secrets_of(one))}
+    assert not holders & {"airflow-triggerer", "postgres", "spark-master"}
+    assert not any(name.startswith("spark") for name in holders), "they come with the tasks"
+
+
 @pytest.mark.parametrize("side", ["primary", "backup"])
 def test_a_broker_listens_where_it_is_looked_for(side: str) -> None:
     name = f"kafka-{side}"

@@ -29,12 +29,13 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
+from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile
 from ferry.features.groups.rules.rollback import Difference, Rollback, decide_rollback, differences
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import LedgerView
-from ferry.model import GroupOutcome, TopicPartition
+from ferry.model import GroupOutcome, LedgerRecord, Record, TopicPartition
 
 
 class GroupSnapshots:
@@ -95,7 +96,13 @@ class GroupSnapshots:
         snapshot = Snapshot(name=name, at_ms=wall_ms(), who=who, groups=len(saved))
         if not dry_run:
             records = [saved_record(self._lane, name, group, offsets) for group, offsets in saved.items()]
-            await self._connection.ledger.append([*records, snapshot_record(self._lane, snapshot)])
+            named = snapshot_record(self._lane, snapshot)
+            since = await self._since(view, await self._connection.ledger.append([*records, named]))
+            if any(one.key == named.key and one.value is not None for one in since):
+                raise BadInput(
+                    f"snapshot {name!r} was taken by another process at the same time, and mixes both: drop it with "
+                    f"--drop {name}, and take it again"
+                )
         return snapshot
 
     def drop(self, name: str, *, dry_run: bool = False) -> Snapshot:
@@ -159,10 +166,26 @@ class GroupSnapshots:
         if records:
             count = len(decided.writes)
             records.append(snapshot_record(self._lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
-            await self._connection.ledger.append(records)
+            own = await self._connection.ledger.append_each(records)
+            since = await self._since(view, own[0])
+            # Of two that write a group at the same time, the one whose records come first continues.
+            taken = meanwhile(since, self._lane, now_ms=now_ms, is_run=False).taken
+            decided = replace(
+                decided,
+                writes={group: ones for group, ones in decided.writes.items() if group not in taken},
+                left=[*decided.left, *left_to_others(taken, decided.writes.keys())],
+            )
+            mine = {one.key for one in records}
+            theirs = {one.key: one.value for one in since if one.key.startswith(b'["group",') and one.key in mine}
+            if theirs:
+                await self._connection.ledger.append([Record(key=key, value=value) for key, value in theirs.items()])
         done = await commit_offsets(self._connection.target, decided.writes)
         outcome = outcome_of(decided.writes, done, left=decided.left, unchanged=decided.unchanged, at_ms=now_ms)
         return snapshot, decided, outcome
+
+    async def _since(self, view: LedgerView, end: int) -> list[LedgerRecord]:
+        """Return what others wrote to the ledger after `view`, before the offset `end`."""
+        return await self._connection.ledger.read_untransacted(view.end, end)
 
     def _named(self, view: LedgerView, name: str | None) -> Snapshot:
         found = snapshots(view, self._lane)

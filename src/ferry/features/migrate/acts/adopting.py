@@ -35,7 +35,7 @@ from ferry.ledger.codec import resume_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView
 from ferry.messages.catalogue import sentence
-from ferry.model import Fate, Origin, Plan, Predecessor, Range, TopicPartition
+from ferry.model import Fate, Origin, Plan, Predecessor, Range, Record, TopicPartition
 from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
@@ -222,6 +222,7 @@ async def _adopt(
     known = await lane.cache.view()
     record = admitted(known, lane.record(run, origin), take_over=False)
     done: list[Takeover] = []
+    read_to: list[int] = []
 
     async def decide(driver: Driver) -> Plan:
         lane.cache.learn(driver.view, driver.read_ms)
@@ -233,6 +234,7 @@ async def _adopt(
         pause = facts.lane.pauses.get("")
         if pause is not None and pause.why.startswith(HANDED_BACK):
             records.append(resume_record(""))
+            read_to.append(driver.view.end)
         driver.keep(records)
         return replace(
             idle_plan(driver.opened),
@@ -241,7 +243,12 @@ async def _adopt(
             target_cluster_id=facts.target.cluster_id,
         )
 
-    await open_run(lane.driver_port(), record, decide, known)
+    sealed = await open_run(lane.driver_port(), record, decide, known)
+    if read_to:  # a pause that an operator has set meanwhile is not undone
+        since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
+        others = [Record(key=one.key, value=one.value) for one in since if one.key == resume_record("").key]
+        if others:
+            await lane.ledger.append(others[-1:])
     return done[-1]
 
 

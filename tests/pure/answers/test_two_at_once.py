@@ -1,4 +1,4 @@
-"""Two operators who write to one ledger at once: what each of them is told holds."""
+"""Two operators who write to one ledger at once: what each of them reads is true."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import pytest
 
 from ferry.features.groups.acts import snapshots
 from ferry.features.groups.rules.codec import Snapshot, snapshot_record
+from ferry.features.groups.rules.rollback import decide_rollback
 from ferry.features.migrate.acts import adopting
 from ferry.features.migrate.acts.hand_back import HANDED_BACK
+from ferry.features.migrate.rules.adoption import adoptions_of
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.codec import encode, pause_record
 from ferry.model import Pause, Record
@@ -68,11 +70,10 @@ def test_a_rollback_leaves_a_group_that_another_process_writes(made: World, monk
         return found
 
     held = last("before.jsonl")
-    real = snapshots.decide_rollback
 
     def slowly(*words: Any, **more: Any) -> Any:
         other(made, Record(key=key, value=encode({**held, "run": "r2"})))
-        return real(*words, **more)
+        return decide_rollback(*words, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "decide_rollback", slowly)
@@ -89,11 +90,10 @@ def test_a_pause_that_is_set_while_a_flow_is_taken_over_stays(made: World, monke
         made.produce(made.b, "orders", partition, 8)
     made.commit(made.a, "mirror", orders_0=8, orders_1=7)
     made.ask("pause", "a->b", "--reason", f"{HANDED_BACK} by r0")
-    real = adopting.adoptions_of
 
     def slowly(*words: Any) -> Any:
         other(made, pause_record(Pause(topic="", who="eve@desk-9", why="the source is corrupt", since_ms=1)))
-        return real(*words)
+        return adoptions_of(*words)
 
     adopt = "migrate", "mm1", "a->b", "--group", "mirror", "--topic", "orders"
     with monkeypatch.context() as patch:

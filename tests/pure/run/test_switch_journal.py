@@ -267,6 +267,19 @@ class Slow(Ledger):
         return super().append(records)
 
 
+def test_of_two_that_open_one_switch_at_once_the_first_gives_it_its_options() -> None:
+    ledger, first = Ledger(), switch(Verb.FAILOVER)
+    other = replace(first, approved_by="carl", options=replace(first.options, leave_groups=()))
+    slow = Slow(records=ledger.records, meanwhile=lambda: Journal(ledger, "ann@desk-7").open(first))
+    assert Journal(slow, "bob@desk-8").open(other).switch == first
+    slow.meanwhile = lambda: Journal(ledger, "ann@desk-7").open(switch(Verb.FAILOVER, "s-2"))
+    Journal(ledger, "ann@desk-7").abandon("s-1", "not today")
+    with pytest.raises(BadInput, match="s-2 is a failover of primary->backup already"):
+        Journal(slow, "bob@desk-8").open(switch(Verb.SWITCHOVER, "s-2"))
+    assert Journal(ledger, "ann@desk-7").state("s-2").switch.verb is Verb.FAILOVER
+    assert Journal(ledger, "ann@desk-7").state("s-1").switch == first
+
+
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_process_that_sleeps_before_it_begins_a_step_takes_nothing_that_is_done(whole: bool) -> None:
     ledger, world, acts = Ledger(), World(), World().acts()

@@ -89,12 +89,20 @@ class Journal:
     def open(self, switch: Switch) -> SwitchState:
         """Open a switch, or return it if it was opened already. Raises Refused while another one is not finished.
 
-        If two are opened at the same time, the first in the ledger counts, and the other one is abandoned.
+        If two are opened at the same time, the first in the ledger counts, and the other one is abandoned. If both have
+        one id, they are one switch, as the first opened it.
         """
-        known = refuse_second(self.states(), switch)
+        view = self._view()
+        known = refuse_second(switch_states(view), switch)
         if known is not None:
             return known
-        states = self._written([switch_record(switch)])
+        record = switch_record(switch)
+        states = self._written([record])
+        earlier = self._ledger.written(view.end, states[switch.id].offset)
+        theirs = next((one for one in earlier if one.key == record.key), None)
+        if theirs is not None:
+            states = self._written([Record(key=theirs.key, value=theirs.value)])
+            refuse_second(states, switch)
         first = unfinished(states)
         if first is not None and first.switch.id != switch.id:
             why = f"{first.switch.verb} {first.switch.id} was opened at the same time"

@@ -24,7 +24,7 @@ from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, PLAIN, Kind, enum, many, typed
 from ferry.codec.schema import of_type
 from ferry.errors import BadInput
-from ferry.ledger.codec import LEDGER_VERSION, Json, decode_value, encode, head
+from ferry.ledger.codec import LEDGER_VERSION, Json, decode_key, decode_value, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import PART_BYTES
 from ferry.ledger.reading import checked, reading
@@ -135,6 +135,12 @@ def done_records(switch: str, done: StepDone, part_bytes: int = PART_BYTES) -> l
         *(Record(key=encode([*key, number]), value=value) for number, value in enumerate(values)),
         Record(key=encode(key), value=encode(body)),
     ]
+
+
+def is_of_step(key: bytes, switch: str, step: Step) -> bool:
+    """Return whether a key is one of `done_records` for the step."""
+    of, at = ["switch", switch, step.value], decode_key(key)
+    return at[:3] == of and at[3:] != [BEGUN]
 
 
 def _digest(values: list[bytes]) -> str:

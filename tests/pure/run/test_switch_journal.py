@@ -303,6 +303,24 @@ def test_a_process_that_sleeps_before_it_begins_a_step_takes_nothing_that_is_don
 
 
 @pytest.mark.parametrize("whole", [False, True])
+def test_a_process_that_sleeps_before_it_records_a_step_replaces_nothing_of_who_did_it_again(whole: bool) -> None:
+    ledger, acts = Ledger(), World().acts()
+    ann = Journal(ledger, "ann@desk-7")
+    ann.open(switch(Verb.FAILOVER))
+    slow = Slow(records=ledger.records)
+    bob = Journal(slow, "bob@desk-8")
+    begun = bob.begin("s-1", Step.READINESS)
+    slow.meanwhile = lambda: (
+        advance(ann, "s-1", acts) if whole else do_step(ann, "s-1", Step.READINESS, acts[Step.READINESS])
+    )
+    late = Evidence(sentence="late", rows=({"topic": "orders"}, {"topic": "users"}))
+    with pytest.raises(Superseded, match=f"{'finished' if whole else 'begun again'} by ann@desk-7"):
+        bob.done("s-1", begun, late)
+    assert ann.state("s-1").done[Step.READINESS].who == "ann@desk-7"
+    assert ann.state("s-1").rows(Step.READINESS) == ({"at": "readiness"},)
+
+
+@pytest.mark.parametrize("whole", [False, True])
 def test_a_process_that_sleeps_before_it_abandons_a_switch_does_not_end_one_that_promoted(whole: bool) -> None:
     ledger, acts = Ledger(), World().acts()
     ann = Journal(ledger, "ann@desk-7")

@@ -20,6 +20,7 @@ from ferry.ledger.switch_codec import (
     begun_record,
     done_records,
     end_record,
+    is_of_step,
     no_end_record,
     switch_record,
     switch_states,
@@ -125,8 +126,12 @@ class Journal:
         return begun
 
     def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
-        """Record what the step found. Raises Superseded if another process has begun it since."""
-        self.refuse_lost(switch, begun)
+        """Record what the step found. Raises Superseded if another process has begun it since.
+
+        If that process has done it by then, what it found is written again: it counts.
+        """
+        view = self._view()
+        self._refuse_lost(switch_states(view), switch, begun)
         done = StepDone(
             step=begun.step,
             who=self._who,
@@ -135,7 +140,16 @@ class Journal:
             evidence=evidence,
             first_ms=begun.first_ms,
         )
-        return _named(self._written(done_records(switch, done)), switch)
+        records = done_records(switch, done)
+        after = view_after(self._ledger, records, self._sleep)
+        since = self._ledger.written(view.end, after.end)
+        own = next(one.offset for one in since if (one.key, one.value) == (records[-1].key, records[-1].value))
+        of_step = [one for one in since if one.offset < own and is_of_step(one.key, switch, begun.step)]
+        others = [one for one in of_step if Record(key=one.key, value=one.value) not in records]
+        if any(one.key == records[-1].key for one in others):
+            again = [Record(key=one.key, value=one.value) for one in others]
+            self._refuse_lost(self._written(again), switch, begun)
+        return _named(switch_states(after), switch)
 
     def refuse_lost(self, switch: str, begun: StepBegun) -> None:
         """Raise Superseded if another process has begun the step since, or if the switch has ended."""

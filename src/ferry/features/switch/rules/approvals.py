@@ -1,7 +1,7 @@
 """Approvals that a person gave in Airflow, as ledger records with the key `["approval", run]`, one for each DAG run.
 
 They are not kept in an XCom: a user who may write XComs could approve in another person's name. An approval is used
-once, and it expires. Each use has a record of its own, `["approval", run, by]`, so that no later one replaces it: of
+once, and it expires. Each use has a record of its own, `["approval", run, by]`, so that no later one replaces it. Of
 the uses of one answer, the first in the ledger counts.
 """
 

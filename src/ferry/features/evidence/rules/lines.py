@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferry.model.evidence import EvidenceReport
+from ferry.words import count_of
 
 
 def told_lines(evidence: EvidenceReport) -> list[str]:
@@ -17,15 +18,21 @@ def told_lines(evidence: EvidenceReport) -> list[str]:
     what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
     lines.append(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
     if evidence.losses_at_ms:
-        seconds = "not known" if evidence.lost_seconds is None else f"{evidence.lost_seconds:.1f} s"
-        records = "not known" if evidence.lost_records is None else str(evidence.lost_records)
-        lines.append(f"RPO: {records} records, {seconds}")
+        lines.append(f"RPO: {_lost(evidence)}")
     if evidence.rto_s is not None:
         twice = "not known" if evidence.reread is None else str(evidence.reread)
         lines.append(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
     if evidence.first_record_means:
         lines.append(f"until a consumer of the new cluster had its first record: {first_record(evidence)}")
     return lines
+
+
+def _lost(evidence: EvidenceReport) -> str:
+    records, seconds = evidence.lost_records, evidence.lost_seconds
+    if records is None and seconds is None:
+        return "not known"
+    many = "records not known" if records is None else count_of(records, "record")
+    return f"{many}, {'age not known' if seconds is None else f'{seconds:.1f} s'}"
 
 
 def first_record(evidence: EvidenceReport) -> str:

@@ -20,6 +20,7 @@ from ferry.features.lanes.rules.listing import Lane
 from ferry.ledger.ledger import UNREAD
 from ferry.model import TopicPartition
 from ferry.model.lane import LaneKind
+from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.watch import Sight
 from ferry.registry import parts_of
 from ferry_airflow.page.features import feature_pages
@@ -124,6 +125,30 @@ def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
     for told in ("never ran", "lag 2 min 5 s", "1\u202f234\u202f567 records", ">success</tspan>"):
         assert told in line
     assert '1 <span class="unit">of 2</span>' in page
+
+
+@pytest.mark.parametrize(
+    ("lags", "line", "figure"),
+    [
+        ((lag("orders", 0, None), lag("orders", 1, 0)), "lag not known", "not known"),
+        ((lag("orders", 0, None), lag("orders", 1, 7, 12.0)), "lag at least 12 s", "at least 7"),
+        ((lag("orders", 0, 7, None), lag("orders", 1, 0)), "lag not known", "at least 7"),
+    ],
+    ids=["one silent", "one silent, one with lag", "of unknown age"],
+)
+def test_a_lag_that_is_not_known_is_no_zero(desk: Desk, lags: tuple[PartitionLag, ...], line: str, figure: str) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=lags, troubles={}), [digest("r1")])
+    home = desk.page("/")
+    drawn = home[home.index('<a id="map:primary:backup"') :].partition("</a>")[0]
+    assert f">{line}</text>" in drawn
+    assert "caught up" not in home
+    rows = home[home.index('<tr id="flow:primary:backup"') :].partition("</tr>")[0]
+    assert f'<td class="num">{figure}</td>' in rows
+    assert "of 2, 1 unknown</span>" in rows
+    assert f"<dt>Lag</dt><dd>{figure}<small>" in desk.page(f"{HERE}/")
+    topic = desk.page(f"{HERE}/topics")
+    assert f'<td class="num">{figure}</td>' in topic[topic.index('<tr id="topic:orders"') :].partition("</tr>")[0]
+    assert f"<dt>Lag</dt><dd>{figure}<small>" in desk.page(f"{HERE}/topic/orders")
 
 
 def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:

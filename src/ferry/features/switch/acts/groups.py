@@ -233,9 +233,9 @@ def plan_groups(sides: Sides, state: SwitchState, *, settled: bool = True, patie
 class _OldSide:
     """The groups of the old cluster: what it returns of them, and what the ledger remembers.
 
-    `lost`: the old cluster does not answer. `aside` are groups of kinds that are never moved, and `unknown` the groups
-    that the last run left without a checkpoint, both with the reason. `untold` says why there may be others. `at_work`
-    have members there.
+    `lost`: the old cluster does not answer. `aside` are groups of kinds that are never moved, and those that the
+    operator leaves. `unknown` are the groups that the last run left without a checkpoint. Both have the reason.
+    `untold` says why there may be others. `at_work` have members there.
     """
 
     held: Mapping[str, HeldGroup]
@@ -252,13 +252,22 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     await connections.ledger.find()
     view = await connections.view()
 
+    leave_groups = {
+        group: f"group {group} is left where it is (--leave-group)"
+        for group in state.switch.options.leave_groups
+        if flow.groups.filter.takes(group) and not is_own(group)
+    }
+
     def takes(group: str) -> bool:
-        return flow.groups.filter.takes(group) and not is_own(group) and group not in state.switch.options.leave_groups
+        return flow.groups.filter.takes(group) and not is_own(group) and group not in leave_groups
 
     held = held_groups(view, flow.lane, takes)
     last = newest_outcome(view, flow.lane)
     left = [] if last is None else [one for one in last.left if takes(one.group)]
+    remembered = {*held_groups(view, flow.lane, leave_groups.__contains__)}
+    remembered |= set() if last is None else {one.group for one in last.left}
     aside = {one.group: one.message for one in left if one.why is Why.KIND}
+    aside |= {group: why for group, why in leave_groups.items() if group in remembered}
     leave = state.switch.options.leave_unknown
     untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced, left=leave)
     remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)
@@ -285,7 +294,8 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         read={group: places for group, places in fetched.found.items() if places},
         lost=bool(troubles),
         at_work=at_work,
-        aside={one.group: one.message for one in kinds},
+        aside={one.group: one.message for one in kinds}
+        | {group: why for group, why in leave_groups.items() if group in listed.groups},
     )
 
 

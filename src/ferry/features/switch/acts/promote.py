@@ -9,7 +9,7 @@ from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.groups import move_again
 from ferry.features.switch.acts.quiet import groups_at_work, moved_since
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.names import names_of
+from ferry.features.switch.rules.names import written_names
 from ferry.kafka.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.model import AclBinding
@@ -29,12 +29,7 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
     removed: list[AclBinding] = []
     note = ""
     if state.switch.options.remove_write_block:
-        topics = {
-            name
-            for row in state.rows(Step.STOP)
-            if (made := names_of(sides.via, row["topic"], sides.clusters)) is not None
-            for name in (made.copy, made.live)
-        }
+        topics = written_names(sides.via, (row["topic"] for row in state.rows(Step.STOP)), sides.clusters)
         with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
             still_mine()
             try:

@@ -65,8 +65,8 @@ class Moving:
     """What happens to one group. `why` is the reason against moving it, a sentence; nothing of such a group is written.
 
     `kept` are partitions in which its offset on the new cluster is beyond the translated one: it has read there
-    already. If `aside`, no group of its kind is ever moved, so it does not hold up a switch. It reads at most `again`
-    records again; None: not known.
+    already. If `aside`, no group of its kind is ever moved, or the operator leaves it, so it does not hold up a switch.
+    It reads at most `again` records again; None: not known.
     """
 
     group: str

@@ -14,7 +14,7 @@ move.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
@@ -49,3 +49,14 @@ def names_of(via: FlowConfig, topic: str, clusters: Collection[str]) -> Names | 
     if via.topics.policy.topic_source(topic) in clusters and via.first_name(topic) != topic:
         return None
     return Names(topic=topic, copy=via.copy_of(topic), live=topic)
+
+
+def written_names(via: FlowConfig, topics: Iterable[str], clusters: Collection[str]) -> set[str]:
+    """Return the names on the new cluster of what `via` copies of `topics`: copies, and what producers write now.
+
+    The topics come from the ledger, whose writers could name any topic. So those that the file does not take are left
+    out.
+    """
+    taken = [topic for topic in topics if via.topics.selection.takes(topic)]
+    made = [names for topic in taken if (names := names_of(via, topic, clusters)) is not None]
+    return {name for names in made for name in (names.copy, names.live)}

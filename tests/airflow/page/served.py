@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,22 +10,22 @@ from contextlib import contextmanager
 import uvicorn
 from playwright.sync_api import Page, expect
 
-from ferry.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK
 from tests.airflow.page.conftest import Desk
 
 
 @contextmanager
 def served(desk: Desk) -> Iterator[str]:
-    """Its address for as long as the block lasts."""
-    (port,) = free_ports(1)
-    server = uvicorn.Server(uvicorn.Config(desk.app, host=LOOPBACK, port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run, name="page", daemon=True)
-    thread.start()
-    try:
-        yield f"http://{LOOPBACK}:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(30)
+    """Its address for as long as the block lasts. The socket listens before the server runs: no request is refused."""
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(desk.app, log_level="warning"))
+        thread = threading.Thread(target=server.run, args=([listening],), name="page", daemon=True)
+        thread.start()
+        try:
+            yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(30)
 
 
 def shown(page: Page, address: str, path: str) -> None:

@@ -24,7 +24,7 @@ from tests.airflow import planted
 from tests.airflow.held import HELD_SECONDS, HeldDirectory, directory_of
 from tests.airflow.rest import Rest
 from tests.airflow.statsd import Listener
-from tests.harness import Lab
+from tests.harness import Lab, create_topic
 from tests.spark.jobs import connect_server, until
 
 ROOT = Path(__file__).parents[2]
@@ -246,6 +246,7 @@ def _airflow(
     _directories: dict[str, tuple[HeldDirectory, str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[LocalHome]:
+    create_topic(_pair[0], "of-no-flow")  # LATE is refused because none of the source's topics is its own
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
     text = merged([lab(_pair[0], _pair[1], alias) for alias in _aliases])

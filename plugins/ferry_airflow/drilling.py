@@ -234,7 +234,7 @@ def _start(text: str | None) -> Start:
 
 
 def _diary(stop: Callable[[], bool], say: Callable[[str], None]) -> Timeline:
-    def told(step: TimelineStep | str) -> None:
+    def on_step(step: TimelineStep | str) -> None:
         say(f"{step} ..." if isinstance(step, str) else f"    {step.outcome} in {step.seconds:.1f} s: {step.detail}")
 
-    return Timeline(on_step=told, stop=stop)
+    return Timeline(on_step=on_step, stop=stop)

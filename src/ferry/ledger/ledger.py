@@ -12,7 +12,7 @@ from ferry.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap
 from ferry.ledger.reading import read_as, text, whole
 from ferry.ledger.receipt_codec import parse_receipt, parsed_receipt, receipt_place
 from ferry.ledger.run_codec import parse_run
-from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, RefusalKind, TopicPartition
+from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, Record, RefusalKind, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,13 @@ class LedgerView:
 
 UNREAD = LedgerView(end=0, by_key={}, runs=(), open=())
 """The empty view: to continue it means to read from the beginning."""
+
+
+def overwritten(since: Iterable[LedgerRecord], own: Iterable[Record]) -> list[Record]:
+    """Return what others wrote meanwhile under the keys of `own`, to be written again: the last value of each key."""
+    last = {one.key: one.value for one in since}
+    keys = dict.fromkeys(one.key for one in own)
+    return [Record(key=key, value=last[key]) for key in keys if key in last]
 
 
 def fold(records: Iterable[LedgerRecord], end: int) -> LedgerView:

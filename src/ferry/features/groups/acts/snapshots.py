@@ -34,8 +34,8 @@ from ferry.features.groups.rules.rollback import Difference, Rollback, decide_ro
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
-from ferry.ledger.ledger import LedgerView
-from ferry.model import GroupOutcome, LedgerRecord, Record, TopicPartition
+from ferry.ledger.ledger import LedgerView, overwritten
+from ferry.model import GroupOutcome, LedgerRecord, TopicPartition
 
 
 class GroupSnapshots:
@@ -175,10 +175,8 @@ class GroupSnapshots:
                 writes={group: ones for group, ones in decided.writes.items() if group not in taken},
                 left=[*decided.left, *left_to_others(taken, decided.writes.keys())],
             )
-            mine = {one.key for one in records}
-            theirs = {one.key: one.value for one in since if one.key.startswith(b'["group",') and one.key in mine}
-            if theirs:
-                await self._connection.ledger.append([Record(key=key, value=value) for key, value in theirs.items()])
+            if theirs := overwritten(since, (one for one in records if one.key.startswith(b'["group",'))):
+                await self._connection.ledger.append(theirs)
         done = await commit_offsets(self._connection.target, decided.writes)
         outcome = outcome_of(decided.writes, done, left=decided.left, unchanged=decided.unchanged, at_ms=now_ms)
         return snapshot, decided, outcome

@@ -33,9 +33,9 @@ from ferry.lane.open_lane import OpenLane
 from ferry.ledger.adoption_codec import adoption_records
 from ferry.ledger.codec import resume_record
 from ferry.ledger.deployments import admitted
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import LedgerView, overwritten
 from ferry.messages.catalogue import sentence
-from ferry.model import Fate, Origin, Plan, Predecessor, Range, Record, TopicPartition
+from ferry.model import Fate, Origin, Plan, Predecessor, Range, TopicPartition
 from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
@@ -246,9 +246,8 @@ async def _adopt(
     sealed = await open_run(lane.driver_port(), record, decide, known)
     if read_to:  # a pause that an operator has set meanwhile is not undone
         since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
-        others = [Record(key=one.key, value=one.value) for one in since if one.key == resume_record("").key]
-        if others:
-            await lane.ledger.append(others[-1:])
+        if others := overwritten(since, [resume_record("")]):
+            await lane.ledger.append(others)
     return done[-1]
 
 

@@ -252,22 +252,25 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     await connections.ledger.find()
     view = await connections.view()
 
+    def of_flow(group: str) -> bool:
+        return flow.groups.filter.takes(group) and not is_own(group)
+
     leave_groups = {
         group: f"group {group} is left where it is (--leave-group)"
-        for group in state.switch.options.leave_groups
-        if flow.groups.filter.takes(group) and not is_own(group)
+        for group in filter(of_flow, state.switch.options.leave_groups)
     }
 
     def takes(group: str) -> bool:
-        return flow.groups.filter.takes(group) and not is_own(group) and group not in leave_groups
+        return of_flow(group) and group not in leave_groups
 
-    held = held_groups(view, flow.lane, takes)
+    remembered = held_groups(view, flow.lane, of_flow)
+    held = {group: one for group, one in remembered.items() if takes(group)}
     last = newest_outcome(view, flow.lane)
-    left = [] if last is None else [one for one in last.left if takes(one.group)]
-    remembered = {*held_groups(view, flow.lane, leave_groups.__contains__)}
-    remembered |= set() if last is None else {one.group for one in last.left}
+    last_left = [] if last is None else last.left
+    left = [one for one in last_left if takes(one.group)]
+    known = {*remembered, *(one.group for one in last_left)}
     aside = {one.group: one.message for one in left if one.why is Why.KIND}
-    aside |= {group: why for group, why in leave_groups.items() if group in remembered}
+    aside |= {group: why for group, why in leave_groups.items() if group in known}
     leave = state.switch.options.leave_unknown
     untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced, left=leave)
     remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)

@@ -13,9 +13,9 @@ from ferry.features.switch.acts.opposite import moved_on_along
 from ferry.features.switch.acts.stop import pause_reason, paused_before
 from ferry.features.switch.rules.steps import refuse_abandoning
 from ferry.ledger.codec import pause_record, resume_record
-from ferry.ledger.ledger import UNREAD, pauses
+from ferry.ledger.ledger import UNREAD, overwritten, pauses
 from ferry.ledger.switch_codec import switch_states
-from ferry.model import Flow, Record
+from ferry.model import Flow
 from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
@@ -108,10 +108,8 @@ def abandon(
         stands = before is not None and before.holds_at(now_ms)
         now = pause_record(before) if before is not None and stands else resume_record("")
         at = access.append([now])
-        # A pause that an operator has set meanwhile is not undone.
-        others = [one for one in access.written(view.end, at) if one.key == now.key]
-        if others:
-            access.append([Record(key=now.key, value=others[-1].value)])
+        if others := overwritten(access.written(view.end, at), [now]):
+            access.append(others)  # a pause that an operator has set meanwhile is not undone
     try:
         return journal.abandon(switch, why.strip())
     except Refused:

@@ -6,12 +6,13 @@ import os
 import random
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.model.switch import STEPS, Step, SwitchOutcome, Verb
+from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import AT_ITS_END, QUICK, REQUESTS, finished, is_asleep, operator, sleeper, states_of, written
 
@@ -77,6 +78,19 @@ def test_an_operator_who_sleeps_in_any_step_and_wakes_late_changes_nothing(
     assert asleep == {(verb, step) for verb in WAYS for step in STEPS[verb]}
 
 
+def begun_together(pair: Pair, verb: Verb, names: Sequence[str], folder: Path, *options: str) -> SwitchState:
+    """The one switch that is finished after operators have begun these at the same time."""
+    config = written(pair, folder)
+    for process in [operator(pair, verb, name, config, *options) for name in names]:
+        ended(process)
+    for name, state in states_of(pair).items():
+        if name in names and state.end is None:  # both were overtaken by each other: the next one ends it
+            ended(operator(pair, verb, name, config, *options), {0})
+    ends = [(state, state.end.outcome) for name, state in states_of(pair).items() if name in names and state.end]
+    (done,) = [state for state, outcome in ends if outcome is SwitchOutcome.FINISHED]
+    return done
+
+
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.parametrize("policy", ["Default", "Identity"])
 def test_of_operators_who_begin_together_one_goes_on(
@@ -87,19 +101,10 @@ def test_of_operators_who_begin_together_one_goes_on(
     clients.produce(source_cluster, 20)
     for number in range(12):
         way, verb = leading(pair, number)
-        config, options = written(pair, tmp_path), options_of(tmp_path, verb, number)
         names = [f"s-{number}"] * 2 if number % 4 < 2 else [f"s-{number}-ann", f"s-{number}-bob"]
         way.run(way.flow)
         clients.produce(way.here, 4)
-        for process in [operator(way, verb, name, config, *options) for name in names]:
-            ended(process)
-        for name, state in states_of(way).items():
-            if name in names and state.end is None:  # both were overtaken by each other: whoever comes next ends it
-                ended(operator(way, verb, name, config, *options), {0})
-        outcomes = [
-            state.end.outcome for name, state in states_of(way).items() if name in names and state.end is not None
-        ]
-        assert outcomes.count(SwitchOutcome.FINISHED) == 1, (names, outcomes)
+        begun_together(way, verb, names, tmp_path, *options_of(tmp_path, verb, number))
         clients.produce(way.there, 3)
         clients.consume(way.there, read_there(way))
         assert sorted(clients.read) == sorted(clients.produced), (number, "each is read once")
@@ -118,15 +123,7 @@ def test_of_operators_who_fail_over_together_one_goes_on(
         clients.produce(source_cluster, 20)
         pair.run(pair.flow)
         clients.consume(source_cluster, read_there(pair.turned) if number else [topic], 12)
-        away = pair.lost
-        config = written(away, tmp_path)
-        for process in [operator(away, Verb.FAILOVER, name, config) for name in names]:
-            ended(process)
-        for name, state in states_of(away).items():
-            if name in names and state.end is None:  # both were overtaken by each other: the next one ends it
-                ended(operator(away, Verb.FAILOVER, name, config), {0})
-        done = [state for name, state in states_of(away).items() if name in names and state.end is not None]
-        (state,) = [one for one in done if one.end is not None and one.end.outcome is SwitchOutcome.FINISHED]
+        state = begun_together(pair.lost, Verb.FAILOVER, names, tmp_path)
         (row,) = [one for one in state.rows(Step.GROUPS) if one["group"] == clients.group]
         again += row["again"]
         clients.produce(target_cluster, 5)

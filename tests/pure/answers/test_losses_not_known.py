@@ -30,7 +30,7 @@ def failed_over(made: World) -> Mapping[str, Any]:
     return {step["step"]: step for step in answer.body["steps"]}
 
 
-def told(made: World) -> Mapping[str, Any]:
+def rpo_of(made: World) -> Mapping[str, Any]:
     """The RPO of the switch's report."""
     rpo: Mapping[str, Any] = made.ask("reports", "switch", "a->b", "f-1").body["rpo"]
     return rpo
@@ -48,7 +48,7 @@ def test_a_topic_that_was_always_paused_has_a_row_and_no_window(made: World) -> 
     assert certain(steps) == {("quiet", 0): False, ("quiet", 1): False, ("users", 0): False}
     assert steps["loss"]["facts"]["seconds"] is None, "what quiet lost may be of any age"
     assert "quiet-0, quiet-1" in steps["loss"]["sentence"]
-    rpo = told(made)
+    rpo = rpo_of(made)
     assert (rpo["records"], rpo["seconds"]) == (None, None)
     assert {(row["topic"], row["records"]) for row in rpo["partitions"]} == {("quiet", None), ("users", None)}
 
@@ -85,7 +85,7 @@ def test_a_flow_that_never_copied_has_lost_what_is_not_known(made: World) -> Non
     steps = failed_over(made)
     assert certain(steps) == {("empty", 0): False, ("quiet", 0): False}
     assert steps["loss"]["facts"]["seconds"] is None
-    assert (told(made)["records"], told(made)["seconds"]) == (None, None)
+    assert (rpo_of(made)["records"], rpo_of(made)["seconds"]) == (None, None)
 
 
 def test_what_was_never_copied_and_begins_late_does_not_keep_a_failover_from_its_target(made: World) -> None:

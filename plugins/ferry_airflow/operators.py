@@ -68,7 +68,7 @@ class FerryCopyOperator(FerrySparkOperator):
         if not lineage.is_told():
             return
         try:
-            self.lineage = lineage.lineage_of(flow, steps.report_of(flow, run)[0])
+            self.lineage = lineage.lineage_of(flow, steps.report_and_newer(flow, run)[0])
         except Exception as error:  # an error here must not fail the copy
             self.log.warning("OpenLineage does not get what was copied: %s", error, exc_info=True)
 
@@ -139,7 +139,7 @@ class FerryReportOperator(FerryOperator):
         from ferry_airflow import steps  # noqa: PLC0415 - as above
 
         try:
-            return steps.report_of(flow, run_of(context))
+            return steps.report_and_newer(flow, run_of(context))
         except BadInput:
             why = context["ti"].xcom_pull(task_ids="plan", key=REASON)
             if not why:

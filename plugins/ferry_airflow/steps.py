@@ -116,7 +116,7 @@ def _text(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
-def report_of(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
+def report_and_newer(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
     """Return the report of a run, and the newer run that owns the lane by now, if there is one."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)

@@ -71,8 +71,8 @@ class Copier:
     async def fill(self, chunk_bytes: int, chunk_seconds: float, stop: Callable[[], bool]) -> list[PartProgress]:
         """Copy until the chunk is full, its time is over, nothing is left or `stop()`; wait until all is acknowledged.
 
-        The time of a chunk begins with its first batch. Raises Dropped for partitions that cannot continue, Blocked or
-        Blocked for those that cannot now, Retryable and its subclasses when the chunk must be repeated.
+        The time of a chunk begins with its first batch. Raises Dropped for partitions that cannot continue, Blocked for
+        those that cannot now, Retryable and its subclasses when the chunk must be repeated.
         """
         self._parts = {}
         queue = ProduceQueue(self._target, self._writer, self._buffer.wake)

@@ -21,7 +21,12 @@ SETTLE_SECONDS = 5.0
 
 
 class LaneSession:
-    """The connections to both clusters of one flow, in one lane. Use as a context manager."""
+    """The connections to both clusters of one flow, in one lane. Use as a context manager.
+
+    Acts are coroutines on the event loop of the connections: `wait_for` runs one from any thread. They are given
+    `open_lane`. The ledger is read by `view`; by `view_if_any` where the flow may never have run; and by `settled_view`
+    where chunks may have been committed just before.
+    """
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:
         """`lane` is the flow's own by default. `patience_s` is how long an unreachable cluster is tried, in seconds."""
@@ -31,7 +36,7 @@ class LaneSession:
         self.patience_s = patience_s
         self.connections = FlowConnections.of(flow, patience_s=patience_s)
         self.ledger_topic = self.connections.ledger
-        self.on_loop = OpenLane.of(flow, self.lane, self.connections)
+        self.open_lane = OpenLane.of(flow, self.lane, self.connections)
 
     def __enter__(self) -> Self:
         """Connect to both clusters.
@@ -74,7 +79,7 @@ class LaneSession:
 
     async def view(self, run: str | None = None) -> LedgerView:
         """Return the ledger's view, with all that belongs to a run, however old that is."""
-        cache = self.on_loop.cache
+        cache = self.open_lane.cache
         return await cache.view() if run is None else await cache.view_with(self.lane, run)
 
     def wait_for(self, work: Callable[[], Awaitable[T]]) -> T:

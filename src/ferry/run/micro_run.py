@@ -65,7 +65,7 @@ class MicroRuns(LaneSession):
         """Return the plan that a run would have now; writes nothing, creates nothing."""
 
         async def work() -> Plan:
-            return await preview(self.on_loop, await self.view_if_any(), options)
+            return await preview(self.open_lane, await self.view_if_any(), options)
 
         return self.wait_for(work)
 
@@ -76,7 +76,7 @@ class MicroRuns(LaneSession):
         """
 
         async def work() -> WindowLook:
-            return await window(self.on_loop, await self.view_if_any(), options)
+            return await window(self.open_lane, await self.view_if_any(), options)
 
         return self.wait_for(work)
 
@@ -86,16 +86,16 @@ class MicroRuns(LaneSession):
         With `ran` it raises BadInput when the flow never ran.
         """
 
-        async def on_loop() -> T:
+        async def with_view() -> T:
             if ran:
                 await self.ledger_topic.find()
-            return await work(self.on_loop, await self.view_if_any())
+            return await work(self.open_lane, await self.view_if_any())
 
-        return self.wait_for(on_loop)
+        return self.wait_for(with_view)
 
     def open_run(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
-        return self.wait_for(lambda: open_planned(self.on_loop, run, origin, options))
+        return self.wait_for(lambda: open_planned(self.open_lane, run, origin, options))
 
     def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
         """Return the ledger's plan of this run, or open it: a run keeps its plan, so it copies nothing twice.
@@ -126,7 +126,7 @@ class MicroRuns(LaneSession):
 
         async def work() -> Plan:
             await self.ledger_topic.find()
-            return await skip(self.on_loop, wish, run, origin, interrupt=interrupt)
+            return await skip(self.open_lane, wish, run, origin, interrupt=interrupt)
 
         return self.wait_for(work)
 
@@ -135,7 +135,7 @@ class MicroRuns(LaneSession):
 
         async def work() -> Gap:
             await self.ledger_topic.find()
-            return await preview_skip(self.on_loop, await self.view(), wish)
+            return await preview_skip(self.open_lane, await self.view(), wish)
 
         return self.wait_for(work)
 
@@ -269,7 +269,7 @@ class MicroRuns(LaneSession):
 
     def fence(self, plan: Plan) -> None:
         """End every open transaction of the lane's slots, so that after a kill readers need not wait for a timeout."""
-        self.wait_for(lambda: self.on_loop.driver_port().fence(plan.slots))
+        self.wait_for(lambda: self.open_lane.driver_port().fence(plan.slots))
 
     def record_outcome(
         self,

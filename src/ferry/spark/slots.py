@@ -47,10 +47,10 @@ def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int,
     if all(spec.limits.rate is None for spec in specs.values()):
         return specs, len(specs)
     tasks = min(len(specs), at_once(spark)) if len(specs) > 1 else 1
-    return {slot: _told(spec, tasks) for slot, spec in specs.items()}, tasks
+    return {slot: _sharing_rate(spec, tasks) for slot, spec in specs.items()}, tasks
 
 
-def _told(spec: TaskSpec, at_once: int) -> TaskSpec:
+def _sharing_rate(spec: TaskSpec, at_once: int) -> TaskSpec:
     rate = spec.limits.rate
     return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
 

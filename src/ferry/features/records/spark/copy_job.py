@@ -72,7 +72,7 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         runs.record_outcome(plan, attempt, ends, sifted)
         for sentence in sifted_notes(sifted):
             request.say(sentence)
-        _tell(plan, ends, request.say)
+        _report(plan, ends, request.say)
 
 
 def _on_spark(
@@ -156,7 +156,7 @@ def _tag(plan: Plan) -> str:
     return f"ferry-{plan.generation}"
 
 
-def _tell(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
+def _report(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
     """Report what was done; raise for slots that failed."""
     receipts = [receipt for end in ends for receipt in end.receipts]
     records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
@@ -194,7 +194,10 @@ def main(
     origin: Origin,
     end: Path | None = None,
 ) -> int:
-    """Run the whole job (`run_job` has the rest). The exit code: 0 done, 1 try again, 2 refused, 3 unreachable."""
+    """Run the whole job, and return its exit code: 0 done, 1 try again, 2 refused, 3 unreachable, 143 SIGTERM.
+
+    `run_job` reads the file, takes the connection data from the pipe `clients`, and leaves an error in the file `end`.
+    """
 
     def work(found: FlowConfig, say: Say) -> int:
         request = CopyRequest(flow=found, run=run, origin=origin, say=say, lane=lane)

@@ -22,9 +22,9 @@ def copy_on_spark(
 ) -> None:
     """Copy what the run's plan has, by the task's Spark connection; `lane` is None for the flow's own.
 
-    With spark-submit, `submit` writes the connection data to a pipe in a temporary folder and starts `jobs/copy_job.py`,
-    which calls `copy_run`. The job leaves its error in a file of that folder. Over Spark Connect this process calls
-    `copy_run`.
+    With spark-submit, `submit` writes the connection data to a pipe in a temporary folder and has
+    `jobs/copy_job.py` started. That calls `copy_run`, and leaves its error in a file of that folder. Over Spark Connect
+    this process calls `copy_run`.
 
     Raises AirflowFailException for an error that a retry meets again, AirflowException for others.
     """

@@ -66,6 +66,14 @@ def test_each_folder_has_a_row() -> None:
     assert set(FOLDERS) == kernel | features | parts | {"ferry_airflow"}
 
 
+def test_a_feature_has_the_parts_that_have_a_rule() -> None:
+    allowed = {"rules", "acts", "cli", "spark", "settings.py", "sentences.py", "__init__.py", "__pycache__"}
+    for feature in (SOURCE / "features").iterdir():
+        if (feature / "__init__.py").exists():
+            assert {one.name for one in feature.iterdir()} <= allowed, feature.name
+            assert not (feature / "__init__.py").read_text().partition('"""\n')[2].strip(), feature.name
+
+
 def test_parts_of_the_plugin_with_rules_of_their_own_have_a_row() -> None:
     plugin = ROOT / "plugins" / "ferry_airflow"
     folders = {one.name for one in plugin.iterdir() if (one / "__init__.py").exists()}

@@ -24,8 +24,8 @@ class LaneSession:
     """The connections to both clusters of one flow, in one lane. Use as a context manager.
 
     Acts are coroutines on the event loop of the connections: `wait_for` runs one from any thread. They are given
-    `open_lane`. The ledger is read by `view`; by `view_if_any` where the flow may never have run; and by `settled_view`
-    where chunks may have been committed just before.
+    `open_lane`. `view` reads the ledger. `view_if_any` also allows a flow that never ran, and `settled_view` waits
+    for the markers of chunks that were committed just before.
     """
 
     def __init__(self, flow: FlowConfig, *, lane: str | None = None, patience_s: float = 60.0) -> None:

@@ -49,7 +49,7 @@ async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOpt
     """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
 
     A run record ends the active run of the lane. So anything that cannot be planned, and a ledger that this Ferry
-    cannot read, is an error before anything is written; only the ledger's topic is created. For that the ledger is
+    cannot read, is an error before any record is written. Only the ledger's topic is created. For that the ledger is
     read up to its current end first. That end is the broker's answer, so `open_run` reads on from there up to records
     of its own. After the plan is sealed, a summary and pruning may follow; their failure is a warning. Raises
     Superseded while a switch drains the flow.
@@ -84,8 +84,9 @@ async def plan_opened(
 ) -> Plan:
     """Plan an opened run: gather facts, decide, change the target's topics, decide again from what is there then.
 
-    `digests` and `lost` are those of the flow's transforms (`transform_digests`). Claims of topics are committed at once,
-    so that other flows see them. All else that is decided is given to `Driver.keep`, and is written with the plan.
+    `digests` and `lost` are those of the flow's transforms (`transform_digests`). Claims of topics are committed at
+    once, so that other flows see them. `Driver.keep` is given all else that is decided: it is written with the
+    plan.
     """
     run, generation = driver.opened.record.run, driver.opened.generation
     lane.cache.learn(driver.view, driver.read_ms)

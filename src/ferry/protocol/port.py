@@ -1,7 +1,8 @@
 """What the protocol needs from a target cluster: few methods, so that a model of a coordinator can replace brokers.
 
 `ferry.protocol.opening` and `ferry.protocol.slot` are the protocol. On brokers `ferry.kafka.driver_port`
-implements the driver's port and `ferry.copy.kafka_slot` that of a slot. The tests' model answers adversarially: late produces, stale reads, unknown commits.
+implements the driver's port, and `ferry.copy.kafka_slot` that of a slot. The tests' model answers adversarially: late
+produces, stale reads, unknown commits.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import random
 from ferry.config.keys.values import pattern_list
 from ferry.config.text.filters import PatternList
 from ferry.config.text.problem import BadValue
-from ferry.features.migrate.mm1.topics import as_list
+from ferry.features.migrate.acts.mm1.topics import as_list
 from tests.kafka.config.java_oracle import ask, encoded
 
 NAMES = [

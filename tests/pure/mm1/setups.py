@@ -6,11 +6,11 @@ from pathlib import PurePosixPath
 
 from ferry.config.settings import Settings, parse_settings
 from ferry.config.text.properties import parse
-from ferry.features.migrate.mm1.arguments import read_arguments
-from ferry.features.migrate.mm1.convert import Conversion, Request, convert
-from ferry.features.migrate.mm1.login import Login
-from ferry.features.migrate.mm1.outcome import Outcome
-from ferry.features.migrate.mm1.side import SideFile
+from ferry.features.migrate.acts.mm1.arguments import read_arguments
+from ferry.features.migrate.acts.mm1.convert import Conversion, Request, convert
+from ferry.features.migrate.acts.mm1.login import Login
+from ferry.features.migrate.acts.mm1.outcome import Outcome
+from ferry.features.migrate.acts.mm1.side import SideFile
 
 SOURCE = "bootstrap.servers=west-1:9092\n"
 TARGET = "bootstrap.servers=east-1:9092\n"

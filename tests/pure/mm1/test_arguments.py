@@ -3,8 +3,8 @@
 import pytest
 
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.arguments import OPTIONS, Takes, read_arguments
-from ferry.features.migrate.mm1.outcome import Fate
+from ferry.features.migrate.acts.mm1.arguments import OPTIONS, Takes, read_arguments
+from ferry.features.migrate.acts.mm1.outcome import Fate
 from tests.golden import Golden, brief
 
 FILES = ["--consumer.config", "c", "--producer.config", "p"]

@@ -8,10 +8,10 @@ from ferry.config.flow.start import StartEarliest, StartLatest, StartOffsets
 from ferry.config.keys.own import FERRY_KEYS_BY_NAME
 from ferry.config.login.jaas import parse_jaas
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.convert import MERGE_KEY
-from ferry.features.migrate.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS
-from ferry.features.migrate.mm1.login import read_login
-from ferry.features.migrate.mm1.outcome import Fate
+from ferry.features.migrate.acts.mm1.convert import MERGE_KEY
+from ferry.features.migrate.acts.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS
+from ferry.features.migrate.acts.mm1.login import read_login
+from ferry.features.migrate.acts.mm1.outcome import Fate
 from tests.golden import Golden, brief
 from tests.pure.mm1.setups import SOURCE, TARGET, converted, outcome, settings
 

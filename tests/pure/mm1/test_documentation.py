@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ferry.features.migrate.mm1.arguments import OPTIONS, Option
-from ferry.features.migrate.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
+from ferry.features.migrate.acts.mm1.arguments import OPTIONS, Option
+from ferry.features.migrate.acts.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
 
 PAGE = (Path(__file__).parents[3] / "docs" / "mm1-options.md").read_text()
 

@@ -5,8 +5,8 @@ import pytest
 from ferry.config.text.properties import parse
 from ferry.config.text.secrets import HIDDEN
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
-from ferry.features.migrate.mm1.outcome import Fate
+from ferry.features.migrate.acts.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule
+from ferry.features.migrate.acts.mm1.outcome import Fate
 from tests.golden import Golden, brief
 from tests.pure.mm1.setups import SOURCE, TARGET, converted, outcome, settings
 

@@ -6,7 +6,7 @@ import pytest
 
 from ferry.config.login.jaas import parse_jaas
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.login import read_login
+from ferry.features.migrate.acts.mm1.login import read_login
 from tests.golden import Golden
 
 KERBEROS = """

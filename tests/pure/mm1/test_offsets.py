@@ -4,7 +4,7 @@ import pytest
 
 from ferry.config.flow.start import StartOffsets, parse_start
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.offsets import read_offsets
+from ferry.features.migrate.acts.mm1.offsets import read_offsets
 from ferry.model import TopicPartition
 from tests.golden import Golden
 

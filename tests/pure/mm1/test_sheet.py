@@ -1,7 +1,7 @@
 """The new file's text: what people named their files may not become an entry of it."""
 
 from ferry.config.text.properties import parse
-from ferry.features.migrate.mm1.sheet import Sheet
+from ferry.features.migrate.acts.mm1.sheet import Sheet
 
 
 def test_a_comment_cannot_become_an_entry() -> None:

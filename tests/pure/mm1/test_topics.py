@@ -3,7 +3,7 @@
 import pytest
 
 from ferry.config.text.problem import BadValue
-from ferry.features.migrate.mm1.topics import as_list, remark
+from ferry.features.migrate.acts.mm1.topics import as_list, remark
 
 
 @pytest.mark.parametrize(

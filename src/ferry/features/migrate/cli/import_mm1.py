@@ -19,13 +19,13 @@ from ferry.config.settings import read_text
 from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import parse
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.arguments import Arguments, read_arguments
-from ferry.features.migrate.mm1.convert import Conversion, FlowTopics, Request, convert, zookeeper_of
-from ferry.features.migrate.mm1.keys import PRODUCER_KEYS
-from ferry.features.migrate.mm1.login import Login, read_login
-from ferry.features.migrate.mm1.offsets import read_offsets
-from ferry.features.migrate.mm1.outcome import Fate, Outcome
-from ferry.features.migrate.mm1.side import SideFile
+from ferry.features.migrate.acts.mm1.arguments import Arguments, read_arguments
+from ferry.features.migrate.acts.mm1.convert import Conversion, FlowTopics, Request, convert, zookeeper_of
+from ferry.features.migrate.acts.mm1.keys import PRODUCER_KEYS
+from ferry.features.migrate.acts.mm1.login import Login, read_login
+from ferry.features.migrate.acts.mm1.offsets import read_offsets
+from ferry.features.migrate.acts.mm1.outcome import Fate, Outcome
+from ferry.features.migrate.acts.mm1.side import SideFile
 from ferry.words import count_of
 
 TO_DECIDE = 1

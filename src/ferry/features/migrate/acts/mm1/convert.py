@@ -16,13 +16,13 @@ from ferry.config.text.problem import BadValue, Severity
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.arguments import JAAS_PROPERTY, KERBEROS_PROPERTY, Arguments, Given
-from ferry.features.migrate.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule, Meaning, servers
-from ferry.features.migrate.mm1.login import Login
-from ferry.features.migrate.mm1.outcome import Fate, Outcome, Place
-from ferry.features.migrate.mm1.sheet import Sheet
-from ferry.features.migrate.mm1.side import Side, SideFile, read_side
-from ferry.features.migrate.mm1.topics import as_list, remark
+from ferry.features.migrate.acts.mm1.arguments import JAAS_PROPERTY, KERBEROS_PROPERTY, Arguments, Given
+from ferry.features.migrate.acts.mm1.keys import CONSUMER_KEYS, PRODUCER_KEYS, KeyRule, Meaning, servers
+from ferry.features.migrate.acts.mm1.login import Login
+from ferry.features.migrate.acts.mm1.outcome import Fate, Outcome, Place
+from ferry.features.migrate.acts.mm1.sheet import Sheet
+from ferry.features.migrate.acts.mm1.side import Side, SideFile, read_side
+from ferry.features.migrate.acts.mm1.topics import as_list, remark
 from ferry.model import Flow
 from ferry.policy import JAVA_PACKAGE
 

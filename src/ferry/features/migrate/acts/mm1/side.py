@@ -15,9 +15,9 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.properties import Property
 from ferry.config.text.secrets import HIDDEN, has_reference, is_secret
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.keys import CLASS_KEYS, KeyRule, Meaning
-from ferry.features.migrate.mm1.outcome import Fate, Outcome, Place
-from ferry.features.migrate.mm1.sheet import Line
+from ferry.features.migrate.acts.mm1.keys import CLASS_KEYS, KeyRule, Meaning
+from ferry.features.migrate.acts.mm1.outcome import Fate, Outcome, Place
+from ferry.features.migrate.acts.mm1.sheet import Line
 
 _COMMENT_BEHIND = re.compile(r"\s[#!]")
 

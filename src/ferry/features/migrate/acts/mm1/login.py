@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ferry.config.login.jaas import JaasLogin, parse_jaas
-from ferry.features.migrate.mm1.side import reference
+from ferry.features.migrate.acts.mm1.side import reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -14,7 +14,7 @@ from enum import Enum
 from ferry.config.keys import values
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
-from ferry.features.migrate.mm1.outcome import Fate
+from ferry.features.migrate.acts.mm1.outcome import Fate
 
 JAAS_PROPERTY = "-Djava.security.auth.login.config"
 KERBEROS_PROPERTY = "-Djava.security.krb5.conf"

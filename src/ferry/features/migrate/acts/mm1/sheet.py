@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ferry.config.text.properties import written
-from ferry.features.migrate.mm1.outcome import Place
+from ferry.features.migrate.acts.mm1.outcome import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

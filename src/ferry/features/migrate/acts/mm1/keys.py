@@ -14,7 +14,7 @@ from typing import Literal
 
 from ferry.config.keys import values
 from ferry.config.text.problem import BadValue
-from ferry.features.migrate.mm1.outcome import Fate
+from ferry.features.migrate.acts.mm1.outcome import Fate
 from ferry.messages.catalogue import sentence
 
 ClientRole = Literal["consumer", "producer"]

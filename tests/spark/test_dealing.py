@@ -55,7 +55,7 @@ def units(draw: st.DrawFn) -> list[Slice]:
                     since=1,
                     partitions=count,
                     digest="d",
-                    target_next=-1,
+                    target_next=None,
                 )
             )
     return found

@@ -66,6 +66,15 @@ def filled(empty: Any) -> Kind:
     )
 
 
+def or_minus_one(least: int | None = -1) -> Kind:
+    """Return the kind of a whole number that may be None, which is -1 in JSON; `least` is its minimum in the schema."""
+    return Kind(
+        lambda value: -1 if value is None else value,
+        lambda value: None if value == -1 else value,
+        lambda: of_type(int, least),
+    )
+
+
 def optional(kind: Kind) -> Kind:
     """Return the kind of a value or null."""
     dump, load, schema = kind.dump, kind.load, kind.schema

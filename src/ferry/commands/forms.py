@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from ferry.codec.form import F, Form, Json
-from ferry.codec.kinds import FLOW, SECONDS, Kind, enum, fields, filled, many, optional, row, typed
+from ferry.codec.kinds import FLOW, SECONDS, Kind, enum, fields, filled, many, optional, or_minus_one, row, typed
 from ferry.codec.schema import described, object_of, of_type
 from ferry.commands.flow_status import FlowStatus
 from ferry.config.reasons import Why
@@ -139,8 +139,8 @@ SHORT_RECEIPT = Form(Receipt, *(one for name in _SHORT for one in RECEIPT.table 
 SHORT_UNIT = Form(
     Receipt,
     *_UNIT,
-    F("target_start", least=None, says="of its first record; -1: it has none"),
-    F("target_next", least=None, says="target offset after the last record; -1: none yet"),
+    F("target_start", kind=or_minus_one(None), says="of its first record; -1: it has none"),
+    F("target_next", kind=or_minus_one(None), says="target offset after the last record; -1: none yet"),
     F(
         "offsets",
         lambda unit: unit.end - unit.start,

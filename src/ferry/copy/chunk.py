@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ferry.clock import wall_ms
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.model import NOT_THROTTLED, AgeStats, Origin, Plan, Receipt, Segment, Slice, ThrottleTime
-from ferry.wire.batch import Batch, extended_digest
+from ferry.wire.batch import Batch, extended_digest, known
 from ferry.wire.renumber import OffsetSpan
 
 
@@ -22,7 +22,7 @@ class PartProgress:
     piece: Slice
     start: int
     end: int
-    target_next: int
+    target_next: int | None
     segments: list[list[int]] = field(default_factory=list)
     records: int = 0
     bytes: int = 0
@@ -151,17 +151,17 @@ class PartProgress:
             aborted_batches=self.aborted,
             control_batches=self.control,
             missing=self.missing,
-            max_timestamp_ms=self.max_timestamp,
-            min_timestamp_ms=self.min_timestamp,
-            mean_timestamp_ms=self.timestamps // self.timed if self.timed else -1,
+            max_timestamp_ms=known(self.max_timestamp),
+            min_timestamp_ms=known(self.min_timestamp),
+            mean_timestamp_ms=self.timestamps // self.timed if self.timed else None,
             ages=self._ages(),
-            source_epoch=self.source_epoch,
+            source_epoch=known(self.source_epoch),
             source_topic_id=self.piece.source_topic_id,
             target_topic_id=self.piece.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
             since=self.piece.since,
-            target_epoch=self.target_epoch,
+            target_epoch=known(self.target_epoch),
             origin=self.origin,
             throttled=self.throttled,
         )
@@ -174,4 +174,4 @@ class PartProgress:
     def position(self) -> tuple[int, str]:
         """Return offset and metadata for the position group."""
         metadata = {"source_next": self.end, "generation": self.plan.generation, "source_epoch": self.source_epoch}
-        return max(self.target_next, 0), json.dumps(metadata, separators=(",", ":"))
+        return self.target_next or 0, json.dumps(metadata, separators=(",", ":"))

@@ -101,7 +101,7 @@ class Copier:
         parts = [part for part in self._parts.values() if part.moved]
         for part in parts:
             self._positions[part.piece.source] = part.end, part.target_next
-            if part.segments:
+            if part.segments and part.target_next is not None:
                 self._expected[part.piece.target] = part.target_next + 1  # after our marker
         return parts
 

@@ -135,7 +135,7 @@ class KafkaSlot:
             self._source,
             {place: (piece.start, piece.end) for place, piece in todo.items()},
             {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
-            marks={place: Mark(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
+            marks={place: Mark.of(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
             isolation=self._limits.isolation,
             memory_bytes=self._limits.memory_bytes
             if self._share is None
@@ -195,9 +195,9 @@ class KafkaSlot:
         Blocked if no broker can answer now.
         """
         begins = {
-            piece.target: max(piece.target_end, piece.target_next)
+            piece.target: max(piece.target_end, piece.target_next or 0)
             for piece in todo.values()
-            if piece.target_end >= 0 and not piece.merged
+            if piece.target_end is not None and not piece.merged
         }
         behind = await look_behind(self._target, begins)
         drops = []

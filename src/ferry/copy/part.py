@@ -12,7 +12,7 @@ from ferry.wire.renumber import OffsetSpan
 class Part(Protocol):
     """`ferry.copy.chunk` has one for a slice, `ferry.features.records.acts.unit_part` one for a repartitioned slice."""
 
-    target_next: int
+    target_next: int | None
     target_epoch: int
     segments: list[list[int]]
     expected: int

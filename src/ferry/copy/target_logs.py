@@ -31,9 +31,9 @@ class TargetLogs:
         """
         begun = {piece.target: piece for piece in todo}
         self._written = {
-            place: Mark(piece.target_epoch, piece.target_next)
+            place: Mark.of(piece.target_epoch, piece.target_next)
             for place, piece in begun.items()
-            if piece.target_epoch != UNKNOWN_EPOCH
+            if piece.target_epoch is not None
         }
         cuts = await cut_since(self._target, self._written.items())
         drops = [self._cut(begun[place], begun[place].start, cut) for place, cut in cuts.found.items()]
@@ -48,7 +48,8 @@ class TargetLogs:
         if records before the chunk are gone; Retryable if the chunk's own are, or if a leader does not answer.
         """
         wrote = {part.piece.target: part for part in parts if part.segments}
-        epochs = await leader_epochs(self._target, {place: part.target_next for place, part in wrote.items()})
+        ends = {place: part.target_next for place, part in wrote.items() if part.target_next is not None}
+        epochs = await leader_epochs(self._target, ends)
         # Uses the metadata with which those leaders were found.
         before = ((place, self._written[place]) for place in wrote if place in self._written)
         cuts = await cut_since(self._target, before)
@@ -56,7 +57,7 @@ class TargetLogs:
             raise verdict(self._cut(wrote[place].piece, wrote[place].start, cut) for place, cut in cuts.found.items())
         if cuts.unanswered:
             raise Retryable(f"the leader of {min(cuts.unanswered)} on cluster {self._target.alias} does not answer")
-        self._written |= {place: Mark(epochs[place], part.target_next) for place, part in wrote.items()}
+        self._written |= {place: Mark(epochs[place], end) for place, end in ends.items()}
         for part in parts:
             known = self._written.get(part.piece.target)
             part.target_epoch = UNKNOWN_EPOCH if known is None else known.epoch

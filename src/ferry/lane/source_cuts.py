@@ -30,22 +30,23 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> Sourc
     While the leader is the one that was read from, nothing was cut: most often no broker is asked. If several receipts
     show a cut of a log, the smallest offset counts.
     """
-    changed: list[Receipt | Read] = []
+    changed: list[tuple[Receipt | Read, int]] = []
     untold: set[TopicPartition] = set()
     for last in lasts:
         topic = source.topics.get(last.source.topic)
         part = None if topic is None else topic.partitions.get(last.source.partition)
         if topic is None or part is None:
             continue
-        if last.source_epoch < 0 or not topic.id_text:
+        epoch = last.source_epoch
+        if epoch is None or not topic.id_text:
             untold.add(last.source)
-        if 0 <= last.source_epoch != part.leader_epoch:
-            changed.append(last)
-    ends = await ends_of_epochs(source, ((last.source, last.source_epoch) for last in changed))
+        if epoch is not None and epoch != part.leader_epoch:
+            changed.append((last, epoch))
+    ends = await ends_of_epochs(source, ((last.source, epoch) for last, epoch in changed))
     at: dict[TopicPartition, int] = {}
     silent: set[TopicPartition] = set()
-    for last in changed:
-        end = ends.get((last.source, last.source_epoch))
+    for last, epoch in changed:
+        end = ends.get((last.source, epoch))
         if end is None:
             silent.add(last.source)
             continue

@@ -22,6 +22,6 @@ async def target_cuts(target: Cluster, lasts: Iterable[Receipt]) -> dict[TopicPa
         info = target.topics.get(last.target.topic)
         if info is None or (last.target_topic_id and info.id_text not in ("", last.target_topic_id)):
             continue
-        if last.target_next >= 0:
-            written[last.target] = Mark(last.target_epoch, last.target_next)
+        if last.target_next is not None:
+            written[last.target] = Mark.of(last.target_epoch, last.target_next)
     return {place: cut.at for place, cut in (await cut_since(target, written.items())).found.items()}

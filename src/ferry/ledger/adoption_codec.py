@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, PAIR, enum, many
+from ferry.codec.kinds import FLOW, PAIR, enum, many, or_minus_one
 from ferry.errors import BadInput
 from ferry.ledger.codec import SOURCE, TARGET, Json, encode, head
 from ferry.ledger.ledger import LedgerView
@@ -135,7 +135,7 @@ ADOPTION = Form(
     F("who"),
     F("at_ms"),
     F("pairs", kind=many(PAIR), says="source offset and target offset of single records"),
-    F("source_epoch", least=-1),
+    F("source_epoch", kind=or_minus_one()),
     F("source_topic_id", kind=TOPIC_ID),
     F("target_topic_id", kind=TOPIC_ID),
     F("source_cluster_id"),

@@ -21,7 +21,8 @@ _BLOCK_COLUMNS = 6
 class Block:
     """Rows of a chain: source offsets `[start, end)`, target offsets `[target_start, target_next)`.
 
-    `at` is the ledger offset of its record, -1 while it has none; then `data` is what the record will hold.
+    `at` is the ledger offset of its record, -1 while it has none; then `data` is what the record will hold. Target
+    offsets are -1 where no record was copied yet.
     """
 
     start: int
@@ -35,12 +36,12 @@ class Block:
     @classmethod
     def of(cls, rows: Sequence[MapEntry]) -> Block:
         """Make a block that is not written yet."""
-        first = rows[0]
+        first, nexts = rows[0], [-1 if row.target_next is None else row.target_next for row in (rows[0], rows[-1])]
         return cls(
             start=first.start,
             end=rows[-1].end,
-            target_start=first.segments[0].target_start if first.segments else first.target_next,
-            target_next=rows[-1].target_next,
+            target_start=first.segments[0].target_start if first.segments else nexts[0],
+            target_next=nexts[1],
             rows=len(rows),
             data=pack(rows),
         )

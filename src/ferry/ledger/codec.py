@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import const, enum, typed
+from ferry.codec.kinds import const, enum, or_minus_one, typed
 from ferry.errors import BadInput
 from ferry.ledger.kinds import KINDS
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
@@ -209,7 +209,7 @@ GAP = Form(
         least=-1,
         says="the run, by its generation, that had gone back on the partition before; -1: none",
     ),
-    F("void_from", default=-1, least=-1, says="source offset; -1: all receipts hold"),
+    F("void_from", kind=or_minus_one(), default=None, says="source offset; -1: all receipts hold"),
     F("topic_id", default=""),
 )
 

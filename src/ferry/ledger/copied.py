@@ -75,7 +75,7 @@ def _copied(
         pruned=without(gone, named),
         segments=tuple(current_segments(mine, later)),
         void=united([*_void(mine, later), *theirs]),
-        target_next=last_row.target_next,
+        target_next=last_row.target_next or 0,
         shared=last.target.topic in shared,
         source_topic_id=last.source_topic_id,
         target_topic_id=last.target_topic_id,

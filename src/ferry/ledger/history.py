@@ -278,7 +278,7 @@ class Held(Protocol):
     @property
     def end(self) -> int: ...
     @property
-    def target_next(self) -> int: ...
+    def target_next(self) -> int | None: ...
     @property
     def generation(self) -> int: ...
     @property
@@ -291,17 +291,19 @@ class Held(Protocol):
 
 def voided(receipt: Held, offset: int, gaps: Iterable[Gap]) -> Gap | None:
     """Return the gap by which a receipt does not hold for a source offset any more; None when it holds."""
-    return next((gap for gap in gaps if _cuts(gap, receipt) and gap.void_from <= offset), None)
+    voids = ((gap, _void_from(gap, receipt)) for gap in gaps)
+    return next((gap for gap, void_from in voids if void_from is not None and void_from <= offset), None)
 
 
 def holds_until(receipt: Held, gaps: Iterable[Gap]) -> int:
     """Return the source offset up to which a receipt holds: its end, or where the lane went back to later."""
-    return min([receipt.end, *(gap.void_from for gap in gaps if _cuts(gap, receipt))])
+    voids = (_void_from(gap, receipt) for gap in gaps)
+    return min([receipt.end, *(void_from for void_from in voids if void_from is not None)])
 
 
-def _cuts(gap: Gap, receipt: Held) -> bool:
-    """Return whether the lane went back after the receipt, so that it does not hold from `void_from` on."""
-    return gap.source == receipt.source and gap.void_from >= 0 and receipt.generation < gap.generation
+def _void_from(gap: Gap, receipt: Held) -> int | None:
+    """Return from where on the receipt does not hold, because the lane went back after it; None: all of it holds."""
+    return gap.void_from if gap.source == receipt.source and receipt.generation < gap.generation else None
 
 
 def current_segments(chosen: Iterable[Held], gaps: Iterable[Gap]) -> list[Segment]:

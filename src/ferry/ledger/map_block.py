@@ -69,7 +69,7 @@ class MapEntry:
     source: TopicPartition
     start: int
     end: int
-    target_next: int
+    target_next: int | None
     generation: int
     segments: tuple[Segment, ...]
     target_topic_id: str = ""
@@ -97,6 +97,7 @@ def pack(rows: Sequence[MapEntry]) -> bytes:
     at = end = target_next = generation = 0
     for row in rows:
         source_at, target_at = row.start, target_next
+        row_next = -1 if row.target_next is None else row.target_next
         for part in row.segments:
             numbers = (part.source_start - source_at, part.target_start - target_at, part.count)
             for column, number in zip(columns[_ROW_COLUMNS:], numbers, strict=True):
@@ -106,13 +107,13 @@ def pack(rows: Sequence[MapEntry]) -> bytes:
             row.at - at,
             row.start - end,
             row.end - source_at,
-            row.target_next - target_at,
+            row_next - target_at,
             row.generation - generation,
             len(row.segments),
         )
         for column, number in zip(columns, of_row, strict=False):
             column.append(number)
-        at, end, target_next, generation = row.at, row.end, row.target_next, row.generation
+        at, end, target_next, generation = row.at, row.end, row_next, row.generation
     return packed_columns(columns)
 
 
@@ -173,7 +174,7 @@ def unpack(data: bytes, of: Chain) -> list[MapEntry]:
                 source=of.source,
                 start=start,
                 end=end,
-                target_next=target_next,
+                target_next=None if target_next < 0 else target_next,
                 generation=generation,
                 segments=tuple(segments),
                 target_topic_id=of.target_topic_id,

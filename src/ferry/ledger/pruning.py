@@ -66,7 +66,7 @@ class Pruned:
         voids = (
             gap.void_from
             for gap in gaps
-            if gap.source == self.source and gap.void_from >= 0 and gap.since >= self.copy.since
+            if gap.source == self.source and gap.void_from is not None and gap.since >= self.copy.since
         )
         return self.start, max(self.start, min([self.end, *voids]))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, fields, many, optional, row, typed
+from ferry.codec.kinds import FLOW, Kind, fields, many, optional, or_minus_one, row, typed
 from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, Json, decode_key, encode, head
 from ferry.ledger.reading import read_as
 from ferry.model import (
@@ -86,7 +86,7 @@ RECEIPT = Form(
     *TARGET,
     F("start", says="first source offset"),
     F("end", says="first source offset after it"),
-    F("target_next", least=None, says="target offset after the last record; -1: none yet"),
+    F("target_next", kind=or_minus_one(None), says="target offset after the last record; -1: none yet"),
     F(
         "segments",
         kind=many(row(Segment)),
@@ -100,8 +100,8 @@ RECEIPT = Form(
     F("transcoded"),
     F("aborted_batches"),
     F("control_batches"),
-    F("max_timestamp_ms", least=None),
-    F("source_epoch", least=None),
+    F("max_timestamp_ms", kind=or_minus_one(None)),
+    F("source_epoch", kind=or_minus_one(None)),
     F("source_topic_id", kind=TOPIC_ID),
     F("target_topic_id", kind=TOPIC_ID),
     F("source_cluster_id"),
@@ -115,14 +115,14 @@ RECEIPT = Form(
     ),
     F(
         "min_timestamp_ms",
-        default=-1,
-        least=None,
+        kind=or_minus_one(None),
+        default=None,
         says="the smallest first timestamp of its batches; -1: none, or an earlier version wrote it",
     ),
     F(
         "mean_timestamp_ms",
-        default=-1,
-        least=None,
+        kind=or_minus_one(None),
+        default=None,
         says="of the records, each counted at the middle between its batch's first and largest timestamp",
     ),
     F(
@@ -141,8 +141,8 @@ RECEIPT = Form(
     ),
     F(
         "target_epoch",
-        default=-1,
-        least=-1,
+        kind=or_minus_one(),
+        default=None,
         says="a leader epoch of the target in which its log reached target_next; -1: not known",
     ),
     F(
@@ -189,8 +189,8 @@ DEALT_RECEIPT = Form(
         many(),
         says="the same offset at its end: all offsets between are done for this target partition",
     ),
-    F("target_start", attrgetter("target_start"), typed(int, None), says="of its first record; -1: it has none"),
-    F("target_next", least=None, says="target offset after the last record; -1: none yet"),
+    F("target_start", attrgetter("target_start"), or_minus_one(None), says="of its first record; -1: it has none"),
+    F("target_next", kind=or_minus_one(None), says="target offset after the last record; -1: none yet"),
     F("records"),
     F("bytes", says="as stored, compressed"),
     F("batches"),
@@ -198,15 +198,15 @@ DEALT_RECEIPT = Form(
     F("transform", "transform_digest", says="digest of the transform"),
     F("at_ms"),
     F("origin", kind=ORIGIN),
-    F("max_timestamp_ms", default=-1, least=None),
+    F("max_timestamp_ms", kind=or_minus_one(None), default=None),
     F("source_topic_id", default=""),
     F("target_topic_id", default=""),
     F("source_cluster_id", default=""),
     F("target_cluster_id", default=""),
     F(
         "target_epoch",
-        default=-1,
-        least=-1,
+        kind=or_minus_one(),
+        default=None,
         says="a leader epoch of the target in which its log reached target_next; -1: not known",
     ),
     F(
@@ -218,10 +218,9 @@ DEALT_RECEIPT = Form(
     F(
         "source_epochs",
         "reads.epochs",
-        many(),
+        many(or_minus_one()),
         default=(),
         omit=lambda receipt: not receipt.reads.epochs,
-        least=-1,
         says="by source partition a leader epoch in which its log reached what was read of it, -1: not known; absent: "
         "none is",
     ),

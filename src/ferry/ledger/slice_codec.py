@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import Kind, enum
+from ferry.codec.kinds import Kind, enum, or_minus_one
 from ferry.codec.schema import of_type
 from ferry.ledger.codec import TARGET
 from ferry.ledger.receipt_codec import TOPIC_ID
@@ -13,8 +13,8 @@ from ferry.model import ChangeKind, Slice, TopicChange
 
 
 def _since_later(name: str, says: str = "") -> F:
-    """Return a field for a number that earlier Ferrys do not know; -1, and left out, where there is nothing to say."""
-    return F(name, default=-1, omit=lambda piece: getattr(piece, name) < 0, says=says)
+    """Return a field for a number that earlier Ferrys do not know; None, and left out, where it is not known."""
+    return F(name, kind=or_minus_one(0), default=None, omit=lambda piece: getattr(piece, name) is None, says=says)
 
 
 def _where_said(name: str, default: object, says: str) -> F:
@@ -34,11 +34,16 @@ SLICE = Form(
     F("target_topic_id", kind=TOPIC_ID),
     F("bytes_estimate"),
     F("first", says="whether nothing was copied of it before"),
-    F("target_next", default=-1, least=None),
+    F("target_next", kind=or_minus_one(None), default=None),
     F("log_start", default=0),
     F("merged", default=False, says="true: others write to the target topic, too"),
     _since_later("target_end", "where the target partition ended when the plan was made; absent: not known"),
-    _since_later("since", "the run, by its generation, that last went back on the partition; absent: none did"),
+    F(
+        "since",
+        default=-1,
+        omit=lambda piece: piece.since < 0,
+        says="the run, by its generation, that last went back on the partition; absent: none did",
+    ),
     _since_later(
         "read_epoch", "the leader epoch of what was read of the source's log up to read_end; absent: not known"
     ),

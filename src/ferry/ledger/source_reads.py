@@ -9,10 +9,10 @@ from ferry.model import Receipt, TopicPartition
 
 
 class Read(NamedTuple):
-    """Up to where a source partition was read, and a leader epoch in which its log reached that; -1: not known."""
+    """Up to where a source partition was read, and a leader epoch in which its log reached that; None: not known."""
 
     source: TopicPartition
-    source_epoch: int
+    source_epoch: int | None
     end: int
 
 
@@ -22,15 +22,19 @@ def reads_of_units(lasts: Iterable[Receipt]) -> list[Read]:
     It is the furthest read in each leader epoch. The furthest of all is not enough: after a log was cut, one unit may
     have the old records and another one the new ones. Ascending by partition, and by what was read of it.
     """
-    found: dict[tuple[TopicPartition, int], Read] = {}
+    found: dict[tuple[TopicPartition, int | None], Read] = {}
     for last in lasts:
         for number, reached in enumerate(last.ends):
-            epoch = last.epochs[number] if number < len(last.epochs) else -1
+            epoch = last.epochs[number] if number < len(last.epochs) else None
             place = TopicPartition(last.source.topic, number)
             known = found.get((place, epoch))
             if reached and (known is None or known.end < reached):
                 found[place, epoch] = Read(place, epoch, reached)
-    return sorted(found.values(), key=lambda read: (read.source, read.end, read.source_epoch))
+
+    def order(read: Read) -> tuple[TopicPartition, int, tuple[int, ...]]:
+        return read.source, read.end, () if read.source_epoch is None else (read.source_epoch,)
+
+    return sorted(found.values(), key=order)
 
 
 def diverged(last: Receipt | Read, epoch_end: int) -> int | None:

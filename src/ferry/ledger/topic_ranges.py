@@ -122,8 +122,8 @@ def _dealt_topic(own: list[Receipt]) -> TopicRanges:
         partitions=tuple(
             DealtRange(
                 partition=number,
-                target_start=min(unit.target_start for unit in units),
-                target_end=max(unit.target_next for unit in units),
+                target_start=min(unit.target_start or 0 for unit in units),
+                target_end=max(unit.target_next or 0 for unit in units),
                 records=sum(unit.records for unit in units),
             )
             for number, units in sorted(parts.items())

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import Kind, many
+from ferry.codec.kinds import Kind, many, or_minus_one
 from ferry.ledger.codec import UNIT_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, whole
@@ -56,10 +56,10 @@ DEALT_SLICE = Form(
     F("digest", "transform_digest"),
     F("source_topic_id", default=""),
     F("target_topic_id", default=""),
-    F("target_next", default=-1),
-    F("target_end", default=-1),
-    F("target_epoch", default=-1),
-    F("source_epochs", "reads.epochs", many(), default=()),
+    F("target_next", kind=or_minus_one(0), default=None),
+    F("target_end", kind=or_minus_one(0), default=None),
+    F("target_epoch", kind=or_minus_one(0), default=None),
+    F("source_epochs", "reads.epochs", many(or_minus_one(0)), default=()),
     F("name", _number_of_target, omit=lambda piece: not _number_of_target(piece)),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )

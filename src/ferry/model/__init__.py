@@ -15,7 +15,7 @@ from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
 from ferry.model.mirror import GroupCheckpoint, Heartbeat, OffsetSync
 from ferry.model.plan import PLAN_VERSION, ChangeKind, Plan, Slice, TopicChange, Unsupported
-from ferry.model.reads import Offsets, Reads
+from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.receipt import Position, Receipt
 from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
@@ -53,6 +53,7 @@ __all__ = [
     "DescribedGroup",
     "Difference",
     "DifferenceKind",
+    "Epochs",
     "Era",
     "Fact",
     "Fate",

@@ -43,8 +43,8 @@ class Adoption:
     who: str
     at_ms: int
     pairs: tuple[tuple[int, int], ...] = ()
-    source_epoch: int = -1
-    """The leader epoch of the source's last batch before `end`; -1: not known."""
+    source_epoch: int | None = None
+    """The leader epoch of the source's last batch before `end`; None: not known."""
     source_topic_id: str = ""
     target_topic_id: str = ""
     source_cluster_id: str = ""

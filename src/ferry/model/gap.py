@@ -21,8 +21,8 @@ class Gap:
     """The place of one partition where a refusal, `why`, was lifted.
 
     `skip`: source offsets `[start, end)` are not on the target. `restart`: the lane was at `start`, and continues at
-    `end`. Receipts of runs before `generation` do not hold any more for source offsets from `void_from` on (-1: all
-    hold). `since` is that of the lane's last receipt, `topic_id` the source topic's. Gaps of earlier versions have
+    `end`. Receipts of runs before `generation` do not hold any more for source offsets from `void_from` on (None:
+    all hold). `since` is that of the lane's last receipt, `topic_id` the source topic's. Gaps of earlier versions have
     neither who decided nor the reason.
     """
 
@@ -38,5 +38,5 @@ class Gap:
     reason: str = ""
     generation: int = -1
     since: int = -1
-    void_from: int = -1
+    void_from: int | None = None
     topic_id: str = ""

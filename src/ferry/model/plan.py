@@ -10,7 +10,7 @@ from ferry.model.acl import AclChange
 from ferry.model.era import Era
 from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
-from ferry.model.reads import Offsets, Reads
+from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
 
 PLAN_VERSION = 2
@@ -68,7 +68,7 @@ class Slice:
     """What a run copies into one target partition by one slot: source offsets `[start, end)`.
 
     Both may be inside a batch, whose records outside the range are not copied. `target_next` is the target offset after
-    the last receipt's data (-1: no receipt yet). The topic ids have the form of Kafka's tools; empty when the broker
+    the last receipt's data (None: no receipt yet). The topic ids have the form of Kafka's tools; empty when the broker
     has none.
 
     A slice is repartitioned (`dealt`) when its topic gets other partitions: records of all source partitions go into
@@ -86,12 +86,12 @@ class Slice:
     first: bool = False
     source_topic_id: str = ""
     target_topic_id: str = ""
-    target_next: int = -1
+    target_next: int | None = None
     log_start: int = 0
     merged: bool = False
     """Whether other flows write to the target topic, too: their records may be between ours."""
-    target_end: int = -1
-    """Where the target partition ended when the plan was made; -1: not known."""
+    target_end: int | None = None
+    """Where the target partition ended when the plan was made; None: not known."""
     since: int = -1
     """The run, by its generation, that last went back on this partition (ADR 18); -1: none did.
 
@@ -99,11 +99,14 @@ class Slice:
     """
     compacted: bool = False
     """Whether the source topic showed `compact` in its cleanup.policy when the plan was made."""
-    read_epoch: int = -1
-    """The leader epoch of what was last read of the source's log, which reaches `read_end` (KIP-101); -1: not known."""
-    read_end: int = -1
-    target_epoch: int = -1
-    """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
+    read_epoch: int | None = None
+    """The leader epoch of what was last read of the source's log, which reaches `read_end` (KIP-101).
+
+    None: not known.
+    """
+    read_end: int | None = None
+    target_epoch: int | None = None
+    """A leader epoch of the target in which its log reached `target_next` (KIP-101); None: not known."""
     transform: str = ""
     """The name of the transform that makes its records; empty: they are copied unchanged, or repartitioned."""
     transform_digest: str = ""
@@ -142,8 +145,8 @@ class Slice:
         return (self.end,) if self.reads is None else self.reads.ends
 
     @property
-    def epochs(self) -> Offsets:
-        """Leader epochs of what was last read of these partitions (KIP-101); -1, or shorter: not known."""
+    def epochs(self) -> Epochs:
+        """Leader epochs of what was last read of these partitions (KIP-101); None, or shorter: not known."""
         return (self.read_epoch,) if self.reads is None else self.reads.epochs
 
     @property
@@ -154,10 +157,10 @@ class Slice:
         return self.reads.spans(self.source.topic)
 
     @property
-    def marks(self) -> tuple[tuple[TopicPartition, int, int], ...]:
+    def marks(self) -> tuple[tuple[TopicPartition, int | None, int | None], ...]:
         """What was last read of these logs (KIP-101).
 
-        Each has a leader epoch (-1: not known), and the offset that was reached in it.
+        Each has a leader epoch, and the offset that was reached in it; None: not known.
         """
         if self.reads is None:
             return ((self.source, self.read_epoch, self.read_end),)

@@ -10,17 +10,21 @@ Offsets = tuple[int, ...]
 """An offset for each partition of a source topic, by its number: everything before it is done."""
 
 
+Epochs = tuple[int | None, ...]
+"""A leader epoch for each partition of a source topic, by its number; None: not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
     """Source offsets `[starts, ends)`, by the number of the source partition.
 
-    `epochs` are by source partition a leader epoch in which its log reached what was read of it (KIP-320); -1, or
+    `epochs` are by source partition a leader epoch in which its log reached what was read of it (KIP-320); None, or
     shorter: not known.
     """
 
     starts: Offsets
     ends: Offsets
-    epochs: Offsets = ()
+    epochs: Epochs = ()
 
     @property
     def start(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ferry.model.ages import AgeStats
 from ferry.model.flow import Flow, TopicPartition
-from ferry.model.reads import Offsets, Reads
+from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.run import LOCAL, Origin
 from ferry.model.segment import Segment
 from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
@@ -19,9 +19,10 @@ class Receipt:
     Source offsets `[start, end)` became the `segments`. Between segments are control batches, records of aborted
     transactions, and `missing` offsets of which the source has no record. Compaction leaves such offsets; None: an
     earlier Ferry did not count them. `target_next` is the target offset after the last copied record (the commit marker
-    will be there). `digest` is the CRC-32C of all record payloads in order, as written (hex). `transcoded` of the
-    `batches` were encoded again; `source_epoch` is the leader epoch of the last batch. `throttled` is the whole
-    chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes on the wire.
+    will be there); None: none was copied yet. `digest` is the CRC-32C of all record payloads in order, as written
+    (hex). `transcoded` of the `batches` were encoded again; `source_epoch` is the leader epoch of the last batch.
+    `throttled` is the whole chunk's, on one receipt of it, so that receipts add up. Times are ms, sizes bytes on the
+    wire.
 
     A chunk is repartitioned (`dealt`) when its topic gets other partitions: it has records of all source partitions.
     Then `reads` has the offsets of each, and `start` and `end` are its sums. `source` has the number of the target
@@ -37,7 +38,7 @@ class Receipt:
     target: TopicPartition
     start: int
     end: int
-    target_next: int
+    target_next: int | None
     segments: tuple[Segment, ...]
     records: int
     bytes: int
@@ -48,14 +49,14 @@ class Receipt:
     aborted_batches: int = 0
     control_batches: int = 0
     missing: int | None = None
-    max_timestamp_ms: int = -1
-    min_timestamp_ms: int = -1
-    """The smallest first timestamp of its batches, which stay unopened; -1: none had one, or it is not known."""
-    mean_timestamp_ms: int = -1
+    max_timestamp_ms: int | None = None
+    min_timestamp_ms: int | None = None
+    """The smallest first timestamp of its batches, which stay unopened; None: none had one, or it is not known."""
+    mean_timestamp_ms: int | None = None
     """The records' mean timestamp; each record counts as halfway between its batch's first and largest timestamp."""
     ages: AgeStats | None = None
     """How old the records were when they went to the target; None where their timestamps are not known."""
-    source_epoch: int = -1
+    source_epoch: int | None = None
     source_topic_id: str = ""
     target_topic_id: str = ""
     source_cluster_id: str = ""
@@ -65,8 +66,8 @@ class Receipt:
 
     For a repartitioned chunk, the run that began the repartitioning rule.
     """
-    target_epoch: int = -1
-    """A leader epoch of the target in which its log reached `target_next` (KIP-101); -1: not known."""
+    target_epoch: int | None = None
+    """A leader epoch of the target in which its log reached `target_next` (KIP-101); None: not known."""
     adopted: str = ""
     """The replicator (`Predecessor`) that copied the partition up to here before the lane did.
 
@@ -105,21 +106,21 @@ class Receipt:
         return self.reads.spans(self.source.topic)
 
     @property
-    def epochs(self) -> Offsets:
-        """Leader epochs in which these partitions' logs reached its ends (KIP-101); -1, or shorter: not known."""
+    def epochs(self) -> Epochs:
+        """Leader epochs in which these partitions' logs reached its ends (KIP-101); None, or shorter: not known."""
         return (self.source_epoch,) if self.reads is None else self.reads.epochs
 
     @property
-    def target_start(self) -> int:
-        """The target offset of its first record; -1: it has none."""
-        return self.segments[0].target_start if self.segments else -1
+    def target_start(self) -> int | None:
+        """The target offset of its first record; None: it has none."""
+        return self.segments[0].target_start if self.segments else None
 
     @property
     def latency(self) -> AgeStats | None:
         """How old the records were when the receipt was written; the commit follows at once."""
-        if self.ages is None:
-            return None
         youngest, mean, oldest = self.max_timestamp_ms, self.mean_timestamp_ms, self.min_timestamp_ms
+        if self.ages is None or youngest is None or mean is None or oldest is None:
+            return None
         at, count = self.at_ms, self.ages.records
         return AgeStats(min=at - youngest, mean=at - mean, max=at - oldest, records=count)
 
@@ -129,5 +130,6 @@ class Position:
     """A lane's position on one target partition, as kept in the group `ferry.{flow}.{lane}` (the fast check)."""
 
     target_next: int
-    source_next: int
-    generation: int
+    source_next: int | None
+    """The source offset at which the lane continues, and the run that committed it; None: an operator moved it."""
+    generation: int | None

@@ -40,6 +40,7 @@ from ferry.plan.rules.facts import (
 from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.names import position_group
+from ferry.wire.batch import known
 
 
 def isolation_of(flow: FlowConfig) -> int:
@@ -114,7 +115,7 @@ async def gather_facts(
                 place.partition: SourcePartition(
                     log_start=begins.found[place],
                     end=ends.found[place],
-                    size_bytes=sizes.get(place, -1),
+                    size_bytes=sizes.get(place),
                     start=starts.found[place],
                     high_watermark=highs.get(place),
                     leader_epoch=_leader_epoch(source, place),
@@ -165,10 +166,10 @@ async def gather_facts(
     )
 
 
-def _leader_epoch(cluster: Cluster, place: TopicPartition) -> int:
+def _leader_epoch(cluster: Cluster, place: TopicPartition) -> int | None:
     info = cluster.topics.get(place.topic)
     found = None if info is None else info.partitions.get(place.partition)
-    return -1 if found is None else found.leader_epoch
+    return None if found is None else known(found.leader_epoch)
 
 
 async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:
@@ -294,9 +295,9 @@ async def _positions(
 
 
 def position_of(offset: int, metadata: str) -> Position:
-    """Return a position as committed; metadata that Ferry did not write gives offsets of -1, which match nothing."""
+    """Return a position as committed; metadata that Ferry did not write gives None, which matches nothing."""
     try:
         body = json.loads(metadata)
         return Position(target_next=offset, source_next=int(body["source_next"]), generation=int(body["generation"]))
     except MALFORMED:
-        return Position(target_next=offset, source_next=-1, generation=-1)
+        return Position(target_next=offset, source_next=None, generation=None)

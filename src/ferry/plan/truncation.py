@@ -88,10 +88,10 @@ async def _kept(facts: Facts, lane: str, view: LedgerView, ledger: LedgerCache) 
 
 
 def _is_short(target: TargetFacts, place: TopicPartition, last: Receipt) -> bool:
-    return place.topic in target.topics and _target_end(target, place, last) < last.target_next
+    return place.topic in target.topics and _target_end(target, place, last) < (last.target_next or 0)
 
 
 def _target_end(target: TargetFacts, place: TopicPartition, last: Receipt) -> int:
     """Return up to where a target partition has what the lane wrote; its last receipt's offset if no end is known."""
-    end = target.topics[place.topic].ends.get(place.partition, last.target_next)
+    end = target.topics[place.topic].ends.get(place.partition, last.target_next or 0)
     return min(end, target.cut.get(place, end))

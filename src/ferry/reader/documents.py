@@ -308,8 +308,8 @@ class UnitLine:
 
     source_topic: str
     target: TopicPartition
-    target_start: int
-    target_next: int
+    target_start: int | None
+    target_next: int | None
     offsets: int
     records: int
     bytes: int

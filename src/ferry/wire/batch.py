@@ -48,6 +48,11 @@ DAMAGED = "the source's copy is damaged; restore it from a replica, or pass it w
 """The end of a sentence about damage."""
 
 
+def known(number: int) -> int | None:
+    """Return a leader epoch or a timestamp of Kafka's, or None for -1, which stands for none."""
+    return None if number == -1 else number
+
+
 class Batch(NamedTuple):
     """One whole batch as it is in a fetched buffer; `data` is a view, not a copy.
 

@@ -122,7 +122,9 @@ def _plain() -> Mapping[str, Situation]:
         "budget-bytes": (replace(RULES, max_bytes=4_000), big),
         "budget-unknown-sizes": (
             replace(RULES, max_bytes=4_096),
-            facts_with(FACTS, source={"topics": {"orders": topic("orders", part(size_bytes=-1), part(size_bytes=0))}}),
+            facts_with(
+                FACTS, source={"topics": {"orders": topic("orders", part(size_bytes=None), part(size_bytes=0))}}
+            ),
         ),
         "budget-none-of-time": (replace(RULES, max_seconds=0), TWO),
         "paused-topic": (RULES, facts_with(TWO, lane={"pauses": {"users": rest}})),

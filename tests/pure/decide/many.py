@@ -82,7 +82,7 @@ def planned() -> Plan:
         lane={
             "receipts": {one.target: one for one in firsts},
             "positions": {
-                one.target: Position(target_next=one.target_next, source_next=one.end, generation=one.generation)
+                one.target: Position(target_next=one.target_next or 0, source_next=one.end, generation=one.generation)
                 for one in firsts
             },
         },

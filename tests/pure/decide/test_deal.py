@@ -54,7 +54,9 @@ ERA = Era(
 )
 
 
-def receipt(number: int, reached: Offsets, *, era: int = 1, generation: int = 1, target_next: int = -1) -> Receipt:
+def receipt(
+    number: int, reached: Offsets, *, era: int = 1, generation: int = 1, target_next: int | None = None
+) -> Receipt:
     return Receipt(
         flow=FLOW,
         lane=LANE,
@@ -126,7 +128,7 @@ def test_what_was_read_furthest_in_each_leader_epoch_is_held_against_the_source(
     ]
     further = redealt(receipt(1, (9, 1)), epochs=(1, 1))
     assert reads_of_units([ahead, further])[:2] == [Read(place("t", 0), 2, 5), Read(place("t", 0), 1, 9)]
-    assert reads_of_units([receipt(1, (4, 9))]) == [Read(place("t", 0), -1, 4), Read(place("t", 1), -1, 9)]
+    assert reads_of_units([receipt(1, (4, 9))]) == [Read(place("t", 0), None, 4), Read(place("t", 1), None, 9)]
 
 
 def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> None:
@@ -135,7 +137,7 @@ def test_a_part_is_read_from_the_log_of_its_receipt_where_it_goes_on_there() -> 
     deal = dealt(lane={"units": read})
     assert deal.slice_of(first, 0).epochs == (2, 1)
     assert deal.slice_of(second, 0).epochs == ()
-    assert deal.slice_of(replace(first, starts=(5, 8)), 0).epochs == (2, -1), "what was skipped nobody read"
+    assert deal.slice_of(replace(first, starts=(5, 8)), 0).epochs == (2, None), "what was skipped nobody read"
     old = replace(first, last=redealt(read[place("a.t", 0)], epochs=()))
     assert deal.slice_of(old, 0).epochs == ()
 

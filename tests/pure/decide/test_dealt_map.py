@@ -23,7 +23,7 @@ from tests.pure.decide.values import FLOW, LANE, dealt_slice, redealt
 PLACE = TopicPartition("a.t", 0)
 ONE = Receipt(
     flow=FLOW, lane=LANE, run="r1", generation=1, slot=0, source=TopicPartition("t", 0), target=PLACE, since=1,
-    start=0, end=0, target_next=-1, segments=(), records=0, bytes=0, batches=0, digest="", transform_digest="d",
+    start=0, end=0, target_next=None, segments=(), records=0, bytes=0, batches=0, digest="", transform_digest="d",
     at_ms=0, reads=Reads(starts=(), ends=()),
 )  # fmt: skip
 
@@ -46,7 +46,7 @@ def copies(draw: st.DrawFn) -> Copy:
     there: dict[int, tuple[int, int]] = {}
     receipts: list[Receipt] = []
     starts: Offsets = (0,) * width
-    target_next = -1
+    target_next = None
     for run in range(draw(st.integers(1, 4))):
         if run and draw(st.booleans()) and width < 4:
             width, starts = width + 1, (*starts, 0)

@@ -124,7 +124,7 @@ def test_a_receipt_from_before_throttles_were_told_says_that_there_was_none() ->
 def test_a_receipt_from_before_target_epochs_knows_of_none() -> None:
     older = receipt_json(replace(RECEIPT, target_epoch=6))
     del older["target_epoch"]
-    assert parse_receipt(older) == replace(RECEIPT, target_epoch=-1)
+    assert parse_receipt(older) == replace(RECEIPT, target_epoch=None)
 
 
 @given(pauses)

@@ -37,7 +37,7 @@ def planned(found: Facts) -> Plan:
         pytest.param(facts(OWN, None), id="no receipt"),
         pytest.param(facts(LATER), id="a later chunk"),
         pytest.param(facts(replace(LATER, generation=3)), id="a chunk of an older run"),  # the run's later chunks
-        pytest.param(facts(LATER, replace(RECEIPT, target_next=-1)), id="a receipt without its end"),
+        pytest.param(facts(LATER, replace(RECEIPT, target_next=None)), id="a receipt without its end"),
     ],
 )
 def test_what_the_lane_copied_and_the_ledger_forgot_is_refused_whatever_the_guards_say(
@@ -54,8 +54,10 @@ def test_what_the_lane_copied_and_the_ledger_forgot_is_refused_whatever_the_guar
     "found",
     [
         facts(OWN),
-        facts(Position(target_next=55, source_next=-1, generation=-1)),  # somebody's offset, without Ferry's metadata
-        facts(Position(target_next=55, source_next=-1, generation=-1), None),
+        facts(
+            Position(target_next=55, source_next=None, generation=None)
+        ),  # somebody's offset, without Ferry's metadata
+        facts(Position(target_next=55, source_next=None, generation=None), None),
         facts(replace(LATER, generation=2)),  # of before the lane went back
         facts(Position(target_next=20, source_next=20, generation=3)),
         facts(replace(OWN, target_next=0), None),  # nothing but markers was read

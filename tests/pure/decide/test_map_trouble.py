@@ -56,7 +56,7 @@ def test_a_map_holds_while_both_sides_are_what_was_copied_or_nothing_is_known_of
     assert map_trouble(LAST, (), UNKNOWN) is None
     older = replace(LAST, source_topic_id="", target_topic_id="", source_cluster_id="")
     assert map_trouble(older, (), NOW) is None, "brokers without topic ids"
-    adopted = replace(older, start=30, records=0, target_next=-1, adopted="mm2")
+    adopted = replace(older, start=30, records=0, target_next=None, adopted="mm2")
     assert map_trouble(adopted, (), replace(NOW, target_end=0)) is None
 
 
@@ -72,7 +72,7 @@ def test_a_map_holds_while_both_sides_are_what_was_copied_or_nothing_is_known_of
     ],
 )
 def test_what_the_clusters_contradict_is_named(now: Present, golden: Golden) -> None:
-    found = map_trouble(LAST, (), now)
+    found = map_trouble(replace(LAST, target_epoch=4), (), now)
     assert found is not None
     golden(found)
 
@@ -83,7 +83,7 @@ def test_a_lane_that_went_on_behind_a_new_source_topic_says_so_before_its_first_
     for other in (
         replace(RESTARTED, topic_id="S1"),
         replace(RESTARTED, generation=4),
-        replace(RESTARTED, void_from=-1),
+        replace(RESTARTED, void_from=None),
     ):
         assert map_trouble(LAST, (other,), now) is not None
     assert map_trouble(LAST, (RESTARTED,), replace(now, target_topic_id="T2")) is not None
@@ -111,7 +111,11 @@ def test_a_log_that_was_cut_ends_the_map_there_until_a_run_has_decided_how_to_go
     went_back = replace(RESTARTED, end=24, void_from=24)
     assert map_cut(LAST, (went_back,), 24) is None, "its map holds nothing from there on"
     assert map_cut(LAST, (went_back,), 26) is None
-    for other in (replace(went_back, generation=4), replace(went_back, void_from=-1), replace(went_back, void_from=25)):
+    for other in (
+        replace(went_back, generation=4),
+        replace(went_back, void_from=None),
+        replace(went_back, void_from=25),
+    ):
         assert map_cut(LAST, (other,), 24) == cut
 
 

@@ -97,14 +97,14 @@ class Logs:
         """Somebody passes some offsets by hand."""
         end = min(self.stands + count, len(self.source))
         if self.stands < end:
-            self._go_to(end, Lifted.SKIP, void_from=-1)
+            self._go_to(end, Lifted.SKIP, void_from=None)
 
     def expire(self, count: int) -> None:
         """Retention takes the source's first offsets; a lane that stood in them is let go on behind them."""
         start = min(count, len(self.source))
         self.source[:start] = [HOLE] * start
         if self.stands < start:
-            self._go_to(start, Lifted.SKIP, void_from=-1)
+            self._go_to(start, Lifted.SKIP, void_from=None)
 
     def compact_source(self, _: int) -> None:
         """The source's cleaner takes each record of which the log has a newer one."""
@@ -112,7 +112,7 @@ class Logs:
 
     def compact_target(self, _: int) -> None:
         """The target's takes those of its own log, unless that holds records which the source lost."""
-        if not any(gap.void_from >= 0 for gap in self.gaps):
+        if not any(gap.void_from is not None for gap in self.gaps):
             left = _compacted(self.target)
             self.cleaned |= {old for old, new in zip(self.target, left, strict=True) if old is not None and new is None}
             self.target = left
@@ -128,9 +128,9 @@ class Logs:
         self.source.clear()
         self._go_to(0, Lifted.RESTART, void_from=0)
 
-    def _go_to(self, to: int, how: Lifted, *, void_from: int) -> None:
+    def _go_to(self, to: int, how: Lifted, *, void_from: int | None) -> None:
         self.generation += 1
-        if void_from >= 0:
+        if void_from is not None:
             self.noted = {True: {}, False: {}}
         self.gaps.append(
             Gap(
@@ -150,7 +150,8 @@ class Logs:
     def holds(self, record: Record) -> bool:
         """Whether the lane's word on a record that was copied still holds: the log of now had it."""
         return record in self.copies and not any(
-            0 <= gap.void_from <= record.at and gap.generation > self.written[record] for gap in self.gaps
+            gap.void_from is not None and gap.void_from <= record.at and gap.generation > self.written[record]
+            for gap in self.gaps
         )
 
 

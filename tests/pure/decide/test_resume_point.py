@@ -59,10 +59,10 @@ def planned(facts: Facts, **guards: GuardPolicy) -> Plan:
         (CUT, {"source_truncated": SKIP}, None, 40, -1, ("skip", 39, 40, 39)),
         (OVERWRITTEN, {"source_truncated": RESTART}, 30, 40, 9, ("restart", 40, 30, 30)),
         (OVERWRITTEN, {"source_truncated": SKIP}, 40, 40, -1, ("skip", 30, 40, 30)),
-        (TARGET_GONE, {"target_changed": RESTART}, 0, -1, 9, ("restart", 40, 0, 0)),
-        (TARGET_GONE, {"target_changed": SKIP}, 40, -1, -1, ("skip", 0, 40, 0)),
-        (TARGET_NEW, {"target_changed": RESTART}, 0, -1, 9, ("restart", 40, 0, 0)),
-        (TARGET_NEW, {"target_changed": SKIP}, 40, -1, -1, ("skip", 0, 40, 0)),
+        (TARGET_GONE, {"target_changed": RESTART}, 0, None, 9, ("restart", 40, 0, 0)),
+        (TARGET_GONE, {"target_changed": SKIP}, 40, None, -1, ("skip", 0, 40, 0)),
+        (TARGET_NEW, {"target_changed": RESTART}, 0, None, 9, ("restart", 40, 0, 0)),
+        (TARGET_NEW, {"target_changed": SKIP}, 40, None, -1, ("skip", 0, 40, 0)),
         (TARGET_CUT, {"target_changed": RESTART}, 33, 33, 9, ("restart", 40, 33, 33)),
         (TARGET_CUT, {"target_changed": SKIP}, 40, 33, -1, ("skip", 33, 40, 33)),
         (TARGET_FILLED, {"target_changed": RESTART}, 33, 33, 9, ("restart", 40, 33, 33)),
@@ -115,7 +115,7 @@ def test_a_policy_lifts_its_own_refusal_alone() -> None:
         (RefusalKind.TOPIC_RECREATED, 2),
         (RefusalKind.TARGET_CHANGED, 2),
     ]
-    assert [(piece.start, piece.target_next) for piece in plan.slices if piece.source.topic == "orders"] == [(2, -1)]
+    assert [(piece.start, piece.target_next) for piece in plan.slices if piece.source.topic == "orders"] == [(2, None)]
 
 
 def test_going_back_to_where_retention_was_faster_takes_its_policy_as_well() -> None:
@@ -314,7 +314,7 @@ def test_an_epoch_that_ended_earlier_tells_of_a_cut() -> None:
         (source(topic("orders", replace(led(), diverged=30))), {"source_truncated": RESTART}, (7, 30)),
         (source(topic("orders", replace(led(), diverged=30))), {"source_truncated": SKIP}, (7, 40)),
         (facts_with(source(topic("orders", led())), source={"cluster_id": "x"}), {"cluster_changed": RESTART}, (7, 0)),
-        (OVERWRITTEN, {"source_truncated": RESTART}, (-1, -1)),  # brokers without leader epochs
+        (OVERWRITTEN, {"source_truncated": RESTART}, (None, None)),  # brokers without leader epochs
     ],
 )
 def test_a_slice_says_what_a_log_must_have_that_is_read_on(
@@ -327,7 +327,7 @@ def test_a_slice_says_what_a_log_must_have_that_is_read_on(
 
 def test_a_first_slice_has_nothing_before_it() -> None:
     plan = planned(facts_with(SOUND, lane={"receipts": {}, "positions": {}, "first_run": True}))
-    assert {(piece.read_epoch, piece.read_end, piece.target_epoch) for piece in plan.slices} == {(-1, -1, -1)}
+    assert {(piece.read_epoch, piece.read_end, piece.target_epoch) for piece in plan.slices} == {(None, None, None)}
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,8 @@ def test_a_first_slice_has_nothing_before_it() -> None:
         (SOUND, {}, 6),
         (OVERWRITTEN, {"source_truncated": RESTART}, 6),
         # It goes on behind something else than what was vouched for.
-        (TARGET_FILLED, {"target_changed": RESTART}, -1),
-        (TARGET_NEW, {"target_changed": SKIP}, -1),
+        (TARGET_FILLED, {"target_changed": RESTART}, None),
+        (TARGET_NEW, {"target_changed": SKIP}, None),
     ],
 )
 def test_a_slice_says_in_which_leader_epoch_the_target_had_what_it_goes_on_behind(
@@ -416,7 +416,7 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
         RefusalKind.FOREIGN_WRITER,
         Lifted.SKIP,
     )
-    assert (gap.who, gap.void_from, gap.since) == ("ferry.guard.foreign.writer", -1, -1)
+    assert (gap.who, gap.void_from, gap.since) == ("ferry.guard.foreign.writer", None, -1)
     assert guard_counts(let.refusals, let.gaps, let.lifted) == {"foreign-writer": GuardCount(skipped=1)}
 
 
@@ -437,7 +437,7 @@ def test_who_has_a_copy_that_was_created_again_filled_anew_has_not_agreed_to_a_s
             (RefusalKind.FOREIGN_WRITER, "skip"),
         ]
         found = {piece.source: piece for piece in plan.slices}[place("orders")]
-        assert (found.start, found.target_next, found.since) == (start, -1, GENERATION if guard is RESTART else -1)
+        assert (found.start, found.target_next, found.since) == (start, None, GENERATION if guard is RESTART else -1)
 
 
 OPEN = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, transactional_id="billing-1")

@@ -72,7 +72,7 @@ ONE = Receipt(
     since=4,
     transform_digest="d",
     target_epoch=2,
-    reads=Reads(starts=(3, 0), ends=(9, 1), epochs=(1, -1)),
+    reads=Reads(starts=(3, 0), ends=(9, 1), epochs=(1, None)),
 )
 
 

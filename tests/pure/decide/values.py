@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ferry.ledger.units import rest_of
 from ferry.model import (
     ChangeKind,
+    Epochs,
     Fate,
     Flow,
     Gap,
@@ -87,7 +88,7 @@ def redealt(
     *,
     starts: Offsets | None = None,
     ends: Offsets | None = None,
-    epochs: Offsets | None = None,
+    epochs: Epochs | None = None,
     target_start: int | None = None,
     topic: str | None = None,
     **fields: Any,
@@ -100,7 +101,7 @@ def redealt(
         epochs=old.epochs if epochs is None else epochs,
     )
     made = replace(one, **{"reads": reads, "start": reads.start, "end": reads.end, **fields})
-    at = made.target_start if target_start is None else target_start
+    at = made.target_start or 0 if target_start is None else target_start
     return replace(
         made,
         source=TopicPartition(made.source.topic if topic is None else topic, made.target.partition),
@@ -114,7 +115,7 @@ def dealt_slice(
     target: TopicPartition,
     starts: Offsets,
     ends: Offsets,
-    epochs: Offsets = (),
+    epochs: Epochs = (),
     slot: int = 0,
     since: int = 1,
     partitions: int = 2,
@@ -143,7 +144,7 @@ def reading(
     *,
     starts: Offsets | None = None,
     ends: Offsets | None = None,
-    epochs: Offsets | None = None,
+    epochs: Epochs | None = None,
     **fields: Any,
 ) -> Slice:
     """A dealt slice with other fields."""
@@ -165,7 +166,7 @@ def starts_left(piece: Slice, last: Receipt | None, generation: int) -> Offsets:
 PLAN = Plan(flow=FLOW, lane=LANE, run="run-1", generation=3, slots=2, slices=())
 
 
-def part(*, log_start: int = 0, end: int = 100, size_bytes: int = 10_000, start: int = 0) -> SourcePartition:
+def part(*, log_start: int = 0, end: int = 100, size_bytes: int | None = 10_000, start: int = 0) -> SourcePartition:
     return SourcePartition(log_start=log_start, end=end, size_bytes=size_bytes, start=start)
 
 
@@ -299,7 +300,7 @@ receipts = st.builds(
     target=places,
     start=counts,
     end=counts,
-    target_next=st.integers(-1, 2**62),
+    target_next=st.none() | st.integers(0, 2**62),
     segments=st.lists(segments, max_size=3).map(tuple),
     records=counts,
     bytes=counts,
@@ -310,14 +311,14 @@ receipts = st.builds(
     aborted_batches=counts,
     control_batches=counts,
     missing=st.none() | counts,
-    max_timestamp_ms=st.integers(-1, 2**62),
-    source_epoch=st.integers(-1, 2**31),
+    max_timestamp_ms=st.none() | st.integers(0, 2**62),
+    source_epoch=st.none() | st.integers(0, 2**31),
     source_topic_id=texts,
     target_topic_id=texts,
     source_cluster_id=texts,
     target_cluster_id=texts,
     since=st.integers(-1, 2**62),
-    target_epoch=st.integers(-1, 2**31),
+    target_epoch=st.none() | st.integers(0, 2**31),
     adopted=st.sampled_from(["", "mm1", "mm2"]),
     origin=origins,
 ) | st.builds(replace, st.just(RECEIPT), transform=names, transform_digest=texts)
@@ -338,7 +339,7 @@ gaps = st.builds(
     reason=texts,
     generation=st.integers(-1, 2**62),
     since=st.integers(-1, 2**62),
-    void_from=st.integers(-1, 2**62),
+    void_from=st.none() | st.integers(0, 2**62),
     topic_id=texts,
 )
 slices = st.builds(
@@ -352,14 +353,14 @@ slices = st.builds(
     first=st.booleans(),
     source_topic_id=texts,
     target_topic_id=texts,
-    target_next=st.integers(-1, 2**62),
+    target_next=st.none() | st.integers(0, 2**62),
     log_start=counts,
     merged=st.booleans(),
-    target_end=st.integers(-1, 2**62),
+    target_end=st.none() | st.integers(0, 2**62),
     since=st.integers(-1, 2**62),
-    read_epoch=st.integers(-1, 2**31),
-    read_end=st.integers(-1, 2**62),
-    target_epoch=st.integers(-1, 2**31),
+    read_epoch=st.none() | st.integers(0, 2**31),
+    read_end=st.none() | st.integers(0, 2**62),
+    target_epoch=st.none() | st.integers(0, 2**31),
     transform=st.just("") | names,
     transform_digest=texts,
 )

@@ -98,7 +98,7 @@ def position_trusted() -> ExitStack:
 
     def start(facts: Facts, source: TopicPartition, part: SourcePartition, last: Receipt | None) -> int:
         position = facts.lane.positions.get(last.target) if last else None
-        return position.source_next if position else part.log_start
+        return (position.source_next or 0) if position else part.log_start
 
     return _switched(patch.object(resume_point, "next_offset", start))
 

@@ -228,7 +228,7 @@ class World:
         receipts = last_receipts(view, LANE)
         positions = await Call("fetch positions", self.positions)
         places = sorted(self.source)
-        parts = [values.part(size_bytes=-1, end=self.source[place][-1].next_offset) for place in places]
+        parts = [values.part(size_bytes=None, end=self.source[place][-1].next_offset) for place in places]
         target_ends = [self.target.logs[str(place)].end for place in places]
         return values.facts_with(
             values.FACTS,

@@ -207,7 +207,7 @@ class History:
                 since=since,
             )
             self.log.write(*receipt_records(receipt), transaction=self.transactions)
-            mine.append((target, (receipt.end, receipt.target_next, since)))
+            mine.append((target, (receipt.end, segment.target_end, since)))
         self.undecided[self.transactions] = mine
         return self.transactions
 

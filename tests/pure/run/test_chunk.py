@@ -111,6 +111,7 @@ def test_the_mean_is_off_by_half_a_batchs_span_at_most(stamps: list[list[int]]) 
     receipt = progress.receipt()
     assert (receipt.min_timestamp_ms, receipt.max_timestamp_ms) == (min(every), max(every))
     half_spans = sum((times[-1] - times[0]) / 2 * len(times) for times in stamps)
+    assert receipt.mean_timestamp_ms is not None
     assert abs(receipt.mean_timestamp_ms - sum(every) / len(every)) <= half_spans / len(every) + 1
     assert receipt.latency is not None
     assert receipt.latency.min <= receipt.latency.mean <= receipt.latency.max

@@ -21,7 +21,7 @@ def test_of_a_log_that_many_units_read_the_furthest_that_is_known_counts() -> No
         since=1,
         partitions=2,
         digest="d",
-        epochs=(2, 1, -1),
+        epochs=(2, 1, None),
     )
     behind = reading(unit, target=place(1, "b.t"), starts=(7, 2, 4), epochs=(3, 1, 1))
     unknown = reading(unit, target=place(2, "b.t"), starts=(9, 9, 9), epochs=())

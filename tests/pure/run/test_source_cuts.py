@@ -36,12 +36,12 @@ class Metadata:
     ("topic_id", "epoch", "read_under", "untold"),
     [
         (UUID(int=7), 5, 5, False),
-        (UUID(int=7), 5, -1, True),
+        (UUID(int=7), 5, None, True),
         (None, 5, 5, True),  # a topic that was created again begins with the same epochs
     ],
 )
 def test_the_end_of_a_log_is_looked_at_where_leader_epochs_tell_nothing(
-    topic_id: UUID | None, epoch: int, read_under: int, untold: bool
+    topic_id: UUID | None, epoch: int, read_under: int | None, untold: bool
 ) -> None:
     cluster = cast("Cluster", Metadata(topic_id, epoch))
     found = asyncio.run(source_cuts(cluster, [replace(LAST, source_epoch=read_under)]))

@@ -141,7 +141,7 @@ def unit(starts: tuple[int, ...], ends: tuple[int, ...], epochs: tuple[int, ...]
 
 def part(of: Slice, start: int, end: int) -> SlicePart:
     plan = Plan(flow=FLOW, lane=LANE, run="r", generation=1, slots=1, slices=())
-    return SlicePart(plan=plan, origin=Origin(), piece=of, start=start, end=end, target_next=-1)
+    return SlicePart(plan=plan, origin=Origin(), piece=of, start=start, end=end, target_next=None)
 
 
 # What happens to a log: records come, or a new leader has all of them but so many.

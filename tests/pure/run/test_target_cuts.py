@@ -54,12 +54,12 @@ class Metadata:
     [
         (ID, 6, 5, True),
         (ID, 5, 5, False),  # the leader is the one of then
-        (ID, 6, -1, False),  # a receipt of an earlier Ferry
+        (ID, 6, None, False),  # a receipt of an earlier Ferry
         (UUID(int=8), 6, 5, False),  # created again: its epochs are others
     ],
 )
 def test_a_log_is_asked_for_where_its_leader_has_changed(
-    topic_id: UUID, epoch: int, written_in: int, asked: bool
+    topic_id: UUID, epoch: int, written_in: int | None, asked: bool
 ) -> None:
     cluster = Metadata(topic_id, epoch)
     assert asyncio.run(target_cuts(cast("Cluster", cluster), [replace(LAST, target_epoch=written_in)])) == {}

@@ -197,7 +197,7 @@ class Lane:
             source={
                 "topics": {
                     TOPIC: values.topic(
-                        TOPIC, *(values.part(size_bytes=-1, end=end) for end in ends(self.source)), topic_id=ids[0]
+                        TOPIC, *(values.part(size_bytes=None, end=end) for end in ends(self.source)), topic_id=ids[0]
                     )
                 }
             },

@@ -27,6 +27,11 @@ class Mark(NamedTuple):
     epoch: int
     end: int
 
+    @classmethod
+    def of(cls, epoch: int | None, end: int | None) -> Mark:
+        """Return a mark of what a plan or a receipt has; None: not known."""
+        return cls(UNKNOWN_EPOCH if epoch is None else epoch, -1 if end is None else end)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:

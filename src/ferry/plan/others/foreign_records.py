@@ -103,7 +103,7 @@ def _behind_receipts(
         if place in facts.target.cut:  # records that were accounted for after the cut were in another log
             begins[place] = facts.target.cut[place]
             continue
-        begin = max(last.target_next, before.get(place, 0))
+        begin = max(last.target_next or 0, before.get(place, 0))
         # The end of an adopted predecessor was asked for: its markers are before it, and the lane has none after it
         # yet.
         marker = 1 if begin == last.target_next and not last.adopted else 0
@@ -126,7 +126,7 @@ def _is_another(target: TargetFacts, last: Receipt) -> bool:
 
 def _has_records(last: Receipt) -> bool:
     """Return whether the lane wrote to the copy at all: receipts may cover only markers and aborted transactions."""
-    return last.target_next >= 0
+    return last.target_next is not None
 
 
 def _uncopied(flow: FlowConfig, facts: Facts) -> dict[TopicPartition, str]:
@@ -157,8 +157,8 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
     for receipt in written:
         if _is_another(facts.target, receipt):
             continue
-        reached[receipt.target] = max(receipt.target_next, reached.get(receipt.target, -1))
-    found = {place: offset for place, offset in facts.others.foreign.items() if reached.get(place, -1) <= offset}
+        reached[receipt.target] = max(receipt.target_next or 0, reached.get(receipt.target, 0))
+    found = {place: offset for place, offset in facts.others.foreign.items() if reached.get(place, 0) <= offset}
     newest = newest_run(view, lane)
     at_work = newest is not None and outcome(view, lane, newest.record.run) is None
 
@@ -167,7 +167,7 @@ def without_own(facts: Facts, lane: str, view: LedgerView) -> Facts:
 
         One that has ended meanwhile shows in the receipts, if it is the lane's.
         """
-        ended = one.producer_id < 0 and reached.get(place, -1) > one.start
+        ended = one.producer_id < 0 and reached.get(place, 0) > one.start
         return not one.transactional_id and (at_work or ended)
 
     undecided = {place: one for place, one in facts.others.open_transactions.items() if not is_own(place, one)}

@@ -209,7 +209,7 @@ async def _returned(
             found[place] = (*found.get(place, ()), *parts)
         for place, last in last_units(view, None).items():  # no receipt shows where each of these records is
             if last.source_cluster_id == facts.target.cluster_id and place.topic in facts.source.topics:
-                found[place] = (*found.get(place, ()), (0, max(0, last.target_next)))
+                found[place] = (*found.get(place, ()), (0, last.target_next or 0))
                 for number, end in enumerate(last.ends):
                     at = TopicPartition(topic=last.source.topic, partition=number)
                     originals[at] = max(end, originals.get(at, 0))

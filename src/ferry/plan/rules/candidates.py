@@ -31,15 +31,15 @@ class Candidate:
     """The generation of the run that copied the partition last; -1 when none did."""
     source_topic_id: str
     target_topic_id: str
-    target_next: int
+    target_next: int | None
     log_start: int
     merged: bool
-    target_end: int
+    target_end: int | None
     since: int
     compacted: bool
-    read_epoch: int
-    read_end: int
-    target_epoch: int
+    read_epoch: int | None
+    read_end: int | None
+    target_epoch: int | None
     transform: Transform | None
     gaps: tuple[Gap, ...]
     notes: tuple[str, ...]
@@ -114,7 +114,7 @@ def _candidate(
         target_next=found.target_next,
         log_start=part.log_start,
         merged=rules.merges(topic.name) or rules.guards.of(RefusalKind.FOREIGN_WRITER, topic.name) is not OnGuard.FAIL,
-        target_end=-1 if target is None else target.ends.get(number, -1),
+        target_end=None if target is None else target.ends.get(number),
         since=found.since,
         compacted=topic.compacted,
         read_epoch=read_epoch,

@@ -18,19 +18,19 @@ T = TypeVar("T")
 class SourcePartition:
     """One source partition; `end` is the last stable offset (or the high watermark when reading uncommitted).
 
-    `size_bytes` is the size of its log on disk, -1 when not known. `start` is where a first run begins.
+    `size_bytes` is the size of its log on disk, None when not known. `start` is where a first run begins.
     """
 
     log_start: int
     end: int
-    size_bytes: int
+    size_bytes: int | None
     start: int
     diverged: int | None = None
     """The offset from which the log differs from its copy (KIP-101); None if leader epochs show no difference."""
     high_watermark: int | None = None
     """The end of the log including what open transactions hold back; None: not asked, or not answered."""
-    leader_epoch: int = -1
-    """The epoch of the leader that reported the ends, or of a later one; -1: its brokers report none."""
+    leader_epoch: int | None = None
+    """The epoch of the leader that reported the ends, or of a later one; None: its brokers report none."""
 
     @property
     def log_end(self) -> int:

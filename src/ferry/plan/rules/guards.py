@@ -29,14 +29,14 @@ class Mismatch:
 
     - `restart`: the source offset at which the lane continues after a restart.
     - `lost`: the source offsets that are passed over if the lane continues where it is.
-    - `void_from`: the source offset from which earlier receipts are no longer valid; -1: none.
-    - `target_next`: the target offset after which the lane continues; None: the last receipt's.
+    - `void_from`: the source offset from which earlier receipts are no longer valid; None: all are.
+    - `target_next`: only where the target changed, the offset after which the lane continues there; None: none.
     """
 
     refusal: Refusal
     restart: int
     lost: tuple[int, int]
-    void_from: int = -1
+    void_from: int | None = None
     target_next: int | None = None
 
 
@@ -59,7 +59,7 @@ def source_trouble(source: SourceFacts, topic: SourceTopic, number: int, last: R
         ids = {"then": last.source_topic_id, "now": topic.topic_id}
         return mismatch("source.recreated", part.log_start, 0, end=last.end, **ids)
     if part.diverged is not None and part.diverged < last.end:
-        cut, epoch = part.diverged, last.source_epoch
+        cut, epoch = part.diverged, _shown(last.source_epoch)
         return mismatch("source.diverged", cut, cut, end=last.end, cut=cut, epoch=epoch)
     if part.log_end < stands:  # a lane that read uncommitted records may have passed the last stable offset
         return mismatch("source.shorter", part.log_end, part.log_end, log_end=part.log_end, end=stands)
@@ -91,12 +91,12 @@ def target_trouble(
     The lane would continue at the source offset `start`.
     """
     log_start = topic.partitions[number].log_start
-    kept, target_next = 0, -1
+    kept, target_next = 0, None
     if target is None:
         refusal = refused("target.gone", topic.name, number, target=last.target.topic, end=last.end)
     elif last.target_topic_id and target.topic_id and last.target_topic_id != target.topic_id:
         refusal = refused("target.recreated", topic.name, number, target=target.name)
-    elif (end := target.ends.get(number, 0)) < last.target_next or last.target in facts.cut:
+    elif (end := target.ends.get(number, 0)) < (last.target_next or 0) or last.target in facts.cut:
         target_next = min(end, facts.cut.get(last.target, end))
         kept = facts.kept.get(last.target, 0)
         refusal = _shorter(topic, number, last, end, target_next)
@@ -108,24 +108,28 @@ def target_trouble(
 
 def _shorter(topic: SourceTopic, number: int, last: Receipt, end: int, cut: int) -> Refusal:
     """Return the refusal of a target partition that lost records: it ends before them, or was cut and filled again."""
-    place, wrote = str(last.target), last.target_next
+    place, wrote = str(last.target), last.target_next or 0
     if end < wrote:
         return refused("target.shorter", topic.name, number, place=place, log_end=end, end=wrote)
-    epoch = last.target_epoch
-    return refused("target.cut", topic.name, number, place=place, end=wrote, cut=cut, epoch=epoch)
+    return refused("target.cut", topic.name, number, place=place, end=wrote, cut=cut, epoch=_shown(last.target_epoch))
+
+
+def _shown(epoch: int | None) -> int:
+    """Return a leader epoch as a fact, as plans in the ledger have it; -1: it is not known."""
+    return -1 if epoch is None else epoch
 
 
 def foreign_trouble(
-    others: OtherFacts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int
+    others: OtherFacts, topic: SourceTopic, number: int, last: Receipt, start: int, *, behind: int | None
 ) -> Mismatch | None:
     """Return the trouble of foreign records after ours at the target, or of an open foreign transaction; None without.
 
-    The lane would continue at the source offset `start`, after the target offset `behind` (below 1: it has no records
-    before that offset).
+    The lane would continue at the source offset `start`, after the target offset `behind` (0, or None: it has no
+    records before that offset).
     """
     offset, transaction = others.foreign.get(last.target), others.open_transactions.get(last.target)
     place = str(last.target)
-    if offset is not None and behind > 0:
+    if offset is not None and behind:
         refusal = refused("foreign.record.behind", topic.name, number, place=place, offset=offset, ours=behind - 1)
     elif offset is not None:
         refusal = refused("foreign.record", topic.name, number, place=place, offset=offset)
@@ -192,7 +196,7 @@ def target_cluster_sentence(target: TargetFacts, last: Receipt) -> str | None:
 
 def position_note(last: Receipt, position: Position | None) -> Sentence | None:
     """Return a note if the position group disagrees with the ledger; the ledger decides in any case."""
-    wanted = (max(last.target_next, 0), last.end)
+    wanted = (last.target_next or 0, last.end)
     if position is None:
         return sentence("position.missing", place=str(last.target), end=last.end)
     if (position.target_next, position.source_next) != wanted:

@@ -26,7 +26,7 @@ def lost_ledger_refusal(lane: LaneFacts, topic: SourceTopic, target: TargetTopic
     last, position = lane.receipts.get(place), lane.positions.get(place)
     if position is None or not is_forgotten(position, last, target.ends.get(number, 0)):
         return None
-    end = position.source_next
+    end = position.source_next or 0
     if last is None:
         return refused("ledger.lost", topic.name, number, place=str(place), end=end)
     return refused("ledger.behind", topic.name, number, place=str(place), end=end, known=last.end)
@@ -37,12 +37,12 @@ def is_forgotten(position: Position, last: Receipt | None, end: int) -> bool:
 
     Not if the target ends before the position: then the records were lost with the topic, and other guards report that.
     """
-    if position.generation < 0 or position.target_next > end:
+    if position.source_next is None or position.generation is None or position.target_next > end:
         return False
     if last is None:
         return position.target_next > 0
     # A lane that went back has a later generation than the position that it left.
-    ahead = position.source_next > last.end and position.target_next > last.target_next
+    ahead = position.source_next > last.end and position.target_next > (last.target_next or 0)
     return ahead and position.generation >= last.generation
 
 
@@ -66,9 +66,9 @@ def accounted_positions(facts: Facts, receipts: Iterable[Receipt]) -> dict[Topic
     forgotten = forgotten_places(facts)
     reached: dict[TopicPartition, int] = {}
     for receipt in receipts:
-        reached[receipt.target] = max(receipt.end, reached.get(receipt.target, -1))
+        reached[receipt.target] = max(receipt.end, reached.get(receipt.target, 0))
     return {
         place: position
         for place, position in facts.lane.positions.items()
-        if position is None or place not in forgotten or position.source_next > reached.get(place, -1)
+        if position is None or place not in forgotten or (position.source_next or 0) > reached.get(place, -1)
     }

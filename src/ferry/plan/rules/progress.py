@@ -77,7 +77,7 @@ class Estimate:
 def estimated_bytes(part: SourcePartition, offsets: int, last: Receipt | None = None) -> Estimate:
     """Estimate the bytes of some offsets of a partition, `last` being its last receipt; no data is read."""
     width = part.log_end - part.log_start
-    if part.size_bytes >= 0 and (width > 0 or offsets == 0):
+    if part.size_bytes is not None and (width > 0 or offsets == 0):
         return Estimate(bytes=offsets * part.size_bytes // max(1, width), by=BytesFrom.LOG_SIZE)
     if last is not None and last.end > last.start:
         return Estimate(bytes=offsets * last.bytes // (last.end - last.start), by=BytesFrom.LAST_RECEIPT)

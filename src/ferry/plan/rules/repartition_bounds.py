@@ -130,20 +130,20 @@ class DealLook:
             if refusal is not None:
                 refusals.append(replace(refusal, partition=number))  # by the number of its unit
                 continue
-            end = -1 if copy is None else copy.ends.get(place.partition, -1)
+            end = None if copy is None else copy.ends.get(place.partition)
             lots.append(Lot(target=place, starts=starts, ends=ends, last=last, target_end=end))
         return lots, refusals
 
     def _trouble(self, place: TopicPartition, last: Receipt | None, copy: TargetTopic | None) -> Refusal | None:
         """Return the refusal of a target partition that lost records, or that has foreign ones; None without."""
-        name, number, behind = self.topic.name, place.partition, -1 if last is None else last.target_next
+        name, number, behind = self.topic.name, place.partition, None if last is None else last.target_next
         end = 0 if copy is None else copy.ends.get(place.partition, 0)
-        if behind >= 0 and (end < behind or place in self.facts.target.cut):
+        if behind is not None and (end < behind or place in self.facts.target.cut):
             at = min(end, self.facts.target.cut.get(place, end))
             return refused("target.lost.dealt", name, number, place=str(place), end=behind, cut=at)
         if place in self.facts.others.foreign:
             offset = self.facts.others.foreign[place]
-            if behind > 0:
+            if behind:
                 return refused("foreign.record.dealt", name, number, place=str(place), offset=offset, ours=behind - 1)
             return refused("foreign.occupied.dealt", name, number, place=str(place), offset=offset)
         if place in self.facts.others.open_transactions:

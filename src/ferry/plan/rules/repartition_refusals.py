@@ -99,7 +99,7 @@ def _changed_target(
     facts: TargetFacts, topic: SourceTopic, target: str, lasts: Mapping[TopicPartition, Receipt]
 ) -> Refusal | None:
     copy = facts.topics.get(target)
-    written = [last for last in lasts.values() if last.target_next >= 0 and last.target.topic == target]
+    written = [last for last in lasts.values() if last.target_next is not None and last.target.topic == target]
     if not written:
         return None
     if copy is None:

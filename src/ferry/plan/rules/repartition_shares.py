@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ferry.model import Era, Gap, Offsets, Reads, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import Epochs, Era, Gap, Offsets, Reads, Receipt, Refusal, Slice, TopicPartition
 from ferry.plan.rules.capacity import Load
 
 
@@ -20,7 +20,7 @@ class Lot:
     starts: Offsets
     ends: Offsets
     last: Receipt | None
-    target_end: int
+    target_end: int | None
 
     @property
     def offsets(self) -> int:
@@ -104,10 +104,10 @@ class Deal:
             slot=slot,
             source_topic_id=self.era.source_topic_id,
             target_topic_id=self.targets[lot.target.topic],
-            target_next=-1 if last is None else last.target_next,
+            target_next=None if last is None else last.target_next,
             target_end=lot.target_end,
             since=self.era.since,
-            target_epoch=-1 if last is None else last.target_epoch,
+            target_epoch=None if last is None else last.target_epoch,
             transform_digest=self.era.digest,
             reads=reads,
             partitions=self.era.partitions,
@@ -129,10 +129,10 @@ class Deal:
         return replace(self, lots=tuple(replace(lot, ends=ends_of(lot)) for lot in self.lots))
 
 
-def _epochs(lot: Lot) -> Offsets:
-    """Return the leader epochs of the last receipt where the lot continues from what it has read; -1: not known."""
+def _epochs(lot: Lot) -> Epochs:
+    """Return the leader epochs of the last receipt where the lot continues from what it has read; None: not known."""
     last = lot.last
     if last is None:
         return ()
     known = zip(lot.starts, last.ends, last.epochs)  # noqa: B905 - old receipts have fewer epochs, or none
-    return tuple(epoch if start == reached else -1 for start, reached, epoch in known)
+    return tuple(epoch if start == reached else None for start, reached, epoch in known)

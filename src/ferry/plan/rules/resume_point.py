@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.messages.refusals import passed, what_of
-from ferry.model import Gap, Lifted, Receipt, Refusal, TopicPartition
+from ferry.model import Gap, Lifted, Receipt, Refusal, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
     Mismatch,
@@ -27,7 +27,7 @@ class ResumePoint:
     """Source offset, target offset and `since` with which a partition continues; `gaps` were decided for that."""
 
     start: int
-    target_next: int = -1
+    target_next: int | None = None
     since: int = -1
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def _lifted(now: ResumePoint, mismatch: Mismatch, policy: OnGuard, gap: Gap) -> 
     )
     return ResumePoint(
         start=start,
-        target_next=now.target_next if mismatch.target_next is None else mismatch.target_next,
+        target_next=mismatch.target_next if mismatch.refusal.kind is RefusalKind.TARGET_CHANGED else now.target_next,
         since=gap.generation if restart else now.since,
         gaps=(*now.gaps, gap),
         notes=(*now.notes, note),

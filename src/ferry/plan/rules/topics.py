@@ -214,7 +214,7 @@ def _belongs(rules: Rules, last: Receipt, topic: SourceTopic, target: TargetTopi
 
 def _to_create(rules: Rules, facts: Facts, topic: SourceTopic, name: str) -> bool:
     copied = any(last.target.topic == name for last in facts.lane.receipts.values())
-    copied |= any(last.target.topic == name and last.target_next >= 0 for last in facts.lane.units.values())
+    copied |= any(last.target.topic == name and last.target_next is not None for last in facts.lane.units.values())
     again = rules.guards.target_changed.of(topic.name) is not OnGuard.FAIL
     return name not in facts.target.topics and (again or not copied)
 

@@ -15,22 +15,25 @@ _GUARDS_OF_THE_SOURCE = frozenset(
 )
 
 
-def read_before(last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]) -> tuple[int, int]:
-    """Return the leader epoch and end that the source's log must still show for a copy from `start`; -1: none yet."""
+def read_before(
+    last: Receipt | None, part: SourcePartition, start: int, gaps: Iterable[Gap]
+) -> tuple[int | None, int | None]:
+    """Return the leader epoch and end that the source's log must still show for a copy from `start`; None: none yet."""
     if last is None:
-        return -1, -1
+        return None, None
     if not any(gap.why in _GUARDS_OF_THE_SOURCE for gap in gaps):
         return last.source_epoch, last.end
-    return (part.leader_epoch, start) if part.leader_epoch >= 0 and start <= part.log_end else (-1, -1)
+    return (part.leader_epoch, start) if part.leader_epoch is not None and start <= part.log_end else (None, None)
 
 
-def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int:
-    """Return the leader epoch in which the target's log had the records after which the lane continues; -1: not known.
+def written_before(last: Receipt | None, gaps: Iterable[Gap]) -> int | None:
+    """Return the leader epoch in which the target's log had the records after which the lane continues.
 
+    None: it is not known.
     If the target's guard was just lifted, the lane continues after other records.
     """
     if last is None or any(gap.why is RefusalKind.TARGET_CHANGED for gap in gaps):
-        return -1
+        return None
     return last.target_epoch
 
 

@@ -264,6 +264,7 @@ class _Rebuilding:
             words = await group_offsets(self.connection.target, position_group(self.flow.flow, lane), mine, wait=False)
             for place, word in words.items():
                 position = None if word is None else position_of(*word)
-                if position is not None and position.source_next > mine[place].end:
-                    found.append(Ahead(target=place, exported=mine[place].end, copied=position.source_next))
+                copied = 0 if position is None else position.source_next or 0
+                if copied > mine[place].end:
+                    found.append(Ahead(target=place, exported=mine[place].end, copied=copied))
         return found

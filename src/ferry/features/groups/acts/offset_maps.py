@@ -225,7 +225,7 @@ class _Loading:
         there are several chains, or the lane went back.
         """
         count = sum(len(links.blocks) for links in self.links.values())
-        went_back = any(gap.void_from >= 0 for gap in self.gaps)
+        went_back = any(gap.void_from is not None for gap in self.gaps)
         return self.offsets is None or count <= _WHOLE_BLOCKS or len(self.links) > 1 or went_back
 
     def needed(self, *, backward: bool) -> set[tuple[Chain, int]]:
@@ -343,7 +343,7 @@ async def _target_logs(cluster: Cluster, lasts: Collection[Receipt]) -> _TargetL
     if not lasts:
         return _TargetLogs()
     topics = await cluster.refresh({last.target.topic for last in lasts})
-    written = {last.target: last.target_next for last in lasts if last.target.topic in topics}
+    written = {last.target: last.target_next or 0 for last in lasts if last.target.topic in topics}
     starts = await listed_offsets(cluster, dict.fromkeys(written, EARLIEST), isolation=READ_UNCOMMITTED)
     stable = await listed_offsets(cluster, dict.fromkeys(written, LATEST), isolation=READ_COMMITTED)
     # An open transaction of another producer stops readers, though the log is complete.

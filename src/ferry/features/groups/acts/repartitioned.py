@@ -41,7 +41,8 @@ async def maps_of_dealt(
     there = [place for place in places | lasts.keys() if place.topic in topics]
     starts = (await listed_offsets(target, dict.fromkeys(there, EARLIEST), isolation=READ_UNCOMMITTED)).found
     stable = (await listed_offsets(target, dict.fromkeys(there, LATEST), isolation=READ_COMMITTED)).found
-    short = [place for place, last in lasts.items() if stable.get(place, last.target_next) < last.target_next]
+    written = {place: last.target_next or 0 for place, last in lasts.items()}
+    short = [place for place, end in written.items() if stable.get(place, end) < end]
     ends = (
         (await listed_offsets(target, dict.fromkeys(short, LATEST), isolation=READ_UNCOMMITTED)).found if short else {}
     )

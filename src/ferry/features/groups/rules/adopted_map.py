@@ -50,6 +50,7 @@ def _backward(adoption: Adoption, offset: int) -> int:
 def _holds(adoption: Adoption, offset: int, gaps: Iterable[Gap]) -> bool:
     """Report whether the lane did not go back to `offset` or before it after the adoption."""
     return not any(
-        gap.source == adoption.source and 0 <= gap.void_from <= offset and adoption.generation < gap.generation
+        gap.void_from <= offset
         for gap in gaps
+        if gap.source == adoption.source and gap.void_from is not None and adoption.generation < gap.generation
     )

@@ -66,14 +66,15 @@ def _trouble(what: str, topic: str, last: Receipt, now: Present, *, went_on: boo
             f"it was written (topic id {last.target_topic_id}, now {now.target_topic_id}): do what a run's refusal "
             "target-changed says"
         )
-    if now.target_end is not None and now.target_end < last.target_next:
+    wrote = last.target_next or 0
+    if now.target_end is not None and now.target_end < wrote:
         return (
             f"offsets of {what} are not translated, because target {last.target} ends at offset {now.target_end} and "
-            f"was written up to {last.target_next}: it lost records, do what a run's refusal target-changed says"
+            f"was written up to {wrote}: it lost records, do what a run's refusal target-changed says"
         )
-    if now.target_cut is not None and now.target_cut < last.target_next:
+    if now.target_cut is not None and now.target_cut < wrote:
         return (
-            f"offsets of {what} are not translated: target {last.target} was written up to {last.target_next}, "
+            f"offsets of {what} are not translated: target {last.target} was written up to {wrote}, "
             f"but its log was since truncated to {now.target_cut} (leader epoch {last.target_epoch} ends there), and "
             "has other records there: it lost records, do what a run's refusal target-changed says"
         )
@@ -94,7 +95,8 @@ def map_cut(last: Receipt, gaps: Sequence[Gap], at: int) -> Cut | None:
     `last` is the partition's last receipt. None when a later run has decided how to continue: then the gaps leave
     nothing in the map from there on.
     """
-    if any(gap.generation > last.generation and 0 <= gap.void_from <= at for gap in gaps):
+    later = (gap.void_from for gap in gaps if gap.generation > last.generation)
+    if any(void_from is not None and void_from <= at for void_from in later):
         return None
     return Cut(at=at, why=_cut_sentence(last.source, at, last.end))
 

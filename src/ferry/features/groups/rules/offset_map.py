@@ -125,10 +125,9 @@ class OffsetMap:
         """
         first, end = _covered(receipts, gaps)
         first = first if begins is None else begins
-        other = receipts[-1].target_next
-        if not receipts[-1].adopted:
-            other = _behind_marker(other, stands_at)
-        return cls(current_segments(receipts, gaps), first=first, end=end, last=end, other=other)
+        return cls(
+            current_segments(receipts, gaps), first=first, end=end, last=end, other=_read_up_to(receipts[-1], stands_at)
+        )
 
     @classmethod
     def backward(cls, receipts: Sequence[Held], gaps: Sequence[Gap] = (), stands_at: int | None = None) -> Self:
@@ -140,12 +139,12 @@ class OffsetMap:
         """
         segments = current_segments(receipts, gaps)
         _, other = _covered(receipts, gaps)
-        end = receipts[-1].target_next
+        end = receipts[-1].target_next or 0
         return cls(
             (Segment(source_start=s.target_start, target_start=s.source_start, count=s.count) for s in segments),
             first=segments[0].target_start if segments else end,
             end=end,
-            last=end if receipts[-1].adopted else _behind_marker(end, stands_at),
+            last=_read_up_to(receipts[-1], stands_at),
             other=other,
         )
 
@@ -162,8 +161,11 @@ class OffsetMap:
         return InGap(offset=self._tos[following] if following < len(self) else self.other)
 
 
-def _behind_marker(target_next: int, stands_at: int | None) -> int:
-    return target_next + 1 if stands_at == target_next + 1 else target_next
+def _read_up_to(last: Held, stands_at: int | None) -> int:
+    """Return where a reader of all that was copied is at the target: after the last commit marker, if it follows."""
+    if last.target_next is None:
+        return 0
+    return last.target_next + (stands_at == last.target_next + 1 and not last.adopted)
 
 
 def _covered(receipts: Sequence[Held], gaps: Sequence[Gap]) -> tuple[int, int]:

@@ -137,7 +137,7 @@ def goes_on(read: Offsets, receipts: Sequence[Receipt], *, log_start: int, stand
     if at is None:
         return GoesOn(_caught_up(receipts, stands_at), 0)
     again = sum(min(one.records, _read_of(read, one)) for one in receipts[at:end] if one.records)
-    return GoesOn(max(receipts[at].target_start, log_start), again)
+    return GoesOn(max(receipts[at].target_start or 0, log_start), again)
 
 
 def _reached(number: int, one: Receipt) -> int:
@@ -169,4 +169,4 @@ def _read_of(read: Offsets, one: Receipt) -> int:
 def _caught_up(known: Sequence[Receipt], stands_at: int) -> int:
     """Return the offset after the last marker if nothing else is there: a group that has read everything has no lag."""
     behind = known[-1].target_next
-    return stands_at if stands_at == behind + 1 or behind < 0 else behind
+    return stands_at if behind is None or stands_at == behind + 1 else behind

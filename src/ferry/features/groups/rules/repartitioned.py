@@ -26,8 +26,8 @@ class Stretch:
     target: TopicPartition
     start: int
     end: int
-    target_start: int
-    target_next: int
+    target_start: int | None
+    target_next: int | None
     records: int
     run: str
     at_ms: int

@@ -141,7 +141,7 @@ def adoptions_of(found: Takeover, facts: Facts, opened: OpenedRun, who: str) -> 
     for row in found.of(Verdict.ADOPT):
         last = facts.lane.receipts.get(row.target)
         # What the lane itself has written before is in its receipts.
-        own = row if last is None else replace(row, target_start=max(row.target_start, last.target_next))
+        own = row if last is None else replace(row, target_start=max(row.target_start, last.target_next or 0))
         adopted.append(_adoption(found, facts, opened, who, own, -1 if last is None else last.since))
     return adopted
 
@@ -239,7 +239,7 @@ def _row(
         why = f"the lane has copied {source} up to offset {last.end}, {left.what} up to {row.position}"
         return replace(row, verdict=Verdict.UNCHANGED, why=why)
     markers = 0 if last is None or last.adopted else 1
-    if last is not None and row.position == last.end and row.target_end <= last.target_next + markers:
+    if last is not None and row.position == last.end and row.target_end <= (last.target_next or 0) + markers:
         return replace(row, verdict=Verdict.UNCHANGED)
     return replace(row, lost=max(0, row.log_start - row.position), doubled=None)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.model.content import ContentDigest
+from ferry.wire.batch import known
 
 LOOKED_AT = 32
 """How many records of the copy's end are compared."""
@@ -41,8 +42,8 @@ class Seam:
     state: SeamState
     source_next: int | None = None
     records: int = 0
-    leader_epoch: int = -1
-    """The leader epoch of the source's last batch before the position; -1: not known."""
+    leader_epoch: int | None = None
+    """The leader epoch of the source's last batch before the position; None: not known."""
 
 
 NOT_LOOKED_AT = Seam(state=SeamState.UNKNOWN)
@@ -84,7 +85,7 @@ def places_behind(source: Sequence[ContentDigest], target: Sequence[ContentDiges
 def seam(ends: Ends, position: int) -> Seam:
     """Compare the end of the copy with the position, which is the next source offset. Pure."""
     before = [record for record in ends.source if record.offset < position]
-    epoch = before[-1].leader_epoch if before else -1
+    epoch = known(before[-1].leader_epoch) if before else None
 
     def found(state: SeamState, source_next: int | None = None, records: int = 0) -> Seam:
         return Seam(state=state, source_next=source_next, records=records, leader_epoch=epoch)

@@ -39,7 +39,7 @@ class LetterPart:
 
     piece: Slice
     start: int
-    target_next: int = -1
+    target_next: int | None = None
     target_epoch: int = -1
     expected: int = -1
     segments: list[list[int]] = field(default_factory=list)

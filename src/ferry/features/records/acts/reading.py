@@ -100,8 +100,9 @@ def marks_of(written: Iterable[Slice], pieces: Iterable[ReadRange]) -> dict[Topi
     known: dict[TopicPartition, Mark] = {}
     for one in written:
         for place, epoch, end in one.marks:
-            if not one.dealt or (epoch >= 0 and (place not in known or known[place].end < end)):
-                known[place] = Mark(epoch, end)
+            mark = Mark.of(epoch, end)
+            if not one.dealt or (epoch is not None and (place not in known or known[place].end < mark.end)):
+                known[place] = mark
     return {piece.place: known[piece.place] for piece in pieces if piece.place in known}
 
 

@@ -31,9 +31,9 @@ from ferry.features.records.acts.unit_part import UnitPart
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
-from ferry.model import Codec, Compression, Offsets, Plan, Refusal, Slice, TopicPartition
+from ferry.model import Codec, Compression, Epochs, Plan, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped, drop, verdict
-from ferry.wire.batch import restamped
+from ferry.wire.batch import known, restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
 BATCH_BYTES = 512 << 10
@@ -158,7 +158,7 @@ class RowSlot(KafkaSlot):
         plan: Plan,
         piece: Slice,
         source_next: int,
-        target_next: int,
+        target_next: int | None,
         expected: int,
         epochs: Mapping[TopicPartition, int],
     ) -> RowPart:
@@ -231,7 +231,9 @@ class RowSlot(KafkaSlot):
 
     def _following(self, plan: Plan, part: RowPart) -> RowPart:
         """Return the part of the next chunk, which continues where this one has come to."""
-        expected = part.target_next + 1 if part.segments else part.expected  # after our marker
+        expected = part.expected
+        if part.segments and part.target_next is not None:
+            expected = part.target_next + 1  # after our marker
         if isinstance(part, SlicePart):
             epochs = {part.piece.source: part.source_epoch}
             return self._part(plan, part.piece, part.end, part.target_next, expected, epochs)
@@ -331,11 +333,11 @@ class RowSlot(KafkaSlot):
         self._rows.settle()
 
 
-def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Offsets:
+def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:
     """Return the leader epochs of a unit's source partitions: of what is read now, else of what was read last."""
     before = unit.epochs
     return tuple(
-        epochs.get(place, before[number] if number < len(before) else -1)
+        known(epochs[place]) if place in epochs else before[number] if number < len(before) else None
         for number, (place, _, _) in enumerate(unit.spans)
     )
 

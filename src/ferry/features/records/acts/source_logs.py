@@ -114,7 +114,7 @@ class SourceLogs:
         What was cut is added to `cuts`, and has no epoch. Raises Blocked if it is not known now whether a log was cut.
         """
         every = list(pieces)
-        self._before = {piece.source: Mark(piece.read_epoch, piece.read_end) for piece in every if not piece.dealt}
+        self._before = {piece.source: Mark.of(piece.read_epoch, piece.read_end) for piece in every if not piece.dealt}
         ends = ends_of(every)
         if self.notes is not None or not ends:
             return {}
@@ -191,8 +191,8 @@ def ends_of(pieces: Iterable[Slice]) -> dict[TopicPartition, int]:
 def _marks_of(pieces: Iterable[Slice]) -> list[tuple[TopicPartition, Mark]]:
     """Return what was written of the logs that these pieces continue to read."""
     return [
-        (place, Mark(epoch, end))
+        (place, Mark.of(epoch, end))
         for piece in pieces
         for (place, epoch, end), upto in zip(piece.marks, piece.ends)  # noqa: B905 - marks may be fewer
-        if end < upto
+        if end is not None and end < upto
     ]

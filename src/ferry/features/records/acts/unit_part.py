@@ -12,8 +12,8 @@ from ferry.clock import wall_ms
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
-from ferry.model import Offsets, Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition
-from ferry.wire.batch import Batch, extended_digest
+from ferry.model import Epochs, Offsets, Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition
+from ferry.wire.batch import Batch, extended_digest, known
 from ferry.wire.renumber import OffsetSpan
 
 
@@ -29,10 +29,10 @@ class UnitPart:
     piece: Slice
     begins: Offsets
     reached: Offsets
-    target_next: int
+    target_next: int | None
     expected: int = -1
     target_epoch: int = -1
-    source_epochs: Offsets = ()
+    source_epochs: Epochs = ()
     segments: list[list[int]] = field(default_factory=list)
     """`[-1, target offset, count]` of what was written without a gap between."""
     records: int = 0
@@ -119,12 +119,12 @@ class UnitPart:
             since=unit.since,
             transform_digest=unit.transform_digest,
             at_ms=wall_ms(),
-            max_timestamp_ms=self.max_timestamp,
+            max_timestamp_ms=known(self.max_timestamp),
             source_topic_id=unit.source_topic_id,
             target_topic_id=unit.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
-            target_epoch=self.target_epoch,
+            target_epoch=known(self.target_epoch),
             dead_letters=self.letters,
             origin=self.origin,
             reads=reads,
@@ -132,4 +132,4 @@ class UnitPart:
 
     def position(self) -> tuple[int, str]:
         """Return no position: a group's offset cannot say how far many source partitions were read. The ledger does."""
-        return max(self.target_next, 0), ""
+        return self.target_next or 0, ""

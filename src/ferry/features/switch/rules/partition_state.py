@@ -110,7 +110,7 @@ def copied_ends(
     for last in lasts:
         now = target_ids.get(last.target.topic, "")
         if not (now and last.target_topic_id and now != last.target_topic_id):
-            found[last.target] = max(last.target_next, found.get(last.target, 0))
+            found[last.target] = max(last.target_next or 0, found.get(last.target, 0))
     return {place: min(offset, target_ends.get(place, offset)) for place, offset in found.items()}
 
 
@@ -262,13 +262,13 @@ def standings(
             known, observed = "plan" if last is None else known, max(observed, planned_ms)
         sure = looked or known == "source" or (known == "plan" and whole)
         if not sure:  # there may have been more already that the run did not take
-            observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms))
+            observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms or 0))
         found.append(
             PartitionState(
                 source=source,
                 target=copies[source],
                 copied_end=copied,
-                copied_ms=-1 if last is None else last.max_timestamp_ms,
+                copied_ms=-1 if last is None or last.max_timestamp_ms is None else last.max_timestamp_ms,
                 source_end=end,
                 source_known=known,
                 observed_ms=observed,

@@ -71,7 +71,7 @@ async def survey_dealt(
             continue
         width = max(len(one.ends) for some in mine.values() for one in some)
         here = [TopicPartition(era.source_topic, number) for number in range(width)]
-        there = {TopicPartition(name, number): some[-1].target_next for number, some in mine.items()}
+        there = {TopicPartition(name, number): some[-1].target_next or 0 for number, some in mine.items()}
         sides = Sides(await _source_ends(source, here), await _target_ends(connections, there))
         copies, not_compared = dealt_copies(era, mine, sides, chosen)
         found.copies += copies

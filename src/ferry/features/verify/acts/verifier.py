@@ -210,6 +210,6 @@ class Verifier:
         view = await self._connections.view()
         lane = self._flow.lane
         every = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
-        found = {one.target for one in every if one.target in targets and one.target_next > until[one.target]}
-        units = [*last_units(view, lane).values(), *open_units(view, lane)]
-        return found | {one.target for one in units if one.target in targets and one.target_next > until[one.target]}
+        every += [*last_units(view, lane).values(), *open_units(view, lane)]
+        known = ((one.target, one.target_next) for one in every if one.target in targets)
+        return {target for target, end in known if end is not None and end > until[target]}

@@ -131,7 +131,7 @@ def dealt_copies(
             first = random.Random(f"{chosen.seed}/{target.topic}/{number}").randrange(min(chosen.sample, len(chunks)))
             chunks = chunks[first :: chosen.sample]
         if chunks:
-            until = max((one.target_next for one in mine), default=-1)
+            until = max((one.target_next or 0 for one in mine), default=0)
             copy = DealtCopy(
                 topic=era.source_topic,
                 target=target,
@@ -153,8 +153,8 @@ def _chunks(receipts: Sequence[Receipt], end: int, *, of_run: bool) -> list[tupl
     stop, after = end, None
     for receipt in reversed(receipts):
         if of_run or (after is not None and not is_next(receipt.ends, after.starts)):
-            stop = max(0, receipt.target_next)
-        start = receipt.target_start if receipt.records else stop
+            stop = receipt.target_next or 0
+        start = stop if receipt.target_start is None else receipt.target_start
         stop = max(start, stop)
         found.append((receipt, Chunk(receipt.starts, receipt.ends, receipt.records, start, stop)))
         stop, after = start, receipt
@@ -168,7 +168,7 @@ def _why_not(receipt: Receipt, chunk: Chunk, era: Era, sides: Sides, number: int
         return NotComparedKind.TRANSFORM_CHANGED
     if receipt.records and chunk.start < begins:
         return NotComparedKind.TARGET_DELETED
-    if receipt.records and end < receipt.target_next:
+    if receipt.records and end < (receipt.target_next or 0):
         return NotComparedKind.NOT_STABLE
     return _why_not_source(chunk, sides.source)
 
@@ -235,7 +235,7 @@ def gone_receipts(
 ) -> NotCompared | None:
     """Make the entry that the ledger lacks receipts of some of what is on the target; None: it has all."""
     for number, mine in receipts.items():
-        first = next((one.target_start for one in mine if one.records), 0)
+        first = next((one.target_start for one in mine if one.records), None) or 0
         if target.get(number, (first, 0))[0] < first:
             break
         if not all(is_next(one.ends, two.starts) for one, two in pairwise(mine)):

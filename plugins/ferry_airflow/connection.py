@@ -10,6 +10,7 @@ from typing import Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException, AirflowRuntimeError, AirflowSecretsBackendAccessDenied
 
+from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.login.connection import TYPE, AirflowConnection, connection_properties
 from ferry.config.settings import Settings, load
@@ -40,8 +41,7 @@ class KafkaClusterHook(BaseHook):
 
     def test_connection(self) -> tuple[bool, str]:
         """Connect as a run would; return the cluster's id and brokers, or why it cannot be reached, in one sentence."""
-        from ferry.config.flow.clients import kafka_python_options  # noqa: PLC0415 - Kafka's libraries only where used
-        from ferry.kafka.connect.cluster import Cluster, event_loop  # noqa: PLC0415 - as above
+        from ferry.kafka.connect.cluster import Cluster, event_loop  # noqa: PLC0415 - Kafka's libraries only where used
         from ferry.lane.connections import manager_options  # noqa: PLC0415 - as above
 
         try:

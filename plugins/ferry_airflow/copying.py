@@ -8,11 +8,11 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.errors import FerryError, Superseded
 from ferry_airflow.base import origin_of
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
-    from ferry.errors import FerryError
     from ferry.model import Plan
     from ferry.run.micro_run import MicroRuns
 
@@ -43,7 +43,6 @@ def copy_on_spark(
 
 def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Context) -> FerryError | None:
     """Copy what a run has left, by the Spark connection of its own flow (`ferry.features.switch.acts.drain.Copy`)."""
-    from ferry.errors import Superseded  # noqa: PLC0415 - as above
 
     task._conn_id = runs.flow.airflow.spark_conn_id  # noqa: SLF001 - the provider has no other name for it
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
+from ferry.features.evidence.rules.lines import told_lines
 from ferry.words import count_of
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, run_of
@@ -30,7 +31,7 @@ class DrillPreviewOperator(FerryOperator):
 
     def execute(self, context: Context) -> str:
         """Print the lines to the log, and return them for the approver."""
-        from ferry_airflow import drilling  # noqa: PLC0415 - as above
+        from ferry_airflow import drilling  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         with airflow_errors():
             asked = _asked(self, context)
@@ -153,7 +154,6 @@ def _asked(task: Named, context: Context) -> Asked:
 
 
 def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked, stopping: threading.Event) -> None:
-    from ferry.features.evidence.rules.lines import told_lines  # noqa: PLC0415 - as above
     from ferry_airflow import drilling  # noqa: PLC0415 - as above
 
     with airflow_errors():

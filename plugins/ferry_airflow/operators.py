@@ -8,6 +8,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
 from ferry.features.observe.settings import AlertSettings
 from ferry.words import count_of
 from ferry_airflow.assets import publish
@@ -135,7 +136,6 @@ class FerryReportOperator(FerryOperator):
 
     def _reported(self, flow: FlowConfig, context: Context) -> tuple[Report, str | None]:
         """Return the report and the newer run; a run that was not planned fails with the reason of the task `plan`."""
-        from ferry.errors import BadInput  # noqa: PLC0415 - as above
         from ferry_airflow import steps  # noqa: PLC0415 - as above
 
         try:

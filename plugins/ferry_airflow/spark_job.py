@@ -18,9 +18,14 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.spark.credentials_pipe import emptied, offered
 from ferry.spark.job_end import JobEnd, told_end
+from ferry.spark.package import zip_package
+from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
+from ferry.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 from ferry_airflow.connection import connection_of
+from ferry_airflow.processes import end_job
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +67,6 @@ class FerrySparkOperator(SparkSubmitOperator):
 
             self._connected = False
             raise Terminated  # inside the job's function, which interrupts Spark and ends what is open
-        from ferry_airflow.processes import end_job  # noqa: PLC0415 - as above
 
         submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - the hook has no other name
         if submit is not None and submit.poll() is None:
@@ -95,10 +99,6 @@ class FerrySparkOperator(SparkSubmitOperator):
 
     def submit(self, connection: Any, flow: FlowConfig, context: Context, arguments: Sequence[str]) -> None:
         """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error."""
-        from ferry.spark.credentials_pipe import emptied, offered  # noqa: PLC0415 - as above
-        from ferry.spark.package import zip_package  # noqa: PLC0415 - as above
-        from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor  # noqa: PLC0415 - as above
-        from ferry.spark.submit import submit_conf  # noqa: PLC0415 - as above
 
         master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")
         if deploy_mode == CLUSTER_MODE and flow.clients.connections:

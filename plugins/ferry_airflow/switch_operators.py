@@ -15,8 +15,10 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from ferry.config.flow.report import ReportConfig
+from ferry.features.switch.acts.approvals import keep_approval, use_approval
 from ferry.features.switch.settings import Approvers
 from ferry.model import Flow
+from ferry.model.switch import Approval, Step, SwitchOptions, SwitchState, Verb, next_step
 from ferry_airflow.approving import digest_of_params, question, trouble_with
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.copying import copy_left
@@ -27,7 +29,6 @@ from ferry_airflow.spark_job import FerrySparkOperator
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry.features.switch.acts.drain import Copy
     from ferry.features.switch.acts.switcher import Switcher
-    from ferry.model.switch import Approval, SwitchOptions, SwitchState
     from ferry.run.ledger.access import LedgerAccess
 
 PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
@@ -42,8 +43,7 @@ class OfSwitch:
 
     def switcher(self, context: Context, copy: Copy | None = None) -> Switcher:
         """Return the switcher, which connects when it is entered; `copy` copies what is left, None: on this machine."""
-        from ferry.model.switch import Verb  # noqa: PLC0415 - as above
-        from ferry_airflow.switching import switcher  # noqa: PLC0415 - as above
+        from ferry_airflow.switching import switcher  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         return switcher(self.config, self.flow, Verb(self.verb), str(context["dag"].dag_id), copy)
 
@@ -143,8 +143,6 @@ class AskingOperator(ApprovalOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the answer, with who gave it and when; without an approval in time the task fails at once."""
-        from ferry.features.switch.acts.approvals import keep_approval  # noqa: PLC0415 - as above
-        from ferry.model.switch import Approval  # noqa: PLC0415 - as above
 
         try:
             answer = super().execute_complete(context, event)
@@ -199,7 +197,6 @@ def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
     Raises Refused without an approval, or for one of other parameters, one that was used already, or one that has
     expired.
     """
-    from ferry.features.switch.acts.approvals import use_approval  # noqa: PLC0415 - as above
 
     params = context["params"]
     within = _approval_seconds(params)
@@ -238,7 +235,6 @@ class SwitchStepOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """Do the step; what it found is in the log, and in the ledger."""
-        from ferry.model.switch import Step  # noqa: PLC0415 - as above
         from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
 
         with airflow_errors(), self.switcher(context) as found:
@@ -262,7 +258,6 @@ class SwitchDrainOperator(OfSwitch, FerrySparkOperator):
 
     def execute(self, context: Context) -> None:
         """Start Spark for each micro-run that has something to copy."""
-        from ferry.model.switch import Step  # noqa: PLC0415 - as above
         from ferry_airflow.switching import step_lines  # noqa: PLC0415 - as above
 
         with airflow_errors(), self.switcher(context, lambda runs, plan: copy_left(self, runs, plan, context)) as found:
@@ -279,7 +274,6 @@ class SwitchReportOperator(SwitchOperator):
 
     def execute(self, context: Context) -> None:
         """Report; the error names what is next. A report that cannot be written is a warning: clients have moved."""
-        from ferry.model.switch import next_step  # noqa: PLC0415 - as above
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         if context["params"].get("dry_run"):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
+from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import VerifyMode
 from ferry_airflow.base import airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:
     from ferry.config.flow.flow import FlowConfig
-    from ferry.features.verify.acts.wanted import Wanted
 
 RETURNED = 20
 """Differences that the task returns; its log has more."""
@@ -50,7 +50,6 @@ class FerryVerifyRunOperator(FerrySparkOperator):
         if connection.conn_type != CONNECT:
             self.submit(connection, flow, context, ["--run", run, "--keep"])
             return
-        from ferry.features.verify.acts.wanted import Wanted  # noqa: PLC0415 - as above
         from ferry.features.verify.spark.job import VerifyRequest, keep_outcome, verify_flow  # noqa: PLC0415 - as above
         from ferry_airflow import tables  # noqa: PLC0415 - as above
 

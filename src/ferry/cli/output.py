@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from rich.cells import cell_len
 
 from ferry.errors import BadInput
 from ferry.files import new_file, no_folder, write_whole
+from ferry.words import size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +42,6 @@ class Bytes:
 
     def __str__(self) -> str:
         """Return the text of a table."""
-        from ferry.words import size  # noqa: PLC0415 - the help needs none of it
 
         return size(self.count)
 
@@ -155,7 +156,6 @@ class _Csv:
         """Write a table, if it is the first one."""
         if self.is_written:
             return
-        import csv  # noqa: PLC0415 - few answers need it
 
         self.is_written = True
         out = csv.writer(sys.stdout, lineterminator="\n")

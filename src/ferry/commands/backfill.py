@@ -13,6 +13,7 @@ from ferry.cli.stopping import stop_signals
 from ferry.config.flow.windows import parse_window
 from ferry.errors import BadInput
 from ferry.model import LaneKind, check_lane
+from ferry.plan.options import RunOptions
 
 
 @command(table=True)
@@ -85,7 +86,6 @@ def backfill_command(
     continues there.
     """
     from ferry.commands.window_work import WindowWork, answered  # noqa: PLC0415 - the help needs none of it
-    from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     window = parse_window(start, end, start_offset or (), end_offset or (), times or (), allow_deleted=allow_deleted)

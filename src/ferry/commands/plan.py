@@ -9,6 +9,7 @@ import typer
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.options import MaxBytesOption, MaxRecordsOption, TopicsOption
 from ferry.cli.output import Form
+from ferry.cli.progress_bar import working
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
 
@@ -52,8 +53,7 @@ def plan_command(
     Exit code 1 when something would be refused. With --explain no cluster is asked. With --sample there is no plan: a
     local Spark checks the file's transforms, and shows them on records of the source. Exit code 2 when one breaks.
     """
-    from ferry.cli.progress_bar import working  # noqa: PLC0415 - the help needs none of it
-    from ferry.commands.forms import plan_json  # noqa: PLC0415 - as above
+    from ferry.commands.forms import plan_json  # noqa: PLC0415 - the help needs none of it
     from ferry.commands.views import show_plan  # noqa: PLC0415 - as above
     from ferry.commands.why import show_why  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above

@@ -11,6 +11,7 @@ import typer
 from ferry.cli.command import Context, command, only_topics
 from ferry.cli.identity import new_run
 from ferry.cli.options import MaxBytesOption, MaxRecordsOption, MaxSecondsOption, TopicsOption
+from ferry.cli.progress_bar import working
 from ferry.cli.stopping import stop_signals
 from ferry.errors import BadInput, Unreachable
 from ferry.features.records.cli.in_spark import need_spark, planned_in_spark
@@ -47,8 +48,7 @@ def run_command(
     Ctrl-C or SIGTERM ends the run in order: open chunks are committed, the next run continues after them. A second
     signal stops it at once.
     """
-    from ferry.cli.progress_bar import working  # noqa: PLC0415 - the help needs none of it
-    from ferry.commands.copying import finish_run, translate_and_report  # noqa: PLC0415 - as above
+    from ferry.commands.copying import finish_run, translate_and_report  # noqa: PLC0415 - the help needs none of it
     from ferry.commands.forms import plan_json, run_json  # noqa: PLC0415 - as above
     from ferry.commands.views import show_plan, show_report  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.after_run import PATIENCE_S, tell_run  # noqa: PLC0415 - as above

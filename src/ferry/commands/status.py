@@ -10,6 +10,7 @@ from ferry.cli.measures import lasting
 from ferry.cli.output import echo, print_table
 from ferry.clock import wall_ms
 from ferry.commands.flow_status import FlowStatus
+from ferry.commands.forms import status_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError
 from ferry.plan.rules.lag import total_of
@@ -42,7 +43,6 @@ def status_command(
 
 
 def _answer(context: Context, found: list[FlowStatus]) -> None:
-    from ferry.commands.forms import status_json  # noqa: PLC0415 - brings the Kafka clients
 
     context.answer(lambda: {"flows": [status_json(one) for one in found]}, lambda: _show(found))
 

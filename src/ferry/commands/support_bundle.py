@@ -18,6 +18,7 @@ from ferry.cli.output import echo, print_table
 from ferry.clock import wall_ms
 from ferry.codec.form import Json
 from ferry.commands.config.shapes import check_json
+from ferry.commands.forms import lag_json, past_runs_json, plan_json, report_json
 from ferry.config.account import account
 from ferry.config.client_check import all_problems
 from ferry.config.effective import overlooked
@@ -30,7 +31,9 @@ from ferry.config.text.problem import in_file_order
 from ferry.config.text.properties import parse_all
 from ferry.config.text.secrets import HIDDEN, is_secret
 from ferry.errors import BadInput, FerryError
+from ferry.features.doctor.cli.doctor import doctor_json, examination
 from ferry.files import PRIVATE, new_file, refuse_taken
+from ferry.ledger.history import PastRun, PastState, past_runs
 from ferry.words import to_the_second
 
 RUNS = 20
@@ -88,7 +91,6 @@ def bundle_command(
 
 def _gathered(context: Context) -> tuple[frozenset[str], dict[str, str], list[Json]]:
     """Return the secrets of the file, the texts by file name, and what could not be got."""
-    from ferry.features.doctor.cli.doctor import doctor_json, examination  # noqa: PLC0415 - brings the Kafka clients
 
     file = context.config_file()
     text = properties_text(file, context.variable)
@@ -119,9 +121,7 @@ def _gathered(context: Context) -> tuple[frozenset[str], dict[str, str], list[Js
 
 
 def _of_flow(flow: FlowConfig, patience_s: float, take: Callable[[str, Callable[[], object]], None]) -> None:
-    from ferry.commands.forms import lag_json, past_runs_json, plan_json, report_json  # noqa: PLC0415 - as above
-    from ferry.ledger.history import PastRun, PastState, past_runs  # noqa: PLC0415 - as above
-    from ferry.plan.lag import measure_lag  # noqa: PLC0415 - as above
+    from ferry.plan.lag import measure_lag  # noqa: PLC0415 - brings the Kafka clients
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 

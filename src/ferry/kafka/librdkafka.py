@@ -1,7 +1,7 @@
 """librdkafka, by confluent-kafka: an implementation of Kafka's protocol that shares no code with Ferry's own.
 
 It reads logs for `ferry verify --independent`, and is the application whose first record a switch and a drill measure.
-It commits no offset. `confluent_kafka` is imported when a consumer is made: no other command waits for it.
+It commits no offset.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import secrets
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, libversion
+from confluent_kafka import TopicPartition as Place
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused
@@ -30,7 +33,6 @@ BEGINNING = -2
 
 def librdkafka_name() -> str:
     """Return the name and version of the library, as answers have it."""
-    from confluent_kafka import libversion  # noqa: PLC0415 - only where a consumer is wanted
 
     return f"librdkafka {libversion()[0]}"
 
@@ -102,7 +104,6 @@ class LogConsumer:
 
     def assign(self, starts: Mapping[TopicPartition, int]) -> None:
         """Read these partitions, each from an offset, and no others any more."""
-        from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
 
         self.only(self._places)  # one that waits would still wait when it is assigned again
         self._consumer.assign([Place(one.topic, one.partition, offset) for one, offset in starts.items()])
@@ -110,7 +111,6 @@ class LogConsumer:
 
     def only(self, places: Collection[TopicPartition]) -> None:
         """Read these of the assigned partitions, and let the others wait where they are."""
-        from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
 
         wanted = self._places & frozenset(places)
         waiting, back = self._active - wanted, wanted - self._active
@@ -142,8 +142,6 @@ def first_record(
 
     No offset is committed. Raises Refused for options that librdkafka does not take.
     """
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - as above
-    from confluent_kafka import TopicPartition as Place  # noqa: PLC0415 - as above
 
     def assigned(consumer: Any, places: Sequence[Any]) -> None:
         mine = {TopicPartition(one.topic, one.partition) for one in places} & starts.keys()
@@ -179,7 +177,6 @@ def first_record(
 
 
 def _denied() -> tuple[int, ...]:
-    from confluent_kafka import KafkaError  # noqa: PLC0415 - as above
 
     return (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED)
 
@@ -200,7 +197,6 @@ class _Voice:
 
 
 def _consumer(alias: str, options: Options, voice: _Voice) -> Any:
-    from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - as above
 
     try:
         return Consumer({**options, "error_cb": voice.error}, logger=voice)
@@ -229,7 +225,6 @@ def _event(message: Any) -> Event | None:
 
 
 def _failure(place: TopicPartition, offset: int, error: Any) -> Event | None:
-    from confluent_kafka import KafkaError  # noqa: PLC0415 - as above
 
     code = error.code()
     if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name

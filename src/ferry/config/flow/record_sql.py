@@ -41,24 +41,22 @@ def expression_slip(sql: str, *, columns_known: bool) -> Slip | None:
 
 @lru_cache(maxsize=256)
 def _slip(sql: str, before: str, after: str, columns_known: bool) -> Slip | None:
-    # Imported here, because the import takes a tenth of a second, and few files need it.
-    import sqlglot  # noqa: PLC0415
-    from sqlglot.errors import ParseError, SqlglotError, TokenError  # noqa: PLC0415
+    import sqlglot  # noqa: PLC0415 - it takes a tenth of a second, and few files need it
 
     text = Text(f"{before}{sql}{after}", len(before), len(before) + len(sql))
     try:
         text.tokens = sqlglot.tokenize(text.whole, read="spark")
-    except TokenError as error:
+    except sqlglot.errors.TokenError as error:
         return text.unclosed(error)
     found = next(text.written(), None)
     if found is not None:
         return found
     try:
         trees = sqlglot.parse(text.whole, read="spark")
-    except ParseError as error:
+    except sqlglot.errors.ParseError as error:
         first = error.errors[0] if error.errors else {}
         return text.doubt(first.get("line"), first.get("col"))
-    except (SqlglotError, RecursionError):
+    except (sqlglot.errors.SqlglotError, RecursionError):
         return text.doubt(None, None)
     queries = [tree for tree in trees if tree is not None]
     if len(queries) == 1 and type(queries[0]).__name__ == "Select":

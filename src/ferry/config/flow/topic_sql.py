@@ -38,16 +38,13 @@ def topic_by_sql(sql: str, topic: str, target: str) -> str:
 @lru_cache(maxsize=256)
 def _parsed(sql: str) -> Expr:
     """Return the text as a tree, all of whose columns are known of a topic."""
-    # Imported here, because the import takes a tenth of a second, and few files need it.
-    import sqlglot  # noqa: PLC0415
-    from sqlglot.errors import SqlglotError  # noqa: PLC0415
-    from sqlglot.expressions import Column  # noqa: PLC0415
+    import sqlglot  # noqa: PLC0415 - it takes a tenth of a second, and few files need it
 
     try:
         found = sqlglot.parse_one(sql, read="spark")
-    except SqlglotError:
+    except sqlglot.errors.SqlglotError:
         raise NotKnown("is understood by Spark alone") from None
-    for column in found.find_all(Column):
+    for column in found.find_all(sqlglot.exp.Column):
         if column.name.lower() not in _COLUMNS or column.table.lower() not in ("", "records"):
             raise NotKnown(f"asks each record for its {column.name}")
     return found

@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,9 +19,8 @@ from ferry.codec.kinds import typed
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.errors import BadInput
-
-if TYPE_CHECKING:
-    from ferry.plan.rules.permissions import Acl, Resource
+from ferry.features.acls.cli.required_forms import REQUIRED, RequiredAcl
+from ferry.plan.rules.permissions import Acl, Resource, required_acls
 
 ANYBODY = "User:ferry"
 """In place of a principal that is not named."""
@@ -58,8 +57,6 @@ def required_command(
     ] = None,
 ) -> int:
     """Print the ACLs that a flow needs, as kafka-acls commands for both clusters. Asks no cluster."""
-    from ferry.features.acls.cli.required_forms import REQUIRED, RequiredAcl  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.plan.rules.permissions import required_acls  # noqa: PLC0415 - as above
 
     chosen = context.flow()
     only_topics(chosen, topic)

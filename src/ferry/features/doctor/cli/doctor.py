@@ -12,6 +12,7 @@ from ferry.config.login.environment import from_environment
 from ferry.config.reading.examine import examine
 from ferry.config.settings import properties_text
 from ferry.config.text.problem import Severity
+from ferry.features.doctor.acts.machine import look_at_machine
 from ferry.features.doctor.rules.findings import Finding, Grade, count_of_grade, of_problems
 
 ILL = 1
@@ -41,7 +42,6 @@ def doctor_command(context: Context) -> int:
 def examination(context: Context) -> list[Finding]:
     """Return all findings; without those of flows when the file has an error. Raises BadInput for an unknown flow."""
     from ferry.features.doctor.acts.cluster import look_at_flow  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.features.doctor.acts.machine import look_at_machine  # noqa: PLC0415 - as above
 
     path = context.config_file()
     examined = context.limited(examine(properties_text(path, context.variable), str(path), from_environment))

@@ -11,6 +11,7 @@ from ferry.cli.command import Context, command
 from ferry.cli.identity import new_run
 from ferry.cli.output import echo, print_table
 from ferry.cli.progress_bar import working
+from ferry.features.groups.cli.forms import sync_json
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.model import WANTED, GroupOutcome
 from ferry.words import count_of
@@ -39,7 +40,6 @@ def sync_command(
     Exit code 1 when a group that was to be written was not: the others are done, and each of these says why.
     """
     from ferry.features.groups.acts.of_run import sync_groups  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.features.groups.cli.forms import sync_json  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     if not dry_run:

@@ -11,6 +11,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_json_list, print_table
+from ferry.features.groups.cli.forms import TABLE
 from ferry.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def show_command(
     Exit code 1 when something could not be shown; a side that does not answer is named, and the other one is shown.
     """
     from ferry.features.groups.acts.table import find_groups  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.features.groups.cli.forms import TABLE  # noqa: PLC0415 - the help needs none of it
 
     chosen = context.flow()
     topics = [name.strip() for names in topic or () for name in names.split(",") if name.strip()]

@@ -11,6 +11,7 @@ from ferry.cli.completion import offered_topics
 from ferry.cli.options import LaneOption
 from ferry.cli.output import echo, print_table
 from ferry.errors import BadInput
+from ferry.features.groups.cli.forms import group_translation_json, translation_json
 from ferry.model import TopicPartition
 from ferry.words import count_of
 
@@ -50,7 +51,6 @@ def translate_command(
     when an offset is before the first copied one, or after the last.
     """
     from ferry.features.groups.acts.translate import translate, translate_group  # noqa: PLC0415 - brings the Kafka clients
-    from ferry.features.groups.cli.forms import group_translation_json, translation_json  # noqa: PLC0415 - as above
 
     if group is not None:
         if topic is not None:

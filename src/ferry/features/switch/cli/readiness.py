@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
+from ferry.features.switch.acts.sides import sides_of
+from ferry.features.switch.cli.forms import READINESS
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
 from ferry.features.switch.cli.switches import clients_json, clients_line
+from ferry.features.switch.rules.readiness import Readiness, Rpo
+from ferry.features.switch.rules.steps import clients_by
 from ferry.model.switch import Verb
-
-if TYPE_CHECKING:
-    from ferry.features.switch.rules.readiness import Readiness
 
 NOT_READY = 1
 
@@ -29,9 +30,6 @@ def readiness_command(
     """
     from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.switch.acts.readiness import check_readiness, look_since  # noqa: PLC0415 - as above
-    from ferry.features.switch.acts.sides import sides_of  # noqa: PLC0415 - as above
-    from ferry.features.switch.rules.readiness import Rpo  # noqa: PLC0415 - as above
-    from ferry.features.switch.rules.steps import clients_by  # noqa: PLC0415 - as above
 
     both, chosen = context.both_ways()
     sides = sides_of(both, chosen, Verb.SWITCHOVER)
@@ -54,7 +52,6 @@ def readiness_command(
 
 def readiness_json(found: Readiness) -> dict[str, Any]:
     """Return the checks as the documented JSON object."""
-    from ferry.features.switch.cli.forms import READINESS  # noqa: PLC0415 - the help needs none of it
 
     return READINESS.dump(found)
 

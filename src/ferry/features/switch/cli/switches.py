@@ -11,6 +11,7 @@ from ferry.cli.command import Context, command
 from ferry.cli.identity import person
 from ferry.cli.output import echo, print_table, print_warning
 from ferry.features.evidence.cli.report_place import written_json
+from ferry.features.switch.cli.forms import CLIENTS, LINE
 from ferry.features.switch.cli.options import IdArgument
 from ferry.features.switch.rules.steps import clients_by, clients_sentence
 from ferry.ledger.switch_codec import step_json, switch_json
@@ -127,14 +128,12 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:
     """Return on which cluster clients are, as the documented JSON object; None if no switch has moved them."""
-    from ferry.features.switch.cli.forms import CLIENTS  # noqa: PLC0415 - the help needs none of it
 
     moved = clients_by(found)
     return None if moved is None else CLIENTS.dump(moved)
 
 
 def _line(state: SwitchState) -> dict[str, Any]:
-    from ferry.features.switch.cli.forms import LINE  # noqa: PLC0415 - as above
 
     return LINE.dump(state)
 

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ferry.config.flow.clients import ConnectionOptions, flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.verify.acts.compare import Compared, CompareLimits, Comparer, Progress, unheard
-from ferry.features.verify.acts.independent import IndependentReader
 from ferry.features.verify.acts.survey import Survey, survey
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.acts.wire_reader import WireReader
@@ -28,6 +27,9 @@ from ferry.ledger.unit_codec import last_units, open_units
 from ferry.model import OWN_READER, Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
 from ferry.plan.gather import isolation_of
 from ferry.plan.rules.record_sample import witnesses
+
+if TYPE_CHECKING:
+    from ferry.features.verify.acts.independent import IndependentReader
 
 _SECRET_BYTES = 32
 
@@ -103,6 +105,8 @@ class Verifier:
         self._connections.close()
 
     def _independent_reader(self) -> IndependentReader:
+        from ferry.features.verify.acts.independent import IndependentReader  # noqa: PLC0415 - few runs need librdkafka
+
         limits = self._limits
         return IndependentReader(
             self._flow,

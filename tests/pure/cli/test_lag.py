@@ -72,7 +72,7 @@ def receipt(end: int) -> Receipt:
     )
 
 
-def log(*, start: int = 0, end: int = 100, size: int = 1_000, wish: int = 0) -> SourcePartition:
+def log(*, start: int = 0, end: int = 100, size: int | None = 1_000, wish: int = 0) -> SourcePartition:
     """A source partition; `wish` is where a first run would begin."""
     return SourcePartition(log_start=start, end=end, size_bytes=size, start=wish)
 
@@ -92,8 +92,8 @@ def held(part: SourcePartition) -> SourcePartition:
         pytest.param(facts(log(start=10), start=None), 10, 90, 1_000, id="came later: its beginning"),
         pytest.param(facts(log(start=80), last_end=60), 60, 20, 1_000, id="retention passed the position"),
         pytest.param(facts(log(end=50), last_end=60), 60, 0, 0, id="source truncated below the position"),
-        pytest.param(facts(log(size=-1), last_end=99), 99, 1, 7, id="size of the log not known: as the last chunk"),
-        pytest.param(facts(log(size=-1), start=99), 99, 1, 1_024, id="nothing known"),
+        pytest.param(facts(log(size=None), last_end=99), 99, 1, 7, id="size of the log not known: as the last chunk"),
+        pytest.param(facts(log(size=None), start=99), 99, 1, 1_024, id="nothing known"),
         pytest.param(facts(held(log()), last_end=100), 100, 50, 333, id="an open transaction holds the rest back"),
         pytest.param(facts(held(log()), last_end=60), 60, 90, 600, id="some before an open transaction, and the rest"),
     ],
@@ -130,8 +130,8 @@ def test_ages_come_from_the_oldest_records() -> None:
     ("given", "by"),
     [
         (facts(log(), last_end=60), BytesFrom.LOG_SIZE),
-        (facts(log(size=-1), last_end=60), BytesFrom.LAST_RECEIPT),
-        (facts(log(size=-1), start=60), BytesFrom.ASSUMED),
+        (facts(log(size=None), last_end=60), BytesFrom.LAST_RECEIPT),
+        (facts(log(size=None), start=60), BytesFrom.ASSUMED),
         (facts(None, last_end=60), None),
     ],
 )

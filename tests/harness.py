@@ -53,13 +53,18 @@ class Lab:
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def target_alias(self) -> str:
+        """Alias of the target cluster."""
+        return f"t{self.alias}"
+
+    @property
     def text(self) -> str:
         """The flow as a MirrorMaker 2 file."""
         lines = {
-            "clusters": f"{self.alias}, t{self.alias}",
+            "clusters": f"{self.alias}, {self.target_alias}",
             f"{self.alias}.bootstrap.servers": self.source.bootstrap,
-            f"t{self.alias}.bootstrap.servers": self.target.bootstrap,
-            f"{self.alias}->t{self.alias}.enabled": "true",
+            f"{self.target_alias}.bootstrap.servers": self.target.bootstrap,
+            f"{self.alias}->{self.target_alias}.enabled": "true",
             "topics": ", ".join(self.topics),
             "heartbeats.replication.enabled": "false",
             "replication.factor": "1",
@@ -77,7 +82,7 @@ class Lab:
     @property
     def flow(self) -> FlowConfig:
         """The flow's configuration."""
-        return parse_settings(self.text, "lab.properties").flow(f"{self.alias}->t{self.alias}")
+        return parse_settings(self.text, "lab.properties").flow(f"{self.alias}->{self.target_alias}")
 
     def runs(self, patience_s: float = ANSWER_S) -> MicroRuns:
         """Connections for micro-runs; a context manager."""

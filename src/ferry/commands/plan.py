@@ -57,6 +57,7 @@ def plan_command(
     from ferry.commands.views import show_plan  # noqa: PLC0415 - as above
     from ferry.commands.why import show_why  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
+    from ferry.plan.preview import refuses  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns  # noqa: PLC0415 - as above
 
     if why is not None and not why:
@@ -75,7 +76,7 @@ def plan_command(
     with working("Planning", quiet=context.quiet), MicroRuns(chosen, patience_s=context.patience_s) as runs:
         plan = runs.preview(options)
     context.answer(lambda: plan_json(plan), lambda: show_plan(plan))
-    return 1 if plan.refusals else 0
+    return 1 if refuses(plan) else 0
 
 
 def _show_sample(chosen: FlowConfig, count: int, topic: list[str] | None, *, values: bool, form: Form) -> int:

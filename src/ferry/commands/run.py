@@ -54,6 +54,7 @@ def run_command(
     from ferry.features.observe.acts.after_run import PATIENCE_S, tell_run  # noqa: PLC0415 - as above
     from ferry.ledger.report import RunState  # noqa: PLC0415 - as above
     from ferry.plan.options import RunOptions  # noqa: PLC0415 - as above
+    from ferry.plan.preview import refuses  # noqa: PLC0415 - as above
     from ferry.run.local import refuse_transforms  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
@@ -82,7 +83,7 @@ def run_command(
             with working("Planning", quiet=context.quiet), stop.breaking():
                 plan = runs.preview(options)
             context.answer(lambda: plan_json(plan), lambda: show_plan(plan))
-            return 1 if plan.refusals else 0
+            return 1 if refuses(plan) else 0
         if spark:
             preview = None if resume is not None else partial(runs.preview, options)
             plan, failure = planned_in_spark(runs, planned, preview=preview, only=only, quiet=context.quiet, stop=stop)

@@ -16,7 +16,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import has_run
 from ferry.messages.catalogue import sentence
-from ferry.model import Origin, Plan
+from ferry.model import Origin, Plan, code_of
 from ferry.plan.dead_letters import letters_shown
 from ferry.plan.gather import Positions, gather_facts
 from ferry.plan.gather_all import gather_all, with_lost_rules
@@ -31,21 +31,25 @@ from ferry.plan.rules.windows import WindowLook, refuse_endless
 from ferry.plan.transforms import transforms_to_show
 from ferry.plan.windows import windowed
 
+_NOT_OPENED = "run.would-be-refused"
+"""Code of the note that a run would not be opened."""
 
-async def preview(lane: OpenLane, view: LedgerView, options: RunOptions) -> Plan:
+
+async def preview(lane: OpenLane, view: LedgerView, options: RunOptions, *, here: bool = True) -> Plan:
     """Return the plan that a run would have now; writes and creates nothing. Raises what `survey` raises."""
-    return (await survey(lane, view, options))[1]
+    return (await survey(lane, view, options, here=here))[1]
 
 
-async def survey(lane: OpenLane, view: LedgerView, options: RunOptions) -> tuple[Facts, Plan]:
+async def survey(lane: OpenLane, view: LedgerView, options: RunOptions, *, here: bool = True) -> tuple[Facts, Plan]:
     """Return the plan that a run would have now, and the facts it was decided from; writes and creates nothing.
 
+    `here`: whether this machine plans the flow's runs, so that what it cannot do is refused (`transforms_to_show`).
     Raises Refused if nothing of the flow may be planned: another cluster under an alias, swapped aliases. Raises
     BadInput if the run is narrowed to a topic that the flow does not copy, or if a backfill lane has no window.
     """
     refuse_endless(lane.name, options.window)
     await refuse_swapped(lane, view)
-    shown = transforms_to_show(lane.flow)
+    shown = transforms_to_show(lane.flow, here=here)
     facts = with_lost_rules(lane, await gather_all(lane, view, Positions.AT_ONCE), shown.digests)
     if options.window is not None:
         found = await windowed(lane.name, facts, options.window, options.topics, lane.source, view, "(dry run)")
@@ -64,8 +68,13 @@ async def survey(lane: OpenLane, view: LedgerView, options: RunOptions) -> tuple
         for part in plan_parts(lane):
             plan = await part.preview(view, plan)
     why = await _refusal_of_run(lane, view, plan.run, options)
-    refused = [] if why is None else [sentence("run.would-be-refused", why=why)]
+    refused = [] if why is None else [sentence(_NOT_OPENED, why=why)]
     return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))
+
+
+def refuses(plan: Plan) -> bool:
+    """Return whether a run would refuse something of a previewed plan, or would not be opened at all."""
+    return bool(plan.refusals) or any(code_of(note) == _NOT_OPENED for note in plan.notes)
 
 
 async def window(lane: OpenLane, view: LedgerView, options: RunOptions) -> WindowLook:

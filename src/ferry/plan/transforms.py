@@ -47,12 +47,14 @@ class ShownTransforms:
     notes: tuple[str, ...] = ()
 
 
-def transforms_to_show(flow: FlowConfig) -> ShownTransforms:
-    """Return the transforms as a run from this machine would find them.
+def transforms_to_show(flow: FlowConfig, *, here: bool) -> ShownTransforms:
+    """Return the transforms as a run that is planned on this machine would find them.
 
-    Without PySpark nothing is known: such a machine shows plans, and runs are planned elsewhere.
+    Which command or DAG will run is not known, but each refuses a transform whose digest the machine that plans cannot
+    make. `ferry run` and `ferry run --spark` plan where `ferry plan` is called, so the plan refuses the same topics.
+    The page's process plans no run (`here` is False): without PySpark it adds a note on what it does not know.
     """
-    if not flow.records.transforms or pyspark_version():
+    if here or not flow.records.transforms or pyspark_version():
         digests, lost = transform_digests(flow)
         return ShownTransforms(digests=digests, lost=lost)
     names = several(sorted(one.name for one in flow.records.transforms))

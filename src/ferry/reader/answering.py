@@ -233,7 +233,7 @@ def _begin(flow: FlowConfig, watcher: Watcher, asked: Begin) -> Answer:
 
 def _plan(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Plan:
     with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
-        return runs.preview(RunOptions(only=frozenset(asked.topics) or None))
+        return runs.preview(RunOptions(only=frozenset(asked.topics) or None), here=False)  # workers plan its runs
 
 
 def _what(asked: Begin, flow: Flow) -> str:

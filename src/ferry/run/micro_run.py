@@ -61,11 +61,14 @@ class MicroRuns(LaneSession):
         self._produce = flow_produce_options(flow)
         super().__init__(flow, lane=lane, patience_s=patience_s)
 
-    def preview(self, options: RunOptions = WHOLE) -> Plan:
-        """Return the plan that a run would have now; writes nothing, creates nothing."""
+    def preview(self, options: RunOptions = WHOLE, *, here: bool = True) -> Plan:
+        """Return the plan that a run would have now; writes nothing, creates nothing.
+
+        `here`: whether this machine plans the flow's runs, so that what it cannot do is refused.
+        """
 
         async def work() -> Plan:
-            return await preview(self.open_lane, await self.view_if_any(), options)
+            return await preview(self.open_lane, await self.view_if_any(), options, here=here)
 
         return self.wait_for(work)
 

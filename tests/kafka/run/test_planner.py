@@ -132,7 +132,7 @@ def test_a_place_without_pyspark_says_that_it_does_not_know(
     settings = {"ferry.transforms": "x", "ferry.transform.x.topics": topic, "ferry.transform.x.where": "true"}
     monkeypatch.setattr(transforms, "pyspark_version", lambda: "")
     with replace(lab, settings=settings).runs() as runs:
-        shown = runs.preview()
+        shown = runs.preview(here=False)
     assert (len(shown.slices), refused(shown)) == (4, set())
     assert of_code("transform.not-known", shown.notes)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -23,18 +24,22 @@ from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.lane.ledger_cache import LedgerCaches
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.run_codec import run_record
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
+from ferry.plan import transform_digest, transforms
 from ferry.plan.opening import plan_opened
 from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.preview import preview
+from ferry.plan.preview import preview, refuses
 from ferry.plan.rules.starts import LaneStarts, recorded_starts
 from ferry.protocol.driver import Driver
 from tests.pure.decide.values import FLOW, LANE, lying, run_of
+from tests.said import of_code
 
 SERVED, AWAY = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 LATER = TopicPartition(topic="orders", partition=2)
 NOBODY, ALIVE, DEAD = -1, 1, 2
 LONG_AGO, SOME_TIME = 1_000, 1_700_000_000_000
+MASKED = "ferry.transforms = masked\nferry.transform.masked.topics = orders\nferry.transform.masked.where = TRUE\n"
 
 
 class Scripted(Cluster):
@@ -164,25 +169,31 @@ class Lane:
             ledgers=LedgerCaches(),
         )
 
-    def opens(self) -> Plan:
+    def opens(self, *transforms: Mapping[str, str]) -> Plan:
         """One run up to its plan: topics are created, starts and claims are recorded; nothing is copied."""
-        return self.opened_by(self.opened, run_of("run"), WHOLE)
+        return self.opened_by(self.opened, run_of("run"), WHOLE, transforms or ({}, {}))
 
-    def opened_by(self, opened: OpenLane, record: RunRecord, options: RunOptions) -> Plan:
+    def opened_by(
+        self,
+        opened: OpenLane,
+        record: RunRecord,
+        options: RunOptions,
+        transforms: Sequence[Mapping[str, str]] = ({}, {}),
+    ) -> Plan:
         """One run of a lane up to its plan, and what it decides in the ledger."""
         driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view)
 
         async def work() -> Plan:
-            plan = await plan_opened(opened, driver, options, {}, {})
+            plan = await plan_opened(opened, driver, options, *transforms)
             await driver.seal()
             return plan
 
         plan: Plan = self.loop.run(work)
         return plan
 
-    def preview(self) -> Plan:
+    def preview(self, *, here: bool = True) -> Plan:
         """The plan that a run would have."""
-        plan: Plan = self.loop.run(partial(preview, self.opened, self.view, WHOLE))
+        plan: Plan = self.loop.run(partial(preview, self.opened, self.view, WHOLE, here=here))
         return plan
 
     def plans(self) -> dict[TopicPartition, tuple[int, int]]:
@@ -263,6 +274,35 @@ def test_looking_settles_nothing() -> None:
         written = list(it.ledger.records)
         assert [(piece.start, piece.end) for piece in it.preview().slices] == [(70, 72)]
         assert it.ledger.records == written
+
+
+def test_without_pyspark_a_plan_refuses_what_a_run_from_here_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transform_digest, "pyspark_version", lambda: "")
+    monkeypatch.setattr(transforms, "pyspark_version", lambda: "")
+    with lane(MASKED) as it:
+        lost = transforms.transform_digests(it.flow)
+        run, shown = it.opens(*lost), it.preview()
+        assert {(one.topic, one.kind) for one in run.refusals} == {("orders", RefusalKind.TRANSFORM)}
+        assert (shown.refusals, shown.slices) == (run.refusals, ())
+
+
+def test_a_run_that_would_not_be_opened_is_a_refusal() -> None:
+    with lane("ferry.deployment = green") as it:
+        assert not refuses(it.preview())
+        it.ledger.records.append(run_record(replace(run_of("run"), deployment="blue", config_digest="another")))
+        shown = it.preview()
+        assert (shown.refusals, len(of_code("run.would-be-refused", shown.notes))) == ((), 1)
+        assert refuses(shown)
+
+
+def test_a_plan_for_a_run_from_elsewhere_says_what_is_not_known_without_pyspark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transforms, "pyspark_version", lambda: "")
+    with lane(MASKED) as it:
+        shown = it.preview(here=False)
+        assert (shown.refusals, len(shown.slices)) == ((), 2)
+        assert of_code("transform.not-known", shown.notes)
 
 
 def test_a_start_that_cannot_be_asked_for_is_a_refusal_of_its_partition_and_stays_pending() -> None:

@@ -29,7 +29,10 @@ class Column:
     seconds: array[float]
 
     def point(self, topic: str, partition: int | None = None) -> LagPoint | None:
-        """Return the lag of a partition or a topic: the sums of what was known; None when it was not there."""
+        """Return the lag of a partition or a topic: the sums of what was known.
+
+        None when it was not there, and when no lag is known but that of partitions without any.
+        """
         found = self.places.get(topic)
         if found is None:
             return None
@@ -42,7 +45,7 @@ class Column:
         else:
             return None
         records = [value for value in self.records[chosen] if value >= 0]
-        if not records:
+        if not records or (not any(records) and len(records) < len(self.records[chosen])):
             return None
         return LagPoint(
             at_ms=self.at_ms,

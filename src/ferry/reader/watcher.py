@@ -396,14 +396,15 @@ class Watcher:
             )
         if sight.lags is not None:
             total, lags = total_of(sight.lags), by_topic(sight.lags)
-            point = LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds)
+            new = LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds)
+            is_known = total.behind or not total.unknown  # else a chart would show a lag of 0
             seen = replace(
                 seen,
                 lag_ms=now,
                 lags=lags,
                 total=total,
                 topics=topic_rows(lags, seen.pauses),
-                history=followed(before.history, point),
+                history=followed(before.history, new) if is_known else before.history,
                 columns=kept(before.columns, column_of(now, lags, before.columns)),
             )
         self._seen = seen

@@ -128,27 +128,52 @@ def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lags", "line", "figure"),
+    ("lags", "line", "figure", "size", "age"),
     [
-        ((lag("orders", 0, None), lag("orders", 1, 0)), "lag not known", "not known"),
-        ((lag("orders", 0, None), lag("orders", 1, 7, 12.0)), "lag at least 12 s", "at least 7"),
-        ((lag("orders", 0, 7, None), lag("orders", 1, 0)), "lag not known", "at least 7"),
+        ((lag("orders", 0, None), lag("orders", 1, 0)), "lag not known", "not known", "not known", "not known"),
+        (
+            (lag("orders", 0, None), lag("orders", 1, 7, 12.0)),
+            "lag at least 12 s",
+            "at least 7",
+            "at least 700 B",
+            "at least 12 s",
+        ),
+        (
+            (lag("orders", 0, 7, None), lag("orders", 1, 0)),
+            "lag not known",
+            "at least 7",
+            "at least 700 B",
+            "not known",
+        ),
     ],
     ids=["one silent", "one silent, one with lag", "of unknown age"],
 )
-def test_a_lag_that_is_not_known_is_no_zero(desk: Desk, lags: tuple[PartitionLag, ...], line: str, figure: str) -> None:
+def test_a_lag_that_is_not_known_is_no_zero(
+    desk: Desk, lags: tuple[PartitionLag, ...], line: str, figure: str, size: str, age: str
+) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=lags, troubles={}), [digest("r1")])
-    home = desk.page("/")
+    home, is_known = desk.page("/"), figure != "not known"
+    more = f"records, of what is known, {size.removeprefix('at least ')}" if is_known else "in records and bytes"
     drawn = home[home.index('<a id="map:primary:backup"') :].partition("</a>")[0]
     assert f">{line}</text>" in drawn
+    second = drawn[drawn.index('class="state"') :].partition("</text>")[0]
+    assert ("record" in second, f"{figure} records" in second) == (is_known, is_known)
     assert "caught up" not in home
     rows = home[home.index('<tr id="flow:primary:backup"') :].partition("</tr>")[0]
     assert f'<td class="num">{figure}</td>' in rows
     assert "of 2, 1 unknown</span>" in rows
-    assert f"<dt>Lag</dt><dd>{figure}<small>" in desk.page(f"{HERE}/")
+    overview = desk.page(f"{HERE}/")
+    assert f"<dt>Lag</dt><dd>{figure}<small>{more}</small>" in overview
+    worst = overview[overview.index('<tr id="worst:orders"') :].partition("</tr>")[0]
+    assert [f'<td class="num">{text}</td>' in worst for text in (figure, size, age)] == [True] * 3
     topic = desk.page(f"{HERE}/topics")
     assert f'<td class="num">{figure}</td>' in topic[topic.index('<tr id="topic:orders"') :].partition("</tr>")[0]
-    assert f"<dt>Lag</dt><dd>{figure}<small>" in desk.page(f"{HERE}/topic/orders")
+    page = desk.page(f"{HERE}/topic/orders")
+    assert f"<dt>Lag</dt><dd>{figure}<small>{more}</small>" in page
+    measured = [
+        [point[1] for point in desk.client.get(f"/api{HERE}/series{of}").json()["lag"]] for of in ("", "?topic=orders")
+    ]
+    assert measured == ([[7], [7]] if is_known else [[], []])
 
 
 def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import load
 from ferry.errors import BadInput, FerryError
 from ferry.features.observe.rules.due import shortest_interval
 from ferry.features.observe.settings import AlertSettings
@@ -43,7 +44,11 @@ def deadline(flow: FlowConfig, config: Path) -> DeadlineAlert | None:
 
 
 def late(context: Mapping[str, Any], config: str, flow: str) -> None:
-    """Send an alert if no run has succeeded in time; Airflow calls this when a run's deadline has passed."""
+    """Send an alert if no run has succeeded in time; Airflow calls this when a run's deadline has passed.
+
+    What prevents the look into the ledger, be it a connection of Airflow, is in the alert. Raises BadInput if the file
+    itself cannot be read, because it names the callback.
+    """
     from ferry.features.observe.rules.alerts import (  # noqa: PLC0415 - only where they are used
         RUNS_LOOKED_AT,
         Alert,
@@ -53,15 +58,20 @@ def late(context: Mapping[str, Any], config: str, flow: str) -> None:
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
     from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
 
-    found = flow_of(Path(config), flow)
+    found = load(Path(config)).flow(flow)  # for the callback: no connection is read
     run = str(context["dag_run"]["dag_run_id"])
     alert: Alert | None
     try:
+        found = flow_of(Path(config), flow)
         with LedgerAccess(found, patience_s=_PATIENCE_S) as access:
             view = access.view_with_newest(found.lane, RUNS_LOOKED_AT)
         alert = late_alert(found, run, view, wall_ms())
-    except FerryError as error:
-        sentence = f"run {run} of flow {flow} is late, and whether another has succeeded is not known: {error}"
+    except Exception as error:  # an alert that does not go out would look like a run in time
+        why = str(error)
+        if not isinstance(error, FerryError):
+            log.exception("the ledger of flow %s was not read", flow)
+            why = f"{type(error).__name__}, see the log"  # the text of such an error may hold a secret
+        sentence = f"run {run} of flow {flow} is late, and whether another has succeeded is not known: {why}"
         alert = Alert(kind=AlertKind.LATE, flow=flow, run=run, sentence=sentence)
     if alert is not None:
         tell(found, [alert], context)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.errors import BadInput, Refused, Retryable
+from ferry_airflow import alerts, connection
 from tests.airflow.conftest import LATE, Flows
 from tests.harness import create_topic, numbered, producer, send
 from tests.spark.jobs import until
@@ -30,3 +37,42 @@ def test_a_run_without_success_is_told_of_by_its_deadline(flows: Flows) -> None:
 
     until(lambda: bool(late()), "the deadline", 150)
     assert late()[0].startswith(f"{LATE}->t{LATE}: no run of flow {LATE}->t{LATE} has succeeded for 1 intervals")
+
+
+HEARD: list[tuple[Any, str]] = []
+TEXT = f"""
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:1
+b.ferry.airflow.conn.id = kafka_b
+a->b.enabled = true
+ferry.alert.callback = {__name__}.heard
+ferry.alert.callback.arguments = {{"by": "mail"}}
+"""
+
+
+def heard(alert: Any, context: Any, by: str) -> None:
+    """The callback of the file."""
+    HEARD.append((alert, by))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [BadInput("no such connection"), Refused("access denied"), Retryable("no answer"), RuntimeError("secret: hunter2")],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_late_run_is_told_of_when_its_connection_is_not_to_be_had(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "flows.properties"
+    config.write_text(TEXT)
+
+    def fails(conn_id: str) -> Any:
+        raise error
+
+    monkeypatch.setattr(connection, "connection_of", fails)
+    HEARD.clear()
+    alerts.late({"dag_run": {"dag_run_id": "r1"}}, str(config), "a->b")
+    ((alert, by),) = HEARD
+    assert (alert.kind, alert.flow, alert.run, by) == ("late", "a->b", "r1", "mail")
+    assert "whether another has succeeded is not known" in alert.sentence
+    assert (str(error) in alert.sentence, "hunter2" in alert.sentence) == (not isinstance(error, RuntimeError), False)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.values import SCHEDULE_PRESETS
 from ferry.config.settings import parse_settings
+from ferry.errors import Unreachable
+from ferry.features.observe.acts import after_run as acts
 from ferry.features.observe.acts.textfile import exposition, parse
 from ferry.features.observe.rules import samples as m
 from ferry.features.observe.rules.alerts import AlertKind, alerts_of, late_alert, wants_lag
@@ -252,6 +254,18 @@ def test_records_that_may_be_lost_are_a_limit_of_each_partition_and_so_are_secon
     silent = with_lag(told, both, [replace(one, records=None, bytes=None, seconds=None) for one in lags], 6_000)
     assert value(silent, m.LAG_MOST_RECORDS) is None, "what was known before is old"
     assert value(with_lag(silent, both, [], 7_000), m.LAG_MOST_RECORDS) == 0
+
+
+def test_a_lag_that_could_not_be_measured_at_all_is_an_alert(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    def silent(flow: FlowConfig, *, patience_s: float) -> list[PartitionLag]:
+        raise Unreachable("cluster a does not answer")
+
+    monkeypatch.setattr(acts, "measure_lag", silent)
+    called = "ferry.alert.callback = tests.airflow.heard.hear"
+    (alert,) = acts.tell_run(flow(called, "ferry.rpo.records = 5"), report(1, 1)).alerts
+    assert (alert.kind, alert.run) == (AlertKind.LAG, report(1, 1).plan.run)
+    golden(alert.sentence)
+    assert acts.tell_run(flow(called), report(1, 1), lag=True).alerts == [], "the file sets no limit"
 
 
 def test_a_comparison_of_nothing_tells_nothing() -> None:

@@ -37,12 +37,18 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
     """Write the flow's metrics after a run, with its lag, and return its alerts.
 
     The lag is measured if the file has a use for it, or the caller asks for it (`lag`). If it cannot be measured, that
-    is a warning. The metrics keep the old lag with its time, so that its age shows. A run in another lane changes
-    nothing.
+    is a warning, and an alert if the file sets a limit. The metrics keep the old lag with its time, so that its age
+    shows. A run in another lane changes nothing.
     """
     if report.plan.lane != flow.lane:
         return Told()
-    lags = _measured(flow, patience_s) if lag or wants_lag(flow) else None
+    lags, failure = None, ""
+    if lag or wants_lag(flow):
+        try:
+            lags = measure_lag(flow, patience_s=patience_s)
+        except FerryError as error:
+            failure = str(error)
+            log.warning("the lag is not known: %s", failure)
     at_ms = wall_ms()
     update(
         flow,
@@ -52,7 +58,7 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
             else with_lag(after_run(before, report, flow), flow, lags, at_ms)
         ),
     )
-    return Told(alerts=alerts_of(flow, report, lags), lags=lags, at_ms=at_ms)
+    return Told(alerts=alerts_of(flow, report, lags, failure), lags=lags, at_ms=at_ms)
 
 
 def tell_skip(flow: FlowConfig, gap: Gap) -> None:
@@ -69,11 +75,3 @@ def tell_verification(flow: FlowConfig, result: Verified, *, narrow: bool) -> No
         return
     at_ms = wall_ms()
     update(flow, lambda before: with_verification(before, result, at_ms))
-
-
-def _measured(flow: FlowConfig, patience_s: float) -> list[PartitionLag] | None:
-    try:
-        return measure_lag(flow, patience_s=patience_s)
-    except FerryError as error:
-        log.warning("the lag is not known: %s", error)
-        return None

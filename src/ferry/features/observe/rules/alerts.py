@@ -51,10 +51,15 @@ def wants_lag(flow: FlowConfig) -> bool:
     return settings.metrics_folder is not None or (settings.callback is not None and limited)
 
 
-def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] | None) -> list[Alert]:
-    """Return the alerts of a run's report and of the lag after it; `lags` is None if it was not measured."""
+def alerts_of(
+    flow: FlowConfig, report: Report, lags: Collection[PartitionLag] | None, failure: str = ""
+) -> list[Alert]:
+    """Return the alerts of a run's report and of the lag after it.
+
+    `lags` is None if it was not measured; `failure` is why, if it was to be.
+    """
     found: list[tuple[AlertKind, str]] = []
-    if lags is not None and (late := _lag_sentence(flow, lags)):
+    if late := _unmeasured(flow, failure) if lags is None else _lag_sentence(flow, lags):
         found.append((AlertKind.LAG, late))
     tripped = guard_counts(report.refusals, report.plan.gaps, report.plan.lifted)
     if tripped:
@@ -77,6 +82,16 @@ def alerts_of(flow: FlowConfig, report: Report, lags: Collection[PartitionLag] |
         )
         found.append((AlertKind.THROTTLED, held_back))
     return [Alert(kind=kind, flow=str(flow.flow), run=report.plan.run, sentence=text) for kind, text in found]
+
+
+def _unmeasured(flow: FlowConfig, failure: str) -> str | None:
+    """Return the sentence on a lag of which nothing could be measured; None without `failure`, or without a limit."""
+    values = {"seconds": flow.rpo.seconds, "records": flow.rpo.records}
+    limits = [f"ferry.rpo.{name} = {limit}" for name, limit in values.items() if limit is not None]
+    if not failure or not limits:
+        return None
+    allow = "allow" if len(limits) > 1 else "allows"
+    return f"the lag of flow {flow.flow} is not known, and may be above what {' and '.join(limits)} {allow}: {failure}"
 
 
 def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ import pytest
 from ferry.features.groups.acts import snapshots
 from ferry.features.groups.rules.codec import Snapshot, snapshot_record
 from ferry.features.groups.rules.rollback import decide_rollback
-from ferry.features.migrate.acts import adopting
-from ferry.features.migrate.acts.hand_back import HANDED_BACK
+from ferry.features.migrate.acts import adopting, hand_back
 from ferry.features.migrate.rules.adoption import adoptions_of
+from ferry.features.migrate.rules.hand_back import HANDED_BACK, position_records
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.codec import encode, pause_record
 from ferry.model import Pause, Record
@@ -101,3 +101,65 @@ def test_a_pause_that_is_set_while_a_flow_is_taken_over_stays(made: World, monke
         assert made.ask(*adopt).code == 0
     (pause,) = made.ask("ledger", "a->b", "--pauses").body["pauses"]
     assert pause["who"] == "eve@desk-9"
+
+
+def migrated(made: World) -> Callable[[], None]:
+    """A flow from MirrorMaker 1; what adopts it again, after one record more that MirrorMaker 1 has copied."""
+    begun(made, IDENTITY)
+    made.b.topic("orders", 2)
+    for partition in range(2):
+        made.produce(made.b, "orders", partition, 7)
+    ends = iter(range(8, 10))
+
+    def adopt() -> None:
+        made.produce(made.b, "orders", 0, 1)
+        made.commit(made.a, "mirror", orders_0=next(ends), orders_1=7)
+        answer = made.ask("migrate", "mm1", "a->b", "--group", "mirror", "--topic", "orders")
+        assert (answer.code, answer.body["partitions"][0]["outcome"]) == (0, "adopt"), answer.body
+
+    adopt()
+    return adopt
+
+
+def paused(made: World) -> list[tuple[str, str]]:
+    """Who has paused the flow, and why."""
+    found = made.ask("ledger", "a->b", "--pauses").body["pauses"]
+    return [(one["who"], one["why"]) for one in found]
+
+
+@pytest.mark.parametrize("until", [(), ("--until", "2100-01-01T00:00:00Z")], ids=["until resumed", "until a time"])
+def test_the_pause_of_an_operator_outlasts_a_hand_back_and_an_adoption(made: World, until: tuple[str, ...]) -> None:
+    adopt = migrated(made)
+    made.ask("pause", "a->b", "--reason", "the source is corrupt", *until)
+    ((who, why),) = paused(made)
+    handed = made.ask("migrate", "hand-back", "a->b", "--create")
+    assert (handed.code, len([note for note in handed.body["notes"] if why in note])) == (0, 1)
+    ((by, both),) = paused(made)
+    assert (by, why in both, HANDED_BACK in both) == (who, True, True)
+    adopt()
+    assert paused(made) == [(who, why)]
+
+
+def test_a_pause_of_a_hand_back_alone_ends_with_the_adoption(made: World) -> None:
+    adopt = migrated(made)
+    assert made.ask("migrate", "hand-back", "a->b", "--create").code == 0
+    ((_, why),) = paused(made)
+    assert why.startswith(HANDED_BACK)
+    adopt()
+    assert paused(made) == []
+
+
+def test_a_pause_that_is_set_while_a_flow_is_handed_back_stays(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrated(made)
+    looks = iter(range(2))
+
+    def slowly(*words: Any) -> Any:
+        if next(looks):  # the writers are fenced, and the ledger is read
+            other(made, pause_record(Pause(topic="", who="eve@desk-9", why="the source is corrupt", since_ms=1)))
+        return position_records(*words)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hand_back, "position_records", slowly)
+        assert made.ask("migrate", "hand-back", "a->b", "--create").code == 0
+    ((who, why),) = paused(made)
+    assert (who, "the source is corrupt" in why, HANDED_BACK in why) == ("eve@desk-9", True, True)

@@ -19,9 +19,9 @@ from ferry.features.migrate.acts.at_rest import (
     refuse_running_mm2,
     refuse_undecided,
 )
-from ferry.features.migrate.acts.hand_back import HANDED_BACK
 from ferry.features.migrate.rules.adoption import Left, Pair, Takeover, Verdict, adoptions_of, judged, takeover
 from ferry.features.migrate.rules.connect_offsets import connector_offsets
+from ferry.features.migrate.rules.hand_back import pause_without
 from ferry.features.migrate.rules.seam import NOT_LOOKED_AT, Ends, Seam, SeamState, seam
 from ferry.features.migrate.rules.wanted import refuse_unknown_topics
 from ferry.kafka.connect.cluster import Cluster
@@ -31,7 +31,7 @@ from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.fetch.windows import read_windows
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.adoption_codec import adoption_records
-from ferry.ledger.codec import resume_record
+from ferry.ledger.codec import pause_record, resume_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView, overwritten
 from ferry.messages.catalogue import sentence
@@ -232,8 +232,9 @@ async def _adopt(
         adopted = adoptions_of(found, facts, driver.opened, options.who)
         records = [part for one in adopted for part in adoption_records(one)]
         pause = facts.lane.pauses.get("")
-        if pause is not None and pause.why.startswith(HANDED_BACK):
-            records.append(resume_record(""))
+        left = None if pause is None else pause_without(pause)
+        if left != pause:
+            records.append(resume_record("") if left is None else pause_record(left))
             read_to.append(driver.view.end)
         driver.keep(records)
         return replace(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ferry.clock import wall_ms
 from ferry.errors import BadInput
 from ferry.features.migrate.acts.at_rest import (
     Mm2Place,
@@ -17,7 +18,14 @@ from ferry.features.migrate.acts.at_rest import (
     refuse_undecided,
 )
 from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, connector_offsets
-from ferry.features.migrate.rules.hand_back import Handed, HandedRow, hand_back_rows, position_records
+from ferry.features.migrate.rules.hand_back import (
+    Handed,
+    HandedRow,
+    hand_back_rows,
+    pause_with,
+    pause_without,
+    position_records,
+)
 from ferry.features.migrate.rules.wanted import refuse_unknown_topics
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.whole_topic import read_topic
@@ -26,7 +34,7 @@ from ferry.kafka.produce.internal_topic import InternalTopic
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.codec import pause_record
 from ferry.ledger.deployments import admitted
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import LedgerView, fold, pauses
 from ferry.messages.catalogue import sentence
 from ferry.model import Origin, Pause, Plan, Record, TopicPartition
 from ferry.plan.gather import Positions
@@ -40,9 +48,6 @@ from ferry.wire.partitioner import partition_of_key
 
 _OFFSETS_PARTITIONS, _OFFSETS_REPLICAS = 25, 3
 """The partitions and replicas of an offsets topic that Kafka Connect creates by default (`DistributedConfig`)."""
-
-HANDED_BACK = "handed back to MirrorMaker 2"
-"""The beginning of the pause reason that a hand-back writes; an adoption lifts that pause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +99,10 @@ async def _hand_back(
     await _decide(lane, view, place, options, watch=True)
     record = admitted(view, lane.record(run, origin), take_over=False)
     done: list[HandedBack] = []
+    read_to: list[int] = []
+
+    def paused(held: Pause | None) -> Pause:
+        return pause_with(held, options.who, run, record.started_ms)
 
     async def decide(driver: Driver) -> Plan:
         lane.cache.learn(driver.view, driver.read_ms)
@@ -105,14 +114,18 @@ async def _hand_back(
         if not options.to_file and found.records:
             await _write(lane.target, place.offsets_topic, found, theirs)
         if found.pauses:
-            pause = Pause(topic="", who=options.who, why=f"{HANDED_BACK} by {run}", since_ms=record.started_ms)
-            driver.keep([pause_record(pause)])
+            driver.keep([pause_record(paused(pauses(driver.view, wall_ms()).get("")))])
+            read_to.append(driver.view.end)
         note = sentence(
             "run.handed-back", positions=len(found.records), topic=place.offsets_topic, connector=place.connector
         )
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    await open_run(lane.driver_port(), record, decide, view)
+    sealed = await open_run(lane.driver_port(), record, decide, view)
+    if read_to:  # a pause that an operator has set meanwhile stays, too
+        since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
+        if held := pauses(fold(since, sealed.driver.view.end), wall_ms()).get(""):
+            await lane.ledger.append([pause_record(paused(held))])
     return done[-1]
 
 
@@ -145,8 +158,15 @@ async def _decide(
             f"{place.offsets_topic} has positions of {place.connector}, but none of a topic that is handed back"
         )
     made = position_records(rows, theirs, place.connector, flow.flow.source)
-    pauses = bool(made) and options.only is None
-    return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes), pauses=pauses), theirs
+    stops = bool(made) and options.only is None
+    held = facts.lane.pauses.get("") if stops else None
+    left = None if held is None else pause_without(held)
+    if left is not None:
+        notes.append(
+            f"flow {flow.flow} is paused by {left.who} ({left.why}): that pause stays after ferry migrate, until ferry "
+            "resume"
+        )
+    return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes), pauses=stops), theirs
 
 
 async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ferry.config.flow.transforms import CONNECT
 from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, format_key, format_value
-from ferry.model import Record, TopicPartition
+from ferry.model import Pause, Record, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.rules import Rules
+
+HANDED_BACK = "handed back to MirrorMaker 2"
+"""The beginning of the reason for which a hand-back pauses the flow."""
+
+
+def pause_with(held: Pause | None, who: str, run: str, at_ms: int) -> Pause:
+    """Return the flow's pause after the hand-back `run`, until it is adopted or resumed.
+
+    An operator's pause that is in force stays in it, with who made it; if it was to end at a time, it does not.
+    """
+    reason = f"{HANDED_BACK} by {run}"
+    before = None if held is None else pause_without(held)
+    if before is None:
+        return Pause(topic="", who=who, why=reason, since_ms=at_ms)
+    return replace(before, why=f"{before.why}; {reason}", until_ms=0)
+
+
+def pause_without(held: Pause) -> Pause | None:
+    """Return what is left of a pause when MirrorMaker 2 has been adopted again; None if a hand-back alone made it."""
+    before, handed, _ = held.why.rpartition(HANDED_BACK)
+    if not handed:
+        return held
+    return replace(held, why=before.removesuffix("; ")) if before else None
 
 
 class Handed(StrEnum):

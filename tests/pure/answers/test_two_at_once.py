@@ -11,6 +11,7 @@ import pytest
 
 from ferry.features.groups.acts import snapshots
 from ferry.features.groups.rules.codec import Snapshot, snapshot_record
+from ferry.features.groups.rules.concurrent_changes import meanwhile
 from ferry.features.groups.rules.rollback import decide_rollback
 from ferry.features.migrate.acts import adopting, hand_back
 from ferry.features.migrate.rules.adoption import adoptions_of
@@ -22,6 +23,7 @@ from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import IDENTITY, begun
 from tests.pure.answers.world import World, world
+from tests.pure.decide.values import lying
 
 
 @pytest.fixture
@@ -81,6 +83,26 @@ def test_a_rollback_leaves_a_group_that_another_process_writes(made: World, monk
     assert made.b.groups["billing"] == there
     assert "run r2" in json.dumps(answer.body)
     assert last("after.jsonl")["run"] == "r2", "what Ferry remembers of the group is that process's"
+
+
+def test_a_pass_sees_the_rollback_of_a_group_that_ferry_never_wrote(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(made)
+    made.ask("run", "a->b", "--id", "r1")
+    made.commit(made.b, "billing", **{"a.orders_0": 2})
+    made.ask("groups", "snapshot", "a->b", "--name", "kept")
+    made.commit(made.b, "billing", **{"a.orders_0": 5})
+    real, found = LedgerTopic.append_each, list[Record]()
+
+    async def append_each(self: LedgerTopic, records: Sequence[Record]) -> list[int]:
+        found.extend(records)
+        return await real(self, records)
+
+    monkeypatch.setattr(LedgerTopic, "append_each", append_each)
+    assert made.ask("groups", "rollback", "a->b", "--snapshot", "kept", "--force").code == 0
+    assert [at for at, _ in made.b.groups["billing"].values()] == [2]
+    assert meanwhile(lying(*found), "live", now_ms=made.now_ms, is_run=True).taken == {"billing": "a rollback"}
 
 
 def test_a_pause_that_is_set_while_a_flow_is_taken_over_stays(made: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ from ferry.features.groups.rules.codec import (
 )
 from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile
 from ferry.features.groups.rules.rollback import Difference, Rollback, decide_rollback, differences
+from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
@@ -159,15 +160,15 @@ class GroupSnapshots:
             there = target.offsets.get(group, {})
             now = {place: Saved(there.get(place), at.offset) for place, at in offsets.items()}
             records.append(saved_record(self._lane, run, group, now))
-            if group in held:
-                kept = {place: one for place, one in held[group].offsets.items() if place not in offsets}
-                forgetting = replace(held[group], offsets=kept)
-                records.append(group_record(self._lane, group, forgetting, run=run, at_ms=now_ms))
+            # Also of a group that Ferry never wrote, as a tombstone: by it a pass at the same time sees the rollback.
+            own = held.get(group, HeldGroup(offsets={}, sources={}, renewed_ms=now_ms))
+            forgetting = replace(own, offsets={at: one for at, one in own.offsets.items() if at not in offsets})
+            records.append(group_record(self._lane, group, forgetting, run=run, at_ms=now_ms))
         if records:
             count = len(decided.writes)
             records.append(snapshot_record(self._lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
-            own = await self._connection.ledger.append_each(records)
-            since = await self._since(view, own[0])
+            at = await self._connection.ledger.append_each(records)
+            since = await self._since(view, at[0])
             # Of two that write a group at the same time, the one whose records come first continues.
             taken = meanwhile(since, self._lane, now_ms=now_ms, is_run=False).taken
             decided = replace(

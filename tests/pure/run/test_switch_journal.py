@@ -352,6 +352,35 @@ def test_a_process_that_sleeps_before_it_abandons_a_switch_does_not_end_one_that
     assert advance(ann, "s-1", acts).end is not None
 
 
+def test_the_order_of_records_does_not_show_whether_who_abandoned_a_switch_saw_its_promotion() -> None:
+    """So a process that dies before it takes its end record back leaves the switch abandoned."""
+
+    def promoted(ledger: Ledger) -> Journal:
+        ann = Journal(ledger, "ann@desk-7")
+        ann.open(switch(Verb.FAILOVER))
+        for step in STEPS[Verb.FAILOVER][: STEPS[Verb.FAILOVER].index(Step.PROMOTE) + 1]:
+            do_step(ann, "s-1", step, World().acts()[step])
+        return ann
+
+    saw, died = Ledger(), Ledger()
+    ann = promoted(saw)
+    ann.abandon("s-1", "not today", ann.state("s-1"))  # an opposite switch was begun since
+
+    class Dies(Journal):
+        def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:
+            if records[0].value is None:
+                raise Killed
+            return super()._written(records)
+
+    late = promoted(died)
+    view = died.records[:-2]  # the promotion comes after the look
+    with pytest.raises(Killed):
+        Dies(Slow(records=view, meanwhile=lambda: view.extend(died.records[-2:])), "bob@desk-8").abandon("s-1", "late")
+    died.records = view
+    assert [one.key for one in died.records] == [one.key for one in saw.records]
+    assert late.state("s-1").end is not None
+
+
 def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:
     ledger, world = Ledger(), World()
     journal = Journal(ledger, "ann@desk-7")

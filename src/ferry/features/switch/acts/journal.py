@@ -172,7 +172,8 @@ class Journal:
         """Abandon a switch.
 
         Raises Refused if it has ended, or has promoted without an opposite switch (`moved_on`) since. If it promoted
-        just before the record of its end, that record is taken back.
+        just before the record of its end, that record is taken back. A reader cannot decide this by the order of the
+        two records. It is the same with an opposite switch, which the ledger of the other cluster has.
         """
         refuse_abandoning(self.state(switch), moved_on)
         ended = self._end(switch, SwitchOutcome.ABANDONED, why)

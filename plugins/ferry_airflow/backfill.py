@@ -14,6 +14,7 @@ or offsets in the trigger form.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,21 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.words import count_of
-from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, origin_of, run_of
+from ferry_airflow.base import (
+    Copies,
+    FerryOperator,
+    airflow_errors,
+    begun_run,
+    final_failure,
+    flow_named,
+    origin_of,
+    run_of,
+)
 from ferry_airflow.copying import copy_on_spark
 from ferry_airflow.form import TO_COPY, budget_params, flag, topics_param
-from ferry_airflow.naming import backfill_dag_id
+from ferry_airflow.naming import backfill_dag_id, dag_id
+from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
+from ferry_airflow.report_link import RunLink
 from ferry_airflow.spark_job import FerrySparkOperator
 from ferry_airflow.timetable import WindowTimetable
 
@@ -38,6 +50,9 @@ DEFAULT_LANE = "backfill-airflow"
 
 class FerryWindowPlanOperator(FerryOperator):
     """Resolves the window and opens its first micro-run."""
+
+    operator_extra_links = (RunLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Fail at once for a window that cannot be copied; a dry run only shows what it is."""
@@ -59,6 +74,8 @@ class FerryWindowCopyOperator(FerrySparkOperator):
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
+    operator_extra_links = (RunLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Start Spark for each micro-run that has something to copy."""
@@ -77,6 +94,9 @@ class FerryWindowCopyOperator(FerrySparkOperator):
 
 class FerryWindowReportOperator(FerryOperator):
     """Shows the outcome of the window; fails while something of it is left."""
+
+    operator_extra_links = (RunLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Print a table for each micro-run; the error names what is left and why."""
@@ -103,21 +123,20 @@ class FerryWindowReportOperator(FerryOperator):
             raise final_failure(complaint)
 
 
-def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
+def backfill_dag(flow: FlowConfig, path: Path, windows: str, overrides: Overrides = NOTHING) -> DAG:
     """Return the DAG of the flow's windows; `windows` is a cron expression or preset: each tick begins one."""
     common: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": flow.airflow.retries}
-    with DAG(
+    # One run at a time also because windows of a partition come in order.
+    with ferry_dag(
         backfill_dag_id(flow.flow),
+        "backfill",
+        flow.flow,
+        overrides,
+        form=_params(),
         description=f"Copies windows of history of {flow.flow.source} to {flow.flow.target}, each exactly once",
         doc_md=__doc__,
         schedule=WindowTimetable(windows, timezone="UTC"),
-        catchup=False,
-        # Windows of a partition come in order.
-        max_active_runs=1,
         is_paused_upon_creation=False,  # its timetable starts no run by itself
-        params=_params(),
-        tags=["ferry", flow.flow.source, flow.flow.target, "backfill"],
-        default_args={"owner": "ferry"},
     ) as dag:
         plan = FerryWindowPlanOperator(task_id="plan", pool=flow.airflow.pool, **common)
         copy = FerryWindowCopyOperator(
@@ -128,10 +147,12 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str) -> DAG:
     return dag
 
 
-def _backfill(task: Named, context: Context) -> Backfill:
+def _backfill(task: Copies, context: Context) -> Backfill:
     from ferry_airflow.window_steps import backfill_of  # noqa: PLC0415 - as above
 
-    return backfill_of(flow_named(task), run_of(context), context["params"], _partition(context))
+    backfill = backfill_of(flow_named(task), run_of(context), context["params"], _partition(context))
+    own = (dag_id if backfill.lane is None else backfill_dag_id)(backfill.flow.flow)
+    return replace(backfill, run=begun_run(task, context, own, backfill.lane))
 
 
 def _partition(context: Context) -> tuple[datetime, datetime] | None:

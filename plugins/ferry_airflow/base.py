@@ -11,15 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from airflow.sdk import BaseOperator, Context, get_current_context
+from airflow.sdk import BaseOperator, Context, TaskGroup, get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError
-from ferry.model import Origin
+from ferry.model import Flow, Origin
 from ferry.spark.job_end import FINAL
 from ferry_airflow.connection import flow_of
-from ferry_airflow.naming import ASKED_WRONG, REASON
+from ferry_airflow.naming import ASKED_WRONG, REASON, dag_id, micro_run_id
+from ferry_airflow.report_link import run_on_page
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,13 @@ class Named(Protocol):
 
     config: str
     flow: str
+
+
+class Copies(Named, Protocol):
+    """A task of a micro-run, with a button that opens the run on the page."""
+
+    task_group: TaskGroup | None
+    run_link: str
 
 
 class FerryOperator(BaseOperator):
@@ -54,8 +62,31 @@ def flow_named(task: Named) -> FlowConfig:
 
 
 def run_of(context: Context) -> str:
-    """Return the run's id: Airflow and Ferry use the same."""
+    """Return Airflow's id of the run."""
     return str(context["run_id"])
+
+
+def begun_run(task: Copies, context: Context, own: str, lane: str | None = None) -> str:
+    """Return Ferry's id of what the task's run copies, and let the task's button lead to its page.
+
+    `own` is the DAG whose runs keep Airflow's id in the lane; `lane` is None for the flow's own.
+    """
+    group = task.task_group
+    run = micro_run_id(own, str(context["dag"].dag_id), (group and group.group_id) or "", run_of(context))
+    if not context["params"].get("dry_run"):
+        task.run_link = run_on_page(Flow.parse(task.flow), run, lane)
+    return run
+
+
+def live_run(task: Copies, context: Context) -> str:
+    """Return Ferry's id of the micro-run in the flow's own lane, and let the task's button lead to its page."""
+    return begun_run(task, context, dag_id(Flow.parse(task.flow)))
+
+
+def sibling(task: BaseOperator, name: str) -> str:
+    """Return the id of the task of this name in the task's own task group."""
+    group = task.task_group
+    return name if group is None else group.child_id(name)
 
 
 def origin_of(context: Context) -> Origin:

@@ -43,24 +43,25 @@ from ferry_airflow.form import (
 )
 from ferry_airflow.measures import BYTES, SECONDS
 from ferry_airflow.naming import DRILL, drill_dag_id
+from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
 from ferry_airflow.switch_operators import APPROVE, PREVIEW
 
 REHEARSE, ASSETS = "rehearse", "assets"
 
 
-def drill_dag(flow: FlowConfig, path: Path) -> DAG:
+def drill_dag(flow: FlowConfig, path: Path, overrides: Overrides = NOTHING) -> DAG:
     """Return the DAG of the flow's drills; a drill is not retried automatically."""
     names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": 0}
-    with DAG(
+    with ferry_dag(
         drill_dag_id(flow.flow),
+        "drill",
+        flow.flow,
+        overrides,
         description=f"Rehearses a failover from {flow.flow.source} to {flow.flow.target}, with a report",
         doc_md=__doc__,
         schedule=None,
-        catchup=False,
-        max_active_runs=1,
         is_paused_upon_creation=False,  # nothing starts it by itself
-        tags=["ferry", "drill", flow.flow.source, flow.flow.target],
-        default_args={"owner": "ferry", "priority_weight": 1, "weight_rule": "absolute"},
+        default_args={"priority_weight": 1, "weight_rule": "absolute"},
     ) as dag:
         preview = DrillPreviewOperator(task_id=PREVIEW, **names)
         approve = DrillApprovalOperator(
@@ -77,7 +78,7 @@ def drill_dag(flow: FlowConfig, path: Path) -> DAG:
             # As a teardown it runs however the drill ends, and the run's state is the drill's.
             drill >> DrillAssetsOperator(task_id=ASSETS, outlets=[flow_alias(flow.flow)], **names).as_teardown()
     # Set last, as in the DAG of a switch: each task would have its own copy of the form.
-    dag.params = ParamsDict(_params())
+    dag.params = ParamsDict(overrides.form(_params()))
     return dag
 
 

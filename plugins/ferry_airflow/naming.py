@@ -19,6 +19,8 @@ OWN = "ferry__"
 
 VERBS = ("switchover", "failover", "failback")
 
+PLAN = "plan"
+"""The task that opens a micro-run."""
 REASON = "ferry_reason"
 """The XCom in which a task that fails keeps the reason, in one sentence."""
 ASKED_WRONG = "ferry_asked_wrong"
@@ -34,6 +36,15 @@ TELLING = ("verify", "rehearse", "drill", "report")
 def dag_id(flow: Flow) -> str:
     """Return the id of a flow's DAG."""
     return f"{OWN}{flow.source}__{flow.target}"
+
+
+def micro_run_id(own: str, dag: str, group: str, run: str) -> str:
+    """Return Ferry's id of what an Airflow run copies: Airflow's ids are unique within a DAG only.
+
+    A run of the DAG `own` keeps Airflow's id. The id of any other begins with its DAG, and with the task group that its
+    tasks are in (empty: none). Airflow allows no "/" in any of these, so no two of them are one run.
+    """
+    return run if (dag, group) == (own, "") else "/".join(part for part in (dag, group, run) if part)
 
 
 def refuse_same_ids(flows: Iterable[Flow]) -> None:

@@ -1,10 +1,10 @@
-"""The tasks of a flow's DAG. Operators only hold strings at parse time; `execute` uses clusters and Spark."""
+"""The tasks of one micro-run. Operators only hold strings at parse time; `execute` uses clusters and Spark."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import Context
+from airflow.sdk import Context, TaskInstanceState
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
@@ -12,9 +12,19 @@ from ferry.errors import BadInput
 from ferry.features.observe.settings import AlertSettings
 from ferry.words import count_of
 from ferry_airflow.assets import publish
-from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, origin_of, run_of
+from ferry_airflow.base import (
+    FerryOperator,
+    airflow_errors,
+    final_failure,
+    flow_named,
+    live_run,
+    origin_of,
+    run_of,
+    sibling,
+)
 from ferry_airflow.copying import copy_on_spark
-from ferry_airflow.naming import REASON
+from ferry_airflow.naming import PLAN, REASON
+from ferry_airflow.report_link import RunLink
 from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
@@ -23,6 +33,9 @@ if TYPE_CHECKING:  # Kafka's libraries only where they are used
 
 class FerryPlanOperator(FerryOperator):
     """Opens the run and seals its plan in the ledger; a run that has a plan keeps it."""
+
+    operator_extra_links = (RunLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Fail at once when the plan is impossible; Airflow retries when a cluster does not answer."""
@@ -33,7 +46,7 @@ class FerryPlanOperator(FerryOperator):
             if context["params"].get("dry_run"):
                 plan = steps.preview(flow, options)
             else:
-                plan = steps.open_plan(flow, run_of(context), origin_of(context), options)
+                plan = steps.open_plan(flow, live_run(self, context), origin_of(context), options)
         for line in tables.plan_lines(plan):
             self.log.info("%s", line)
 
@@ -43,6 +56,8 @@ class FerryCopyOperator(FerrySparkOperator):
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
+    operator_extra_links = (RunLink(),)
+    run_link = ""
     lineage: Any = None
 
     def execute(self, context: Context) -> None:
@@ -51,7 +66,7 @@ class FerryCopyOperator(FerrySparkOperator):
             raise AirflowSkipException("dry run: nothing is copied")
         from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
 
-        run = run_of(context)
+        run = live_run(self, context)
         with airflow_errors():
             flow = flow_named(self)
             if steps.nothing_left(flow, run):
@@ -87,13 +102,16 @@ class FerryCopyOperator(FerrySparkOperator):
 class FerryCheckpointOperator(FerryOperator):
     """Translates the offsets of consumer groups by what is copied; safe to repeat, and never ahead of the copy."""
 
+    operator_extra_links = (RunLink(),)
+    run_link = ""
+
     def execute(self, context: Context) -> None:
         """Print the outcome of the groups. Groups that could not be translated fail the report, not this task."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: no group is touched")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - as above
 
-        run = run_of(context)
+        run = live_run(self, context)
         with airflow_errors():
             flow = flow_named(self)
             done = steps.checkpoint(flow, run)
@@ -108,8 +126,14 @@ class FerryCheckpointOperator(FerryOperator):
 class FerryReportOperator(FerryOperator):
     """Shows the outcome of the run, from the ledger alone; fails when anything was refused or is missing."""
 
+    operator_extra_links = (RunLink(),)
+    run_link = ""
+
     def execute(self, context: Context) -> None:
-        """Print a table and send metrics and alerts; a failing run's error names what was not copied and why."""
+        """Print a table and send metrics and alerts; a failing run's error names what was not copied and why.
+
+        It is skipped as `plan` was: a task before the run may skip it.
+        """
         from ferry.features.observe.acts.after_run import Told, tell_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
         from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
@@ -139,9 +163,19 @@ class FerryReportOperator(FerryOperator):
         from ferry_airflow import steps  # noqa: PLC0415 - as above
 
         try:
-            return steps.report_and_newer(flow, run_of(context))
+            return steps.report_and_newer(flow, live_run(self, context))
         except BadInput:
-            why = context["ti"].xcom_pull(task_ids="plan", key=REASON)
+            plan = sibling(self, PLAN)
+            why = context["ti"].xcom_pull(task_ids=plan, key=REASON) or self._not_begun(plan, context)
             if not why:
                 raise
             raise final_failure(f"nothing was planned, so nothing was copied: {why}") from None
+
+    def _not_begun(self, plan: str, context: Context) -> str:
+        """Return why the task `plan` did not begin, empty if it did; a task that was skipped has this one skipped."""
+        dag, run = str(context["dag"].dag_id), run_of(context)
+        states = context["ti"].get_task_states(dag_id=dag, task_ids=[plan], run_ids=[run])
+        state = states.get(run, {}).get(plan)
+        if state == TaskInstanceState.SKIPPED:
+            raise AirflowSkipException(f"task {plan} was skipped: there is no run to report")
+        return f"a task before {plan} failed" if state == TaskInstanceState.UPSTREAM_FAILED else ""

@@ -1,4 +1,4 @@
-"""The button of a task that opens the report it wrote, on the page."""
+"""The buttons of tasks that open what they did on the page: a run with its receipts, or a report."""
 
 from __future__ import annotations
 
@@ -20,6 +20,23 @@ class ReportLink(BaseOperatorLink):
         """Return the link, empty as long as there is none; Airflow keeps it with what the task returns."""
         link: str = operator.report_link
         return link
+
+
+class RunLink(BaseOperatorLink):
+    """The button of a task of a micro-run that opens the run on the page, with its plan and its receipts."""
+
+    name = "Receipts"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        """Return the link, empty for a dry run; Airflow keeps it when the task ends, however it does."""
+        link: str = operator.run_link
+        return link
+
+
+def run_on_page(flow: Flow, run: str, lane: str | None = None) -> str:
+    """Return where the page shows a micro-run; `lane` is None for the flow's own."""
+    whose = "" if lane is None else f"lane/{quote(lane, safe='')}/"
+    return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}/{whose}run/{quote(run, safe='')}"
 
 
 def place_on_page(flow: Flow, number: int) -> str:

@@ -24,6 +24,7 @@ from ferry.model.switch import STEPS, Step, SwitchOptions, Verb
 from ferry_airflow.form import approval_params, flag, leaving_params, measured_param, topics_to_leave, waiting_params
 from ferry_airflow.measures import SECONDS
 from ferry_airflow.naming import switch_dag_id
+from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
 from ferry_airflow.switch_operators import (
     APPROVE,
     OPEN,
@@ -49,22 +50,24 @@ _WHAT = {
 }
 
 
-def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None = None) -> DAG:
+def switch_dag(
+    flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None = None, overrides: Overrides = NOTHING
+) -> DAG:
     """Return the DAG of one verb; `back` is the opposite flow, if the file has one: a failback goes along it."""
     via = (back or flow) if verb is Verb.FAILBACK else flow
     names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "verb": verb.value}
-    with DAG(
+    with ferry_dag(
         switch_dag_id(verb.value, flow.flow),
+        verb.value,
+        flow.flow,
+        overrides,
         description=_WHAT[verb].format(source=flow.flow.source, target=flow.flow.target),
         doc_md=__doc__,
         schedule=None,
-        catchup=False,
-        max_active_runs=1,
         is_paused_upon_creation=False,  # nothing starts it by itself, and an operator who needs it must not wait
-        tags=["ferry", verb.value, flow.flow.source, flow.flow.target],
         # It uses the pool of the flow that it goes along, whose own run goes first: a switch does not begin between a
         # plan and its copy.
-        default_args={"owner": "ferry", "retry_delay": RETRY_DELAY, "priority_weight": 1, "weight_rule": "absolute"},
+        default_args={"retry_delay": RETRY_DELAY, "priority_weight": 1, "weight_rule": "absolute"},
     ) as dag:
         preview = SwitchPreviewOperator(task_id=PREVIEW, retries=flow.airflow.retries, **names)
         approve = SwitchApprovalOperator(
@@ -93,7 +96,7 @@ def switch_dag(flow: FlowConfig, path: Path, verb: Verb, back: FlowConfig | None
         )
         last >> report
     # Set last: each task would have its own copy of the form, which is most of the cost of reading the file.
-    dag.params = ParamsDict(_params(verb))
+    dag.params = ParamsDict(overrides.form(_params(verb)))
     return dag
 
 

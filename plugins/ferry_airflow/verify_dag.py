@@ -16,26 +16,27 @@ from ferry.config.flow.flow import FlowConfig
 from ferry_airflow.base import RETRY_DELAY, START
 from ferry_airflow.form import flag, topics_param
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE, verify_dag_id
+from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
 from ferry_airflow.verify_operators import FerryVerifyOperator
 
 _SAMPLE = 10
 
 
-def verify_dag(flow: FlowConfig, path: Path) -> DAG:
+def verify_dag(flow: FlowConfig, path: Path, overrides: Overrides = NOTHING) -> DAG:
     """Return the verify DAG of a flow of the file `path`."""
-    with DAG(
+    with ferry_dag(
         verify_dag_id(flow.flow),
+        "verify",
+        flow.flow,
+        overrides,
+        form=_params(),
         description=f"Compares what was copied of {flow.flow.source} to {flow.flow.target} on both clusters",
         doc_md=__doc__,
         schedule=flow.verification.schedule,
         start_date=START,
-        catchup=False,
-        max_active_runs=1,
         # Without a schedule nothing starts by itself, and a run by hand should not wait until the DAG is unpaused.
         is_paused_upon_creation=False if flow.verification.schedule is None else None,
-        params=_params(),
-        tags=["ferry", "verify", flow.flow.source, flow.flow.target],
-        default_args={"owner": "ferry", "retry_delay": RETRY_DELAY},
+        default_args={"retry_delay": RETRY_DELAY},
     ) as dag:
         FerryVerifyOperator(
             task_id="verify",

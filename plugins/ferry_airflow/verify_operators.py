@@ -12,7 +12,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import VerifyMode
-from ferry_airflow.base import airflow_errors, final_failure, flow_named, run_of
+from ferry_airflow.base import airflow_errors, final_failure, flow_named, live_run
+from ferry_airflow.report_link import RunLink
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class FerryVerifyRunOperator(FerrySparkOperator):
 
     job = "verify_job.py"
     killed = "killed; the run is not verified"
+    operator_extra_links = (RunLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Read receipts and the target in this process; whole records of both clusters in Spark's tasks."""
@@ -34,7 +37,7 @@ class FerryVerifyRunOperator(FerrySparkOperator):
             raise AirflowSkipException("dry run: nothing was copied")
         from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
 
-        run = run_of(context)
+        run = live_run(self, context)
         with airflow_errors():
             flow = flow_named(self)
             mode, found = steps.verify_by_receipt(flow, run)

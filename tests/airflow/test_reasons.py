@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import (
     AirflowNotFoundException,
     AirflowRuntimeError,
     AirflowSecretsBackendAccessDenied,
+    AirflowSkipException,
     ErrorType,
 )
 from airflow.sdk.execution_time import context as airflow_context
@@ -32,11 +33,16 @@ from tests.pure.decide.values import FACTS, RULES
 
 
 class Task:
-    """A task instance that keeps what is pushed, and knows what the task `plan` kept."""
+    """A task instance that keeps what is pushed, and knows what the task `plan` kept and how it ended."""
 
-    def __init__(self, planned: str | None = None) -> None:
+    def __init__(self, planned: str | None = None, state: str = "failed") -> None:
         self.kept: dict[str, Any] = {}
         self.planned = planned
+        self.state = state
+
+    def get_task_states(self, dag_id: str, task_ids: list[str], run_ids: list[str]) -> dict[str, dict[str, str]]:
+        assert dag_id == "ferry__a__b"
+        return {run: dict.fromkeys(task_ids, self.state) for run in run_ids}
 
     def xcom_push(self, key: str, value: Any) -> None:
         self.kept[key] = value
@@ -90,7 +96,7 @@ def test_a_report_of_a_run_that_was_not_planned_says_what_the_plan_said(monkeypa
     monkeypatch.setattr(steps, "report_and_newer", unplanned)
     operator = FerryReportOperator(task_id="report", config="/f", flow="a->b")
     task: Any = Task(planned="cluster a has no topic nosuchtopic")
-    context: Any = {"ti": task, "run_id": "r", "dag_run": SimpleNamespace(run_id="r")}
+    context: Any = {"ti": task, "run_id": "r", "dag": SimpleNamespace(dag_id="ferry__a__b"), "params": {}}
     with (
         set_current_context(context),
         pytest.raises(AirflowFailException, match="nothing was copied: cluster a has"),
@@ -100,6 +106,12 @@ def test_a_report_of_a_run_that_was_not_planned_says_what_the_plan_said(monkeypa
     task = Task()
     context["ti"] = task
     with set_current_context(context), pytest.raises(BadInput, match="no plan of run r"):
+        operator._reported(None, context)  # type: ignore[arg-type]
+    context["ti"] = Task(state="upstream_failed")
+    with set_current_context(context), pytest.raises(AirflowFailException, match="a task before plan failed"):
+        operator._reported(None, context)  # type: ignore[arg-type]
+    context["ti"] = Task(state="skipped")
+    with set_current_context(context), pytest.raises(AirflowSkipException, match="task plan was skipped"):
         operator._reported(None, context)  # type: ignore[arg-type]
 
 

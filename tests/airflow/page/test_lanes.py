@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from airflow.models.dagrun import DagRun
 from sqlalchemy import insert
@@ -18,6 +19,7 @@ from ferry.ledger.report import Report
 from ferry.model import LaneKind, OpenedRun, Origin
 from ferry.reader.answering import LaneStory
 from ferry.reader.limits import RUNS
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.values import answered, digest
 from tests.pure.decide.values import PLAN, RECEIPT, place, refusal, run_of
@@ -118,6 +120,23 @@ def test_a_micro_run_leads_to_airflows_run_that_made_it_for_who_may_see_that(des
     desk.refused.clear()
     tables.execute(DagRun.__table__.update().values(state="failed", end_date=moment))
     assert "It ended before its plan was sealed" in desk.page(f"{THERE}/run/jan")
+
+
+def test_a_run_of_another_dag_is_not_taken_for_the_run_of_the_flows_own_with_its_id(desk: Desk) -> None:
+    """A task group in a DAG of another author: Airflow's ids are equal, Ferry's are not."""
+    row = DagRunRow(run="scheduled__1", state="failed", queued=None, started=None, ended=None, who="")
+    desk.dag = DagState(known=True, runs=(row,))
+    origin = Origin(dag_id="etl", dag_run_id="scheduled__1")
+    for run, linked in (("etl/one/scheduled__1", False), ("scheduled__1", True)):
+        record = replace(run_of(run), origin=origin if "/" in run else Origin())
+        answered(
+            desk,
+            ("run", run, ""),
+            PastRun(opened=OpenedRun(record=record, generation=3), state=PastState.OPEN, report=None),
+        )
+        page = desk.page(f"{HERE}/run/{quote(run, safe='')}")
+        assert run in page
+        assert ("Tasks and logs" in page.partition('<div class="head"><h2>')[2]) is linked
 
 
 def test_the_list_of_lanes_and_a_backfill_in_airflow_lead_to_the_lane(desk: Desk) -> None:

@@ -30,11 +30,11 @@ class DagOverrides(TypedDict, total=False):
     queue: str
     """The queue of an executor that has several."""
     pool: str
-    """The pool of tasks that need no slot of the flow's own pool, which `ferry.pool` names."""
+    """The pool of tasks that are not in the flow's own pool, which `ferry.pool` names."""
     tags: Collection[str]
-    """Tags besides Ferry's own."""
+    """Tags in addition to Ferry's own."""
     params: Mapping[str, Any]
-    """Fields besides those of Ferry's forms."""
+    """Fields in addition to those of Ferry's forms."""
     on_success_callback: Callback | list[Callback]
     on_failure_callback: Callback | list[Callback]
     dag_display_name: str

@@ -40,14 +40,14 @@ RESTARTED = "restarted"
 
 FLOWS = (
     *("plain", "dry", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
-    *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived"),
+    *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived", "grouped"),
     *(*SWITCHED, *planted.ALIASES, RESTARTED),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 OF_EXTRA = (
     *("plain", "dry", "narrow", "killed", "cleared", "unconnected", "wrongly", "connect", "severed", "continuous"),
-    *("arrived", "rehearsed", RESTARTED),
+    *("arrived", "grouped", "rehearsed", RESTARTED),
 )
 """Those of FLOWS whose tests `make test` leaves out: each would be seven DAGs that Airflow reads and keeps."""
 
@@ -56,6 +56,9 @@ BY_ITSELF = "continuous"
 
 BY_LAG = "arrived"
 """The flow that its lag starts, and whose copies start a DAG; paused but for its test."""
+
+GROUPED = "grouped"
+"""The flow whose runs are task groups of the DAGs in docs/operators.md, too."""
 
 LATE = "late"
 """The flow whose one run never succeeds: it begins when Airflow has started, for its deadline takes a minute."""
@@ -67,6 +70,9 @@ PARSED_SELDOM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600"}
 
 SHOWN_ASSET = "kafka://backup/primary.orders"
 """The asset of the DAG in docs/airflow.md."""
+
+SHOWN_GROUP = 'ferry_task_group("primary->backup", group_id="orders")'
+"""The task group of the DAG in docs/operators.md."""
 
 RETRIED_SOON = """
 
@@ -267,21 +273,33 @@ def _airflow(
             patch.setenv(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
             )
-            home = start(folder / "home", config=config, dags=dag_folder(folder)).home
+            home = start(folder / "home", config=config, dags=dag_folder(folder, _aliases)).home
             # With all that its processes were given, so that one of them can be started again.
             whole = replace(home, environment={**os.environ, **home.environment})
         yield whole
 
 
-def dag_folder(folder: Path) -> Path:
-    """The DAG files of the checkout, and the one that the documents show for whoever reads what is copied."""
+def dag_folder(folder: Path, aliases: tuple[str, ...]) -> Path:
+    """The DAG files of the checkout, and those that the documents show for authors of other DAGs."""
     dags = Path(shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__")))
-    texts = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "airflow.md").read_text(), re.MULTILINE | re.DOTALL)
-    (shown,) = (text for text in texts if SHOWN_ASSET in text)
     with next(dags.glob("*.py")).open("a") as flows:
         flows.write(RETRIED_SOON)
+    shown = example("airflow", SHOWN_ASSET)
     (dags / "orders_arrived.py").write_text(shown.replace(SHOWN_ASSET, f"kafka://t{BY_LAG}/{BY_LAG}.{BY_LAG}-orders"))
+    if GROUPED in aliases:
+        text = example("operators", SHOWN_GROUP).replace("primary->backup", f"{GROUPED}->t{GROUPED}")
+        text = text.replace('schedule="@hourly"', "schedule=None")
+        (dags / "copy_orders.py").write_text(text)
+        skipped = 'raise AirflowSkipException("not today")'
+        text = text.replace("copy_orders", "skip_orders").replace('print("the source is complete")', skipped)
+        (dags / "skip_orders.py").write_text(f"from airflow.sdk.exceptions import AirflowSkipException\n{text}")
     return dags
+
+
+def example(page: str, known: str) -> str:
+    """The program in a document that has `known` in it."""
+    texts = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
+    return next(text for text in texts if known in text and "import" in text)
 
 
 def merged(labs: list[Lab]) -> str:

@@ -1,0 +1,105 @@
+"""docs/operators.md has each function and operator for authors of DAGs, as the code has it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseOperator
+
+from ferry_airflow import backfill, drill_operators, operators, switch_operators, verify_operators
+from ferry_airflow.naming import VERBS
+from ferry_airflow.overrides import FERRYS, OF_THE_FILE, DagOverrides
+from tests.airflow.conftest import ROOT, SHOWN_GROUP, example
+
+PAGE = (ROOT / "docs" / "operators.md").read_text()
+FENCED = re.compile(r"^from (ferry_airflow\.\w+) import (\w+)\n\n(\2\(.*)$", re.MULTILINE)
+TABLE = re.compile(r"^\| operator of `(ferry_airflow\.\w+)` .*\n\|[-|]+\n((?:\|.*\n)+)", re.MULTILINE)
+ROW = re.compile(r"^\| `((\w+)\(.*?)` \|", re.MULTILINE)
+SHOWN = {(module, name): text for module, name, text in FENCED.findall(PAGE)} | {
+    (module, name): text for module, rows in TABLE.findall(PAGE) for text, name in ROW.findall(rows)
+}
+EXAMPLE = example("operators", SHOWN_GROUP)
+BASES = {"SwitchOperator", "AskingOperator"}
+
+
+def section(title: str) -> str:
+    """What is below a heading, up to the next."""
+    return re.split(r"^#+ ", PAGE.partition(f"# {title}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def first_cells(text: str) -> set[str]:
+    """The names in the first cells of a table."""
+    return {
+        name for row in re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE) for name in re.findall(r"`([^`]*)`", row)
+    }
+
+
+def test_the_example_is_a_dag_of_ten_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tests/airflow/test_grouped.py` runs it."""
+    file = tmp_path / "flows.properties"
+    file.write_text(
+        "clusters = primary, backup\nprimary.bootstrap.servers = h:1\nbackup.bootstrap.servers = h:2\n"
+        "primary->backup.enabled = true\n"
+    )
+    monkeypatch.setenv("FERRY_CONFIG", str(file))
+    found: dict[str, Any] = {}
+    exec(EXAMPLE.replace("\n\ncopy_orders()", "\n\nmade = copy_orders()"), found)
+    made = found["made"]
+    assert made.get_task("before").downstream_task_ids == {"orders.plan"}
+    assert made.get_task("after").upstream_task_ids == {"orders.report"}
+    assert len(EXAMPLE.partition("@dag")[2].split("\n\n\n")[0].replace("\n\n", "\n").splitlines()) == 10
+
+
+@pytest.mark.parametrize(("module", "name"), SHOWN)
+def test_a_signature_is_that_of_the_code(module: str, name: str) -> None:
+    shown = getattr(importlib.import_module(module), name)
+    assert SHOWN[module, name] == name + str(inspect.signature(shown)).replace("'", "")
+
+
+def test_each_operator_is_on_the_page() -> None:
+    here = {
+        (module.__name__, name)
+        for module in (operators, verify_operators, backfill, drill_operators, switch_operators)
+        for name, one in inspect.getmembers(module, inspect.isclass)
+        if issubclass(one, BaseOperator) and one.__module__ == module.__name__ and name not in BASES
+    }
+    functions = {("ferry_airflow.task_group", "ferry_task_group"), ("ferry_airflow.dags", "flow_dags")}
+    assert set(SHOWN) == here | functions
+
+
+@pytest.mark.parametrize(("module", "name"), [key for key in SHOWN if key[1].endswith("Operator")])
+def test_the_templated_fields_are_those_that_the_page_has(module: str, name: str) -> None:
+    one = getattr(importlib.import_module(module), name)
+    of_spark = SparkSubmitOperator.template_fields if issubclass(one, SparkSubmitOperator) else ()
+    own = [field for field in one.template_fields if field not in of_spark]
+    assert [field for field in own if field != "subject"] == ["config", "flow"]
+    assert ("subject" in own) is ("Approval" in name)
+
+
+def test_the_overrides_are_those_that_the_page_has() -> None:
+    text = section("flow_dags")
+    assert first_cells(text) == set(DagOverrides.__annotations__)
+    refused = text.partition("Any other name")[2]
+    for name in (*OF_THE_FILE, *FERRYS):
+        assert f"`{name}`" in refused
+    (roles,) = (row for row in text.splitlines() if row.startswith("| `dag_display_name`"))
+    assert set(re.findall(r"`(\w+)`", roles)) - {"dag_display_name"} == {"copy", "verify", "backfill", "drill", *VERBS}
+
+
+def test_each_button_has_the_name_that_the_page_has() -> None:
+    for module, name in SHOWN:
+        one = getattr(importlib.import_module(module), name)
+        names = [link.name for link in getattr(one, "operator_extra_links", ())]
+        whole = Path(inspect.getfile(one)).stem
+        if name in ("DrillOperator", "RehearsalOperator", "SwitchReportOperator"):
+            assert names == ["Report"]
+        elif whole in ("operators", "backfill") or name == "FerryVerifyRunOperator":
+            assert names == ["Receipts"]
+        else:
+            assert names == []

@@ -35,7 +35,7 @@ def ferry_task_group(
     """
     path = config_path(config)
     found = near(load(path)).flow(flow)
-    kwargs["default_args"] = {"retry_delay": RETRY_DELAY, **kwargs.get("default_args", {})}
+    kwargs["default_args"] = {"retry_delay": RETRY_DELAY, **(kwargs.get("default_args") or {})}
     # An alias may have dots, a task group may not.
     own = dag_id(found.flow).replace(".", "-")
     with TaskGroup(group_id or own, **kwargs) as group:

@@ -299,7 +299,8 @@ def dag_folder(folder: Path, aliases: tuple[str, ...]) -> Path:
 def example(page: str, known: str) -> str:
     """The program in a document that has `known` in it."""
     texts = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
-    return next(text for text in texts if known in text and "import" in text)
+    found: str = next(text for text in texts if known in text and "import" in text)
+    return found
 
 
 def merged(labs: list[Lab]) -> str:

@@ -13,6 +13,7 @@ from ferry.config.flow.guards import OnGuard
 from ferry.errors import EmptyFilter, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD
@@ -20,7 +21,7 @@ from ferry.model import TopicPartition
 from ferry.plan.gather import Positions, gather_facts
 from ferry.plan.rules.empty_filter import InVain, in_vain
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
+from ferry.plan.rules.lag import LagLook, PartitionLag, lag_of, with_ages
 from ferry.plan.rules.lag_start import LaneState, standing_of
 from ferry.wire.age import first_timestamp
 
@@ -66,6 +67,43 @@ def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionL
         return connections.run(work)
 
 
+def look_at(
+    flow: FlowConfig, *, only: Collection[str] | None, until_ms: int | None = None, patience_s: float
+) -> LagLook:
+    """Return the flow's lag (narrowed to the topics `only`), and what of it is not known; writes nothing.
+
+    With `until_ms` it has where each partition must be copied to, and no ages. Raises what `measure_lag` raises.
+    """
+
+    async def work() -> LagLook:
+        source = connections.source
+        facts, lags, _ = await _lag_now(flow, connections, only)
+        hidden = facts.source.hidden if only is None else frozenset()
+        begun = not facts.lane.first_run
+        if until_ms is None:
+            return LagLook(lags=await with_oldest(source, facts, lags), hidden=hidden, begun=begun)
+        return LagLook(lags=lags, hidden=hidden, begun=begun, ends=await _ends_at(source, lags, until_ms))
+
+    with FlowConnections.of(flow, patience_s=patience_s) as connections:
+        return connections.run(work)
+
+
+async def _ends_at(source: Cluster, lags: Collection[PartitionLag], until_ms: int) -> dict[TopicPartition, int]:
+    """Return the offset of the first record of a time or later; the high watermark if there is none.
+
+    Partitions that no broker answers for are left out. The high watermark is read after the time: a record that came
+    between is counted, and none is missed.
+    """
+    served = [lag.source for lag in lags if lag.source_end is not None]
+    if not served:
+        return {}
+    found = (await listed_offsets(source, dict.fromkeys(served, until_ms), isolation=READ_UNCOMMITTED)).found
+    ends = {place: offset for place, offset in found.items() if offset >= 0}
+    if older := found.keys() - ends.keys():
+        ends |= (await listed_offsets(source, dict.fromkeys(older, LATEST), isolation=READ_UNCOMMITTED)).found
+    return ends
+
+
 async def lag_over(
     flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None = None
 ) -> list[PartitionLag]:
@@ -74,17 +112,25 @@ async def lag_over(
     Names in the flow's `topics` that match nothing are logged as a warning. Raises Unreachable; Refused; EmptyFilter
     for a flow that takes no topic; and BadInput for a topic of `only` that the source does not have.
     """
+    facts, lags, vain = await _lag_now(flow, connections, only)
+    for note in vain.notes:
+        log.warning("note: %s", note)
+    return await with_oldest(connections.source, facts, lags)
+
+
+async def _lag_now(
+    flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None
+) -> tuple[Facts, list[PartitionLag], InVain]:
+    """Return the facts, the lags without ages, and which names in the flow's `topics` match nothing."""
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
     gone = frozenset(name for name in facts.source.absent if flow.topics.guards.topic_gone.of(name) is not OnGuard.SKIP)
     facts = replace(facts, source=replace(facts.source, absent=gone))
     vain = in_vain(flow.flow, flow.topics.guards, facts) if only is None else InVain()
-    for note in vain.notes:
-        log.warning("note: %s", note)
     if vain.refusals:  # reporting no lag at all would read as health
         raise EmptyFilter("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
-    return await with_oldest(source, facts, lag_of(facts, flow.topics.policy, flow.flow.source, only))
+    return facts, lag_of(facts, flow.topics.policy, flow.flow.source, only), vain
 
 
 async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -> list[PartitionLag]:

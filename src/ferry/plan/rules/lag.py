@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ferry.errors import BadInput
 from ferry.model import Receipt, TopicPartition
@@ -60,6 +60,33 @@ class TotalLag:
     records: int
     bytes: int
     seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LagLook:
+    """The lag of a flow, with what decides whether it is known."""
+
+    lags: Sequence[PartitionLag]
+    hidden: frozenset[str] = frozenset()
+    """Topics that the flow names and that its login may not see at the source."""
+    begun: bool = True
+    """Whether the lane ever had a plan. If not, its positions are only where its first run would begin now."""
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The offset up to which each partition is awaited; partitions without one are not known."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has all partitions that the flow takes, and there is at least one."""
+        return self.begun and not self.hidden and bool(self.lags)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited:
+    """A source partition that is not copied up to the offset `end`; None is "not known"."""
+
+    source: TopicPartition
+    position: int | None
+    end: int | None
 
 
 def total_of(lags: Collection[PartitionLag]) -> TotalLag:
@@ -169,3 +196,35 @@ def is_behind(lag: PartitionLag, *, max_records: int | None, max_seconds: float 
     return (max_records is not None and (lag.records is None or lag.records > max_records)) or (
         max_seconds is not None and (lag.seconds is None or lag.seconds > max_seconds)
     )
+
+
+def awaited(look: LagLook) -> list[Awaited]:
+    """Return the partitions that the lane has not copied up to their ends; what is not known is not copied.
+
+    What a run or an operator passed over counts as copied: the position is after it.
+    """
+    found = []
+    for lag in look.lags:
+        end = look.ends.get(lag.source)
+        if end is None or lag.position is None or lag.position < end:
+            found.append(Awaited(source=lag.source, position=lag.position, end=end))
+    return found
+
+
+def is_caught_up(look: LagLook) -> bool:
+    """Return whether the lane has copied every partition up to its end; what is not known is not copied."""
+    return look.is_known and not awaited(look)
+
+
+def is_below(look: LagLook, *, records: int | None, seconds: float | None) -> bool:
+    """Return whether a flow's lag is below each limit that is given; a lag that is not known is not.
+
+    `records` is the limit of all partitions together, `seconds` that of the oldest record of any partition.
+    """
+    if not look.is_known:
+        return False
+    if records is not None and any(lag.records is None for lag in look.lags):
+        return False
+    if records is not None and sum(lag.records or 0 for lag in look.lags) >= records:
+        return False
+    return seconds is None or all(lag.seconds is not None and lag.seconds < seconds for lag in look.lags)

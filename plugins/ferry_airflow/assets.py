@@ -1,20 +1,25 @@
 """Airflow's assets of a flow: those that its runs update, and the one by which its lag starts a run.
 
-A run updates `kafka://{target}/{topic}` for every topic that it copied records of. These topics are not known when the
-DAG is parsed, so its task has an alias as outlet, and names the assets when it runs.
+A run updates `kafka://{host}:{port}/{topic}` for every topic that it copied records of. OpenLineage and Airflow's Kafka
+provider give a topic the same name. These topics are not known when the DAG is parsed, so its task has an alias as
+outlet, and names the assets when it runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from airflow.sdk import Asset, AssetAlias, AssetOrTimeSchedule, AssetWatcher, Context, CronTriggerTimetable
 from airflow.sdk.definitions.timetables.simple import OnceTimetable
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys.layers import Side
+from ferry.errors import Retryable
 from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
 
@@ -22,9 +27,16 @@ MOST_PARTITIONS = 100
 """The most partitions with ranges in one event; of the others it has the number. The ledger has all."""
 
 
-def topic_asset(cluster: str, topic: str) -> Asset:
-    """Return the asset of a topic on a cluster, by its alias in the configuration file."""
-    uri = f"kafka://{cluster}/{topic}"
+def namespace(flow: FlowConfig, side: Side) -> str:
+    """Return a cluster's namespace in OpenLineage, which its assets begin with: its first bootstrap server."""
+    servers = flow.client(side, "consumer" if side == "source" else "producer").get("bootstrap.servers", "")
+    host, _, port = servers.split(",")[0].strip().rpartition("//")[2].rpartition(":")
+    return f"kafka://{host}:{port}"
+
+
+def topic_asset(flow: FlowConfig, side: Side, topic: str) -> Asset:
+    """Return the asset of a topic on one side of a flow."""
+    uri = f"{namespace(flow, side)}/{topic}"
     return Asset(name=uri, uri=uri, group="kafka")
 
 
@@ -38,21 +50,64 @@ def publish(context: Context, flow: FlowConfig, run: str, topics: Iterable[Topic
 
     Airflow stores it when the task succeeds.
     """
+    if not flow.airflow.partitions_assets:
+        return publish_by_alias(context, flow, flow.lane, run, topics)
+    return sum(_publish_hour(context, flow, run, one) for one in topics)
+
+
+def publish_by_alias(context: Context, flow: FlowConfig, lane: str, run: str, topics: Iterable[TopicRanges]) -> int:
+    """Update the asset of each topic by the flow's alias; return how many.
+
+    The events have the DAG run's partition key, if it has one.
+    """
     events = context["outlet_events"][flow_alias(flow.flow)]
     count = 0
     for one in topics:
-        events.add(topic_asset(flow.flow.target, one.target), extra=event_extra(flow, run, one))
+        events.add(topic_asset(flow, "target", one.target), extra=event_extra(flow, lane, run, one))
         count += 1
     return count
 
 
-def event_extra(flow: FlowConfig, run: str, topic: TopicRanges) -> dict[str, Any]:
+def _publish_hour(context: Context, flow: FlowConfig, run: str, topic: TopicRanges) -> bool:
+    """Update a topic's asset with the hour of the newest record as partition key; return whether that is possible.
+
+    Events of an alias have the DAG run's key, and no other. So the asset becomes an outlet while the task runs, which
+    Airflow accepts if a DAG names it.
+    """
+    key = hour_key(topic.newest_ms)
+    if key is None:
+        return False
+    outlet = Asset.ref(uri=topic_asset(flow, "target", topic.target).uri)
+    try:
+        event = context["outlet_events"][outlet]
+    except AirflowRuntimeError as error:
+        if error.error.error is ErrorType.ASSET_NOT_FOUND:
+            return False
+        raise Retryable(f"Airflow did not return asset {outlet.uri} ({error}): try again") from None
+    event.extra = event_extra(flow, flow.lane, run, topic)
+    event.add_partitions(key)
+    if outlet not in context["task"].outlets:
+        context["task"].add_outlets([outlet])
+    return True
+
+
+def hour_key(at_ms: int) -> str | None:
+    """Return the partition key of the hour (UTC) of a time, in the form of Airflow's timetables; None if not known."""
+    if at_ms < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:00:00")
+    except (ValueError, OverflowError, OSError):  # a record may carry any number
+        return None
+
+
+def event_extra(flow: FlowConfig, lane: str, run: str, topic: TopicRanges) -> dict[str, Any]:
     """Return the content of an event of a topic's asset: its run, and what of the topic was copied."""
     return {
         "flow": str(flow.flow),
-        "lane": flow.lane,
+        "lane": lane,
         "run": run,
-        "source": f"kafka://{flow.flow.source}/{topic.source}",
+        "source": topic_asset(flow, "source", topic.source).uri,
         "records": topic.records,
         "bytes": topic.bytes,
         "partitions": [asdict(one) for one in topic.partitions[:MOST_PARTITIONS]],

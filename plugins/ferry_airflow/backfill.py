@@ -9,7 +9,8 @@ or offsets in the trigger form.
 
 - `plan` settles what the window is in offsets and opens its first micro-run.
 - `copy` makes as many micro-runs as the budgets ask for.
-- `report` fails while something of the window is left.
+- `report` fails while something of the window is left. If the run has a partition key, it updates the assets of what
+  is copied.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.words import count_of
+from ferry_airflow.assets import flow_alias, publish_by_alias
 from ferry_airflow.base import (
     Copies,
     FerryOperator,
@@ -121,6 +123,10 @@ class FerryWindowReportOperator(FerryOperator):
         )
         if complaint is not None:
             raise final_failure(complaint)
+        if self.outlets and context.get("partition_key"):
+            topics = window_steps.copied_topics(reports)
+            count = publish_by_alias(context, backfill.flow, backfill.lane_name, backfill.run, topics)
+            self.log.info("the assets of %s on %s are updated", count_of(count, "topic"), backfill.flow.flow.target)
 
 
 def backfill_dag(flow: FlowConfig, path: Path, windows: str, overrides: Overrides = NOTHING) -> DAG:
@@ -142,7 +148,12 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str, overrides: Override
         copy = FerryWindowCopyOperator(
             task_id="copy", conn_id=flow.airflow.spark_conn_id, pool=flow.airflow.pool, **common
         )
-        report = FerryWindowReportOperator(task_id="report", trigger_rule=TriggerRule.ALL_DONE, **common)
+        report = FerryWindowReportOperator(
+            task_id="report",
+            trigger_rule=TriggerRule.ALL_DONE,
+            outlets=[flow_alias(flow.flow)] if flow.airflow.updates_assets else None,
+            **common,
+        )
         plan >> copy >> report
     return dag
 

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.keys.layers import Side
 from ferry.ledger.report import Report
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
+from ferry_airflow.assets import namespace
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -82,13 +82,6 @@ def lineage_of(flow: FlowConfig, report: Report) -> OperatorLineage[Any, Any]:
         ],
         run_facets={RUN_FACET: RunFacet().with_additional_properties(**run)},
     )
-
-
-def namespace(flow: FlowConfig, side: Side) -> str:
-    """Return a cluster's namespace in OpenLineage: its first bootstrap server."""
-    servers = flow.client(side, "consumer" if side == "source" else "producer").get("bootstrap.servers", "")
-    host, _, port = servers.split(",")[0].strip().rpartition("//")[2].rpartition(":")
-    return f"kafka://{host}:{port}"
 
 
 def _source(topic: TopicRanges) -> list[dict[str, int]]:

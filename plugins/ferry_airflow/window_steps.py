@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from ferry.errors import BadInput, Superseded
 from ferry.features.lanes.acts.backfill import Opened
 from ferry.features.lanes.acts.backfill import copy_window as run_by_run
 from ferry.ledger.report import Report
+from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.model import LaneKind, Origin, Plan, TimeWindow, Window, check_lane
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.windows import WindowLook
@@ -28,6 +29,11 @@ class Backfill:
     lane: str | None
     run: str
     options: RunOptions
+
+    @property
+    def lane_name(self) -> str:
+        """The name of the lane that the window goes to."""
+        return self.lane or self.flow.lane
 
     def run_id(self, number: int) -> str:
         """Return the id of the window's micro-run of this number, from 1."""
@@ -119,6 +125,11 @@ def reports_of(backfill: Backfill) -> tuple[list[Report], WindowLook]:
         while (run := backfill.run_id(len(found) + 1)) and runs.is_planned(run):
             found.append(runs.report(run))
         return found, runs.window(backfill.options)
+
+
+def copied_topics(reports: Iterable[Report]) -> list[TopicRanges]:
+    """Return what the window's micro-runs have copied of each topic."""
+    return topic_ranges(receipt for report in reports for receipt in report.receipts)
 
 
 def complaint(backfill: Backfill, reports: Sequence[Report], look: WindowLook) -> str | None:

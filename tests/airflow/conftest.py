@@ -40,14 +40,14 @@ RESTARTED = "restarted"
 
 FLOWS = (
     *("plain", "dry", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
-    *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived", "grouped"),
+    *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived", "grouped", "hourly"),
     *(*SWITCHED, *planted.ALIASES, RESTARTED),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 OF_EXTRA = (
     *("plain", "dry", "narrow", "killed", "cleared", "unconnected", "wrongly", "connect", "severed", "continuous"),
-    *("arrived", "grouped", "rehearsed", RESTARTED),
+    *("arrived", "grouped", "hourly", "rehearsed", RESTARTED),
 )
 """Those of FLOWS whose tests `make test` leaves out: each would be seven DAGs that Airflow reads and keeps."""
 
@@ -60,6 +60,9 @@ BY_LAG = "arrived"
 GROUPED = "grouped"
 """The flow whose runs are task groups of the DAGs in docs/operators.md, too."""
 
+BY_HOUR = "hourly"
+"""The flow whose copies start a partitioned DAG."""
+
 LATE = "late"
 """The flow whose one run never succeeds: it begins when Airflow has started, for its deadline takes a minute."""
 
@@ -68,8 +71,8 @@ SPARK_CONNECT = "spark_connect_test"
 PARSED_SELDOM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600"}
 """A hundred DAGs and more that do not change; by Airflow's 30 s their files are read again beside all tests."""
 
-SHOWN_ASSET = "kafka://backup/primary.orders"
-"""The asset of the DAG in docs/airflow.md."""
+SHOWN = {"orders_arrived": BY_LAG, "orders_by_hour": BY_HOUR}
+"""DAGs of docs/airflow.md, and the flow that each is made for here."""
 
 SHOWN_GROUP = 'ferry_task_group("primary->backup", group_id="orders")'
 """The task group of the DAG in docs/operators.md."""
@@ -168,6 +171,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
             **told("hear", "verified"),
             "ferry.metrics.folder": "FOLDER/metrics",
         },
+        BY_HOUR: {"ferry.airflow.assets": "partitioned"},
         "rehearsed": {"ferry.report.dir": "FOLDER/reports"},
         **{moved: {"ferry.report.dir": f"FOLDER/moves-{moved}"} for moved in MOVED},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},
@@ -273,19 +277,22 @@ def _airflow(
             patch.setenv(
                 "PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
             )
-            home = start(folder / "home", config=config, dags=dag_folder(folder, _aliases)).home
+            home = start(folder / "home", config=config, dags=dag_folder(folder, _pair[1], _aliases)).home
             # With all that its processes were given, so that one of them can be started again.
             whole = replace(home, environment={**os.environ, **home.environment})
         yield whole
 
 
-def dag_folder(folder: Path, aliases: tuple[str, ...]) -> Path:
+def dag_folder(folder: Path, target: RunningCluster, aliases: tuple[str, ...]) -> Path:
     """The DAG files of the checkout, and those that the documents show for authors of other DAGs."""
     dags = Path(shutil.copytree(ROOT / "dags", folder / "dags", ignore=shutil.ignore_patterns("__pycache__")))
     with next(dags.glob("*.py")).open("a") as flows:
         flows.write(RETRIED_SOON)
-    shown = example("airflow", SHOWN_ASSET)
-    (dags / "orders_arrived.py").write_text(shown.replace(SHOWN_ASSET, f"kafka://t{BY_LAG}/{BY_LAG}.{BY_LAG}-orders"))
+    for name, alias in SHOWN.items():
+        text = example("airflow", f"def {name}(")
+        text = text.replace("broker-3:9092/primary.orders", f"{target.bootstrap}/{alias}.{alias}-orders")
+        text = text.replace("primary->backup", f"{alias}->t{alias}").replace('"orders"', f'"{alias}-orders"')
+        (dags / f"{name}.py").write_text(text)
     if GROUPED in aliases:
         text = example("operators", SHOWN_GROUP).replace("primary->backup", f"{GROUPED}->t{GROUPED}")
         text = text.replace('schedule="@hourly"', "schedule=None")

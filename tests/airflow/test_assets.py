@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from airflow.partition_mappers.temporal import StartOfHourMapper
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import Asset
+from airflow.sdk.definitions.asset import AssetUniqueKey
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.sdk.execution_time.comms import ErrorResponse
+from airflow.sdk.execution_time.context import OutletEventAccessor
 
+from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
-from ferry.ledger.topic_ranges import topic_ranges
-from ferry_airflow.assets import event_extra
+from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
+from ferry_airflow.assets import event_extra, flow_alias, hour_key, namespace, publish, topic_asset
 from ferry_airflow.rest import ENDED, Json
-from tests.airflow.conftest import BY_LAG, Flows
-from tests.harness import create_topic, numbered, producer, send
+from tests.airflow.conftest import ASKED_SECONDS, BY_HOUR, BY_LAG, Flows
+from tests.harness import Message, create_topic, numbered, producer, send
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import redealt
 from tests.spark.jobs import until
@@ -19,6 +29,7 @@ from tests.spark.jobs import until
 READER = "orders_arrived"
 SOURCE, TARGET = BY_LAG, f"t{BY_LAG}"
 TOPIC = f"{BY_LAG}-orders"
+FILE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 LAG = f"x-ferry-lag://{SOURCE}/{TARGET}"
 
 
@@ -51,10 +62,10 @@ def test_lag_starts_a_run_and_what_it_copied_starts_a_dag_that_is_told_the_range
     told = called["extra"]["payload"]
     assert (told["flow"], told["records"], told["partitions"]) == (f"{SOURCE}->{TARGET}", 1_100, 2)
 
-    (copied,) = events(flows, f"kafka://{TARGET}/{SOURCE}.{TOPIC}")
+    (copied,) = events(flows, f"kafka://{flows.target.bootstrap}/{SOURCE}.{TOPIC}")
     extra = copied["extra"]
     assert (copied["source_dag_id"], copied["source_task_id"], extra["run"]) == (dag, "checkpoint", name)
-    assert (extra["records"], extra["source"]) == (1_100, f"kafka://{SOURCE}/{TOPIC}")
+    assert (extra["records"], extra["source"]) == (1_100, f"kafka://{flows.source.bootstrap}/{TOPIC}")
     ends = {0: 550, 1: 550}
     assert {part["partition"]: (part["start"], part["end"]) for part in extra["partitions"]} == {
         number: (0, end) for number, end in ends.items()
@@ -68,17 +79,101 @@ def test_lag_starts_a_run_and_what_it_copied_starts_a_dag_that_is_told_the_range
 
 
 def test_the_event_of_a_dealt_topic_tells_both_sides_partitions_apart() -> None:
-    text = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
-    flow = parse_settings(text, "f").flow("a->b")
+    flow = parse_settings(FILE, "f").flow("a->b")
     units = [
         redealt(receipt(n, (5,) * 150, target_next=n + 2), target_start=n, records=2, bytes=10) for n in range(101)
     ]
     (topic,) = topic_ranges(units)
-    extra = event_extra(flow, "r", topic)
-    assert (extra["source"], extra["records"]) == ("kafka://a/t", 202)
+    extra = event_extra(flow, "live", "r", topic)
+    assert (extra["source"], extra["records"]) == ("kafka://h:1/t", 202)
     assert extra["partitions"][1] == {"partition": 1, "target_start": 1, "target_end": 3, "records": 2}
     assert extra["source_partitions"][99] == {"partition": 99, "start": 0, "end": 5}
     assert (extra["more_partitions"], extra["more_source_partitions"]) == (1, 50)
+
+
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "key"),
+    [
+        (0, "1970-01-01T00:00:00"),
+        (HOUR_MS - 1, "1970-01-01T00:00:00"),
+        (HOUR_MS, "1970-01-01T01:00:00"),
+        (1_767_225_599_999, "2025-12-31T23:00:00"),
+        (-1, None),
+        (2**62, None),
+    ],
+)
+def test_the_partition_key_is_the_hour_of_the_newest_record(at_ms: int, key: str | None) -> None:
+    assert hour_key(at_ms) == key
+    if key is not None:
+        assert StartOfHourMapper().to_downstream(key) == key[:13], "Airflow's mappers read it"
+
+
+class Outlets(dict[Any, Any]):
+    """The events of a task, with the assets that a DAG names."""
+
+    def __missing__(self, key: Any) -> OutletEventAccessor:
+        if key.uri not in ("kafka://h:2/a.t", "kafka://h:2/a.u"):
+            raise AirflowRuntimeError(ErrorResponse(error=ErrorType.ASSET_NOT_FOUND))
+        self[key] = OutletEventAccessor(key=AssetUniqueKey(name=key.uri, uri=key.uri))
+        return self[key]
+
+
+def test_a_partitioned_flow_updates_the_assets_that_a_dag_names_each_with_its_hour() -> None:
+    flow = parse_settings(f"{FILE}ferry.airflow.assets = partitioned\n", "f").flow("a->b")
+    task = EmptyOperator(task_id="checkpoint", outlets=[flow_alias(flow.flow)])
+    events = Outlets()
+    topics = [
+        TopicRanges(source=name, target=f"a.{name}", records=1, bytes=1, partitions=(), read=(), newest_ms=newest)
+        for name, newest in (("t", HOUR_MS), ("u", -1), ("v", HOUR_MS))
+    ]
+    context: Any = {"outlet_events": events, "task": task}
+    assert publish(context, flow, "r", topics) == 1
+    assert publish(context, flow, "r", topics) == 1, "another try"
+    uri = "kafka://h:2/a.t"
+    assert [(key.uri, event.partition_keys, event.extra["run"]) for key, event in events.items()] == [
+        (uri, {"1970-01-01T01:00:00"}, "r")
+    ]
+    assert task.outlets == [flow_alias(flow.flow), Asset.ref(uri=uri)]
+
+
+def test_a_topic_has_one_name_in_airflow_and_in_lineage() -> None:
+    flow = parse_settings(FILE, "f").flow("a->b")
+    asset = topic_asset(flow, "target", "a.t")
+    assert asset.name == asset.uri == "kafka://h:2/a.t" == f"{namespace(flow, 'target')}/a.t"
+
+
+@pytest.mark.timeout(900)  # two runs with Spark, and a DAG after each
+def test_what_is_copied_starts_a_partitioned_dag_whose_sensor_waits_for_the_whole_hour(flows: Flows) -> None:
+    topic, reader = f"{BY_HOUR}-orders", "orders_by_hour"
+    hour_ms = wall_ms() // HOUR_MS * HOUR_MS - 5 * HOUR_MS
+    create_topic(flows.source, topic, 1)
+    for first in (0, 10):  # two batches
+        messages = [Message(value=b"%d" % at, timestamp=hour_ms + at) for at in range(first, first + 10)]
+        send(producer(flows.source), topic, messages)
+    flows.rest.wait_dag(reader)
+    flows.rest.pause(reader, paused=False)
+    try:
+        _, state = flows.run(BY_HOUR, {"max_records": 10})
+        assert state == "success"
+        until(lambda: bool(flows.rest.runs(reader)), f"a run of {reader}")
+        (run,) = flows.rest.runs(reader)
+        name = str(run["dag_run_id"])
+        flows.rest.wait_task(reader, name, "whole_hour", ("deferred",), seconds=ASKED_SECONDS)
+        _, state = flows.run(BY_HOUR)
+        assert state == "success"
+        assert flows.rest.wait_run(reader, name, seconds=ASKED_SECONDS) == "success"
+        until(lambda: len(flows.rest.runs(reader)) == 2, "the run that the second copy starts")
+    finally:
+        flows.rest.pause(reader, paused=True)
+    hour = datetime.fromtimestamp(hour_ms / 1000, UTC)
+    assert [run["partition_key"] for run in flows.rest.runs(reader)] == [f"{hour:%Y-%m-%dT%H}"] * 2
+    copied = events(flows, f"kafka://{flows.target.bootstrap}/{BY_HOUR}.{topic}")
+    assert [one["partition_key"] for one in copied] == [f"{hour:%Y-%m-%dT%H}:00:00"] * 2
+    assert [one["extra"]["records"] for one in copied] == [10, 10]
+    assert f"of hour {hour:%Y-%m-%dT%H}" in flows.rest.log(reader, name, "read")
 
 
 def asset(flows: Flows, uri: str) -> Json:

@@ -92,7 +92,7 @@ def test_each_run_that_a_partial_drill_opened_has_its_events(monkeypatch: pytest
     }
     task: Any = DAG.get_task("assets")
     task.execute(context)
-    uri = "kafka://b/a.orders"
+    uri = "kafka://h:1/a.orders"
     assert [(asset, one["run"], one["records"]) for asset, one in told] == [
         (uri, "partial-1", 5),
         (uri, "partial-2", 7),

@@ -78,7 +78,7 @@ def test_drills_end_in_reports_that_say_who_approved(flows: Flows) -> None:
     run = begun(flows, {"kind": "partial", "topics": [TOPIC]}, asks=True)
     assert rest.states(DAG, run)["assets"] == "success", rest.log(DAG, run, "drill")
     assert report_of(flows, run, "drill")["kind"] == "partial"
-    (event,) = events(flows, f"kafka://trehearsed/rehearsed.{TOPIC}")
+    (event,) = events(flows, f"kafka://{flows.target.bootstrap}/rehearsed.{TOPIC}")
     assert (event["extra"]["records"], event["source_run_id"]) == (10, run), (
         "what it copied is told to who waits for it"
     )

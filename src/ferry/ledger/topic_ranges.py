@@ -55,6 +55,8 @@ class TopicRanges:
     """The target partitions that got records."""
     read: tuple[SourceRange, ...]
     """The source partitions that the records came from; those of the target when the topic keeps its partitions."""
+    newest_ms: int = -1
+    """The timestamp of the newest record; -1: not known."""
     dealt: bool = False
     """Whether its records were repartitioned."""
 
@@ -82,6 +84,7 @@ def _kept(receipts: Iterable[Receipt]) -> list[TopicRanges]:
             target=target_topic,
             records=sum(one.records for ones in parts for one in ones),
             bytes=sum(one.bytes for ones in parts for one in ones),
+            newest_ms=max(one.max_timestamp_ms for ones in parts for one in ones),
             partitions=partitions,
             read=tuple(SourceRange(partition=part.partition, start=part.start, end=part.end) for part in partitions),
         )
@@ -119,6 +122,7 @@ def _dealt_topic(own: list[Receipt]) -> TopicRanges:
         target=own[0].target.topic,
         records=sum(unit.records for unit in own),
         bytes=sum(unit.bytes for unit in own),
+        newest_ms=max(unit.max_timestamp_ms for unit in own),
         partitions=tuple(
             DealtRange(
                 partition=number,

@@ -193,6 +193,8 @@ class AirflowConfig:
     """Whether the lag starts runs, too."""
     updates_assets: bool
     """Whether Airflow's runs update an asset for each topic that they copied records of."""
+    partitions_assets: bool
+    """Whether the updates of runs have a partition key. In Airflow they then start partitioned DAGs, and no others."""
     retries: int
     pool: str
     spark_conn_id: str

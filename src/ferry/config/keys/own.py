@@ -34,9 +34,10 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.airflow.assets",
         default="true",
-        values="`true` or `false`",
-        meaning="whether each run updates the Airflow asset `kafka://{target}/{topic}` of every topic that it copied "
-        "records of, so that other DAGs [run on copied data](airflow.md#dags-that-run-on-copied-data)",
+        values="`true`, `false` or `partitioned`",
+        meaning="whether each run updates the Airflow asset `kafka://{host}:{port}/{topic}` of every topic that it "
+        "copied records of, so that other DAGs [run on copied data](airflow.md#dags-that-run-on-copied-data); "
+        "`partitioned`: with [partition keys](airflow.md#partitioned-dags)",
     ),
     FerryKey(
         name="ferry.start",

@@ -67,6 +67,8 @@ _FILTERS = {
     "forwarding.admin.class": "org.apache.kafka.clients.admin.ForwardingAdmin",
 }
 
+_ASSETS = ("true", "false", "partitioned")
+
 _BYTE_ARRAY = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _BYTES_AS_THEY_ARE = (_BYTE_ARRAY, "ByteArrayConverter", "ByteArray")
 """The converter that changes nothing, by the names that Connect accepts."""
@@ -150,7 +152,7 @@ class FlowReader:
         )
         schedule = self._value("ferry.schedule", values.schedule)
         lag_start = self._lag_start()
-        updates_assets = self._value("ferry.airflow.assets", values.boolean)
+        assets = self._value("ferry.airflow.assets", lambda text: values.one_of(_ASSETS)(text.lower()))
         return FlowConfig(
             flow=self.flow,
             enabled=True,
@@ -190,7 +192,8 @@ class FlowReader:
             airflow=AirflowConfig(
                 schedule=schedule,
                 lag_start=lag_start,
-                updates_assets=updates_assets,
+                updates_assets=assets != "false",
+                partitions_assets=assets == "partitioned",
                 retries=self._value("ferry.retries", values.integer(0, 1000)),
                 spark_conn_id=self._value("ferry.spark.conn.id", values.name),
                 pool=self._value("ferry.pool", values.name, default=f"ferry_{self.flow.source}_{self.flow.target}"),

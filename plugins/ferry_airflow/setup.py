@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.login.connection import TYPE as KAFKA_TYPE
+from ferry.config.login.connection import TYPES as KAFKA_TYPES
 from ferry.config.settings import load
 from ferry.errors import FerryError, Refused
 from ferry_airflow.home import prepare
@@ -149,7 +149,9 @@ def _kafka_connection(conn_id: str) -> str | None:
         kind = Connection.get_connection_from_secrets(conn_id).conn_type
     except AirflowNotFoundException:
         return f"Kafka connection {conn_id!r} is missing: create it with the type Kafka cluster"
-    return None if kind == KAFKA_TYPE else f"connection {conn_id!r} is of type {kind!r}: make it {KAFKA_TYPE!r}"
+    if kind in KAFKA_TYPES:
+        return None
+    return f"connection {conn_id!r} is of type {kind!r}: make it {' or '.join(map(repr, KAFKA_TYPES))}"
 
 
 def main(arguments: Sequence[str]) -> int:

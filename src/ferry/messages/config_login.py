@@ -82,6 +82,15 @@ LOGINS: Mapping[str, Entry] = {
         None,
         "{named} cannot be read: {reason}; correct the path or its permissions",
     ),
+    "login.librdkafka": Entry(
+        None,
+        "{key!r} with this value is not understood in a connection of type kafka; remove it, or make a connection of "
+        "the type kafka_cluster (Kafka cluster)",
+    ),
+    "login.librdkafka.no-servers": Entry(
+        None,
+        "{key} of its Extra is empty; write the bootstrap servers as host:port, separated by commas",
+    ),
     "login.mechanism": Entry(
         None,
         "has a login that sasl.mechanism={mechanism} does not use; choose one of {mechanisms}, or remove "
@@ -137,6 +146,6 @@ LOGINS: Mapping[str, Entry] = {
     ),
     "login.type": Entry(
         None,
-        "is of type {type!r}; make it {wanted!r} (Kafka cluster)",
+        "is of type {type!r}; make it {wanted!r} (Kafka cluster) or 'kafka' (Apache Kafka)",
     ),
 }

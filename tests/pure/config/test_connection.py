@@ -33,6 +33,15 @@ SASL = replace(
     password="s3cret",
     extra={"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"},
 )
+
+
+def of_kafka(extra: dict[str, Any]) -> AirflowConnection:
+    """A connection of Airflow's own type."""
+    return AirflowConnection(
+        conn_id="kafka_west", conn_type="kafka", extra={"bootstrap.servers": "broker-1:9092", "group.id": "g", **extra}
+    )
+
+
 WITH_PASSWORD = 'a.Module required username="u" password="s3cret";'
 WITH_KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="p";'
 
@@ -53,6 +62,63 @@ def test_fields_become_the_settings_of_a_file(monkeypatch: pytest.MonkeyPatch) -
         "ssl.truststore.location": "/ca.pem",
         "ssl.truststore.type": "PEM",
     }
+
+
+@pytest.mark.parametrize(
+    ("extra", "fields"),
+    [
+        ({}, PLAIN),
+        (
+            {
+                "security.protocol": "sasl_ssl",
+                "sasl.mechanisms": "SCRAM-SHA-512",
+                "sasl.username": "ferry",
+                "sasl.password": "s3cret",
+                "ssl.ca.location": "/ca.pem",
+                "ssl.endpoint.identification.algorithm": "https",
+                "enable.auto.commit": False,
+            },
+            replace(
+                SASL,
+                extra={
+                    "security.protocol": "sasl_ssl",
+                    "sasl.mechanism": "SCRAM-SHA-512",
+                    "ssl.truststore.location": "/ca.pem",
+                    "ssl.truststore.type": "PEM",
+                },
+            ),
+        ),
+        (
+            {
+                "security.protocol": "SASL_SSL",
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.client.id": "ferry",
+                "sasl.oauthbearer.client.secret": "s3cret",
+            },
+            replace(SASL, extra={"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}),
+        ),
+        (
+            {"security.protocol": "ssl", "ssl.keystore.location": "/ca.pem", "ssl.keystore.password": "s3cret"},
+            replace(
+                PLAIN,
+                extra={
+                    "security.protocol": "ssl",
+                    "ssl.keystore.location": "/ca.pem",
+                    "ssl.keystore.type": "PKCS12",
+                    "ssl.keystore.password": "s3cret",
+                },
+            ),
+        ),
+    ],
+    ids=["plaintext", "password", "token", "certificate"],
+)
+def test_a_connection_of_airflows_own_type_is_read_by_librdkafkas_names(
+    extra: dict[str, Any], fields: AirflowConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PATHS_VARIABLE, "/ca.pem")
+    found, wanted = connection_properties(of_kafka(extra)), connection_properties(fields)
+    assert dict(found) == dict(wanted)
 
 
 @pytest.mark.parametrize("password", ["plain", 'a"b\\c', "é;={}'\n\t \\n", "${user.home}", "//no comment"])
@@ -81,7 +147,11 @@ def test_a_keytab_needs_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "connection",
     [
-        pytest.param(replace(PLAIN, conn_type="kafka"), id="another type"),
+        pytest.param(replace(PLAIN, conn_type="http"), id="another type"),
+        pytest.param(of_kafka({"ssl.certificate.location": "/c"}), id="kafka: a setting that Ferry does not have"),
+        pytest.param(of_kafka({"enable.ssl.certificate.verification": False}), id="kafka: less protection"),
+        pytest.param(of_kafka({"oauth_cb": "my.module.token"}), id="kafka: a callback"),
+        pytest.param(replace(PLAIN, conn_type="kafka"), id="kafka: no bootstrap.servers"),
         pytest.param(replace(PLAIN, host=None), id="no host"),
         pytest.param(replace(PLAIN, host="broker-1"), id="no port"),
         pytest.param(replace(PLAIN, extra={"group.id": "x"}), id="group.id=x"),

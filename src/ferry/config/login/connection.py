@@ -1,26 +1,29 @@
 """An Airflow connection of the type "Kafka cluster" as a cluster's settings, in place of `{alias}.*` lines.
 
-It holds the values of `security.protocol`, `ssl.*`, `sasl.*` and `bootstrap.servers`. This module does not use Airflow:
-tasks fetch the connection and pass its fields, other programs find it in `AIRFLOW_CONN_{ID}`.
+It holds the values of `security.protocol`, `ssl.*`, `sasl.*` and `bootstrap.servers`. A connection of Airflow's own
+type `kafka` is read as one of that type (`ferry.config.login.kafka_type`). This module does not use Airflow: tasks
+fetch the connection and pass its fields, other programs find it in `AIRFLOW_CONN_{ID}`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ferry.config.keys import values
 from ferry.config.keys.layers import is_common_client_key
 from ferry.config.login.allowed import check_connection
 from ferry.config.login.jaas import JaasLogin, parse_jaas
+from ferry.config.login.kafka_type import KAFKA_TYPE, ferry_fields
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
 
 TYPE = "kafka_cluster"
+TYPES = (TYPE, KAFKA_TYPE)
 SERVERS = "bootstrap.servers"
 JAAS = "sasl.jaas.config"
 
@@ -69,6 +72,8 @@ def connection_properties(connection: AirflowConnection) -> ClientProperties:
 
 
 def _properties(connection: AirflowConnection) -> dict[str, str]:
+    if connection.conn_type == KAFKA_TYPE:
+        connection = replace(connection, conn_type=TYPE, **ferry_fields(connection.extra))
     if connection.conn_type != TYPE:
         raise BadValue(sentence("login.type", type=connection.conn_type, wanted=TYPE))
     properties = {SERVERS: _servers(connection), **_extra(connection.extra)}

@@ -1,4 +1,4 @@
-"""Sensors of a flow, for DAGs that go on when something is copied. They wait in the triggerer and hold no worker."""
+"""Sensors of a flow, for DAGs that continue when something is copied. They wait in the triggerer and hold no worker."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _FlowSensor(BaseSensorOperator):
 
 
 class FerryCaughtUpSensor(_FlowSensor):
-    """Waits until a flow has copied what stood at the source before a time.
+    """Waits until a flow has copied what was at the source before a time.
 
     In each partition that is every record before the first one of that time or later, as Kafka finds it. Records that
     an operator or a guard passed over count as copied.

@@ -9,9 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+
 from ferry.config.settings import parse_settings
 from ferry.ledger.report import Report
 from ferry.model import Segment
+from ferry_airflow.assets import topic_asset
+from ferry_airflow.lineage import lineage_of
 from tests.pure.decide.test_deal import receipt
 from tests.pure.decide.values import PLAN, RECEIPT, place, redealt, refusal
 
@@ -105,3 +110,17 @@ def test_the_providers_event_has_both_topics_their_ranges_and_the_run(tmp_path: 
     run: dict[str, Any] = completed["run"]["facets"]["ferry_run"]
     assert (run["flow"], run["state"], run["refused"], run["records"]) == ("a->b", "partial", 1, 83)
     assert run["run"] == PLAN.run
+
+
+def test_the_kafka_provider_gives_a_topic_the_same_name() -> None:
+    """Airflow's assets go through the provider's handler of `kafka://`, and become datasets by its converter."""
+    theirs = pytest.importorskip("airflow.providers.apache.kafka.assets.kafka", reason="the provider is not installed")
+    assert ProvidersManagerTaskRuntime().asset_uri_handlers["kafka"] is theirs.sanitize_uri
+    outputs = lineage_of(FLOW, REPORT).outputs
+    assert [out.name for out in outputs] == ["a.orders", "a.t"]
+    for out in outputs:
+        asset = topic_asset(FLOW, "target", out.name)
+        made = theirs.create_asset(server=out.namespace.removeprefix("kafka://"), topic=out.name)
+        assert (asset.name, asset.uri) == (made.name, made.uri)
+        dataset = theirs.convert_asset_to_openlineage(asset, None)
+        assert (dataset.namespace, dataset.name) == (out.namespace, out.name)

@@ -86,8 +86,9 @@ def _publish_hour(context: Context, flow: FlowConfig, run: str, topic: TopicRang
         raise Retryable(f"Airflow did not return asset {outlet.uri} ({error}): try again") from None
     event.extra = event_extra(flow, flow.lane, run, topic)
     event.add_partitions(key)
-    if outlet not in context["task"].outlets:
-        context["task"].add_outlets([outlet])
+    task: Any = context["task"]
+    if outlet not in task.outlets:
+        task.add_outlets([outlet])
     return True
 
 

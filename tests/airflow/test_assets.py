@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -18,13 +21,21 @@ from airflow.sdk.execution_time.context import OutletEventAccessor
 from ferry.clock import wall_ms
 from ferry.config.settings import parse_settings
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
+from ferry.model import Segment, TimeWindow
+from ferry.plan.lag import look_at
+from ferry.plan.options import RunOptions
+from ferry.plan.rules.lag import is_caught_up
+from ferry_airflow import window_steps
 from ferry_airflow.assets import event_extra, flow_alias, hour_key, namespace, publish, topic_asset
+from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.rest import ENDED, Json
+from ferry_airflow.window_steps import Backfill
 from tests.airflow.conftest import ASKED_SECONDS, BY_HOUR, BY_LAG, Flows
 from tests.harness import Message, create_topic, numbered, producer, send
 from tests.pure.decide.test_deal import receipt
-from tests.pure.decide.values import redealt
+from tests.pure.decide.values import RECEIPT, redealt
 from tests.spark.jobs import until
+from tests.tiers import ANSWER_S
 
 READER = "orders_arrived"
 SOURCE, TARGET = BY_LAG, f"t{BY_LAG}"
@@ -117,8 +128,9 @@ class Outlets(dict[Any, Any]):
     def __missing__(self, key: Any) -> OutletEventAccessor:
         if key.uri not in ("kafka://h:2/a.t", "kafka://h:2/a.u"):
             raise AirflowRuntimeError(ErrorResponse(error=ErrorType.ASSET_NOT_FOUND))
-        self[key] = OutletEventAccessor(key=AssetUniqueKey(name=key.uri, uri=key.uri))
-        return self[key]
+        found = OutletEventAccessor(key=AssetUniqueKey(name=key.uri, uri=key.uri))
+        self[key] = found
+        return found
 
 
 def test_a_partitioned_flow_updates_the_assets_that_a_dag_names_each_with_its_hour() -> None:
@@ -137,6 +149,27 @@ def test_a_partitioned_flow_updates_the_assets_that_a_dag_names_each_with_its_ho
         (uri, {"1970-01-01T01:00:00"}, "r")
     ]
     assert task.outlets == [flow_alias(flow.flow), Asset.ref(uri=uri)]
+
+
+@pytest.mark.parametrize(("key", "count"), [("2026-01-31T00:00:00", 1), (None, 0)])
+@pytest.mark.parametrize("lane", ["backfill-x", None])
+def test_a_window_updates_assets_only_with_the_partition_key_of_its_run(
+    key: str | None, count: int, lane: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = parse_settings(FILE, "f").flow("a->b")
+    options = RunOptions(window=TimeWindow(from_ms=0, to_ms=HOUR_MS))
+    backfill = Backfill(flow=flow, lane=lane, run="r", options=options)
+    receipts = (replace(RECEIPT, segments=(Segment(source_start=0, target_start=0, count=1),)),)
+    monkeypatch.setattr("ferry_airflow.backfill._backfill", lambda task, context: backfill)
+    monkeypatch.setattr("ferry_airflow.tables.report_lines", lambda report: [])
+    monkeypatch.setattr(window_steps, "complaint", lambda *_: None)
+    report = SimpleNamespace(receipts=receipts, records=1)
+    monkeypatch.setattr(window_steps, "reports_of", lambda _: ([report], SimpleNamespace(left=0)))
+    told: list[Any] = []
+    alias = SimpleNamespace(add=lambda asset, extra: told.append((asset.uri, extra["lane"])))
+    task: Any = backfill_dag(flow, Path("/f"), "@daily").get_task("report")
+    task.execute({"params": {}, "partition_key": key, "outlet_events": {flow_alias(flow.flow): alias}})
+    assert told == [(f"kafka://h:2/{RECEIPT.target.topic}", lane or "live")] * count
 
 
 def test_a_topic_has_one_name_in_airflow_and_in_lineage() -> None:
@@ -174,6 +207,19 @@ def test_what_is_copied_starts_a_partitioned_dag_whose_sensor_waits_for_the_whol
     assert [one["partition_key"] for one in copied] == [f"{hour:%Y-%m-%dT%H}:00:00"] * 2
     assert [one["extra"]["records"] for one in copied] == [10, 10]
     assert f"of hour {hour:%Y-%m-%dT%H}" in flows.rest.log(reader, name, "read")
+
+    def caught_up(until_ms: int) -> bool:
+        return is_caught_up(look_at(flows.lab(BY_HOUR).flow, only=[topic], until_ms=until_ms, patience_s=ANSWER_S))
+
+    assert caught_up(hour_ms + HOUR_MS)
+    hanging = producer(flows.source, transactional_id=topic)
+    hanging.init_transactions(ANSWER_S)
+    hanging.begin_transaction()
+    hanging.produce(topic, b"waits", partition=0, timestamp=hour_ms + 99)
+    assert hanging.flush(ANSWER_S) == 0
+    assert not caught_up(hour_ms + HOUR_MS), "an open transaction holds a record of the hour back"
+    assert caught_up(hour_ms + 20), "its record is not of this time"
+    hanging.abort_transaction(ANSWER_S)
 
 
 def asset(flows: Flows, uri: str) -> Json:

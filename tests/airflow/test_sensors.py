@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pendulum
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from airflow.triggers.base import TriggerEvent
@@ -16,10 +17,12 @@ from structlog.testing import capture_logs
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, FerryError, Refused, Unreachable
-from ferry.plan.rules.lag import LagLook
+from ferry.plan.rules.lag import LagLook, TotalLag
+from ferry.plan.rules.lag_start import Call
 from ferry_airflow import lag_trigger
-from ferry_airflow.lag_trigger import CaughtUpTrigger, LagBelowTrigger
+from ferry_airflow.lag_trigger import CaughtUpTrigger, LagBelowTrigger, LagTrigger
 from ferry_airflow.sensors import FerryCaughtUpSensor, FerryLagSensor
+from tests.airflow.conftest import shown_dag
 from tests.pure.decide.test_lag_look import T0, lag
 
 FLOW = "a->b"
@@ -89,6 +92,27 @@ def test_an_error_that_stays_ends_the_wait_and_fails_the_task(error: FerryError)
 def test_an_unexpected_error_ends_the_trigger_so_that_airflow_fails_the_task() -> None:
     with pytest.raises(ZeroDivisionError):
         events(below(), [ZeroDivisionError()])
+
+
+def test_the_trigger_that_starts_runs_outlives_every_error() -> None:
+    trigger = LagTrigger(config="/f", flow=FLOW, records=1, seconds=None, every_seconds=0)
+    total = TotalLag(partitions=1, behind=1, unknown=0, records=6, bytes=6, seconds=60.0)
+    script: list[Any] = [BadInput("wrong"), Unreachable("no answer"), ZeroDivisionError(), None]
+    script.append(Call(generation=1, at_ms=2, positions={}, total=total))
+
+    def look(_: Call | None) -> Any:
+        found = script.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def first() -> Any:
+        return (await anext(trigger.run())).payload
+
+    trigger.look = look  # type: ignore[method-assign]
+    with capture_logs() as lines:
+        assert asyncio.run(first())["records"] == 6
+    assert [line["log_level"] for line in lines] == ["warning", "warning", "error", "info"]
 
 
 def test_nothing_is_measured_before_the_time_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,3 +219,28 @@ def test_without_a_file_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(AirflowFailException, match="FERRY_CONFIG"):
         FerryCaughtUpSensor(task_id="t", flow=FLOW, until=UNTIL).execute({})
     assert wall_ms() > UNTIL_MS
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks"),
+    [
+        ("orders_arrived", {"read": set()}),
+        ("orders_by_hour", {"whole_hour": set(), "read": {"whole_hour"}}),
+        ("day_is_copied", {"caught_up": set(), "lag": set()}),
+    ],
+)
+def test_the_dags_of_the_documents_are_whole(name: str, tasks: dict[str, set[str]]) -> None:
+    found: dict[str, Any] = {}
+    exec(shown_dag(name).replace(f"\n{name}()", f"\nmade = {name}()"), found)
+    dag = found["made"]
+    assert (dag.dag_id, {task.task_id: task.upstream_task_ids for task in dag.tasks}) == (name, tasks)
+
+
+def test_a_template_of_the_documents_is_the_end_of_the_hour(config: str) -> None:
+    sensor = FerryCaughtUpSensor(
+        task_id="t", flow=FLOW, topics=["{{ topic }}"], until="{{ partition_date.add(hours=1) }}", config=config
+    )
+    context: Any = {"partition_date": pendulum.instance(UNTIL - timedelta(hours=1)), "topic": "orders"}
+    sensor.render_template_fields(context)
+    arguments, _ = deferred(sensor, **context)
+    assert (arguments["until_ms"], arguments["topics"]) == (UNTIL_MS, ["orders"])

@@ -109,7 +109,7 @@ def test_the_trigger_that_starts_runs_outlives_every_error() -> None:
     async def first() -> Any:
         return (await anext(trigger.run())).payload
 
-    trigger.look = look  # type: ignore[method-assign]
+    trigger.look = look  # type: ignore[method-assign, assignment]
     with capture_logs() as lines:
         assert asyncio.run(first())["records"] == 6
     assert [line["log_level"] for line in lines] == ["warning", "warning", "error", "info"]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from ferry.clock import wall_ms
 from ferry.model import Flow
 from ferry.page.cut import Cut
-from ferry.reader.documents import PastState, RunDigest, TopicStory
+from ferry.reader.documents import TopicStory
 from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN
 from ferry_airflow.page.access import User, may_see_dag, refuse
-from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, runs_beside
@@ -25,9 +25,11 @@ from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, office_of, told_of_file, visible
 from ferry_airflow.page.rendering import root_of, written
-from ferry_airflow.page.run_words import DAG_MOODS, Badge, beside_badge, dag_badge
+from ferry_airflow.page.run_list import Fold, chosen_runs, folded, merged, words_of
+from ferry_airflow.page.run_words import DAG_MOODS
 from ferry_airflow.page.shown import moment
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.time_range import ALL, CHOICES, Chosen, TimeRange, since
 
 router = APIRouter()
 TABS = (
@@ -42,9 +44,12 @@ DAG_RUNS_AT_A_GLANCE = 5
 
 
 def shown_page(
-    request: Request, name: str, open_flow: OpenFlow, tab: str, *, lane: str = "", **what: Any
+    request: Request, name: str, open_flow: OpenFlow, tab: str, *, lane: str = "", span: Chosen = ALL, **what: Any
 ) -> HTMLResponse:
-    """Return a page of a flow; `lane`: another lane, whose runs and receipts have addresses of their own (`base`)."""
+    """Return a page of a flow; `lane`: another lane, whose runs and receipts have addresses of their own (`base`).
+
+    `span` is the time that its charts show.
+    """
     flow = open_flow.flow
     here = place_of(request, flow)
     return written(
@@ -60,6 +65,8 @@ def shown_page(
         tabs=office_of(request).tabs,
         charts=charts_version(),
         dag_moods=DAG_MOODS,
+        span=span,
+        spans=CHOICES,
         **what,
     )
 
@@ -125,7 +132,13 @@ def overview(request: Request, open_flow: FlowDep) -> Response:
     answer = open_flow.ask(OfTopics(size=WORST))
     worst = answer.got.rows if answer.got else ()
     return shown_page(
-        request, "overview.html", open_flow, "overview", answer=answer, worst=worst, runs=merged(open_flow)[:WORST]
+        request,
+        "overview.html",
+        open_flow,
+        "overview",
+        answer=answer,
+        worst=worst,
+        runs=folded(merged(open_flow))[:WORST],
     )
 
 
@@ -160,55 +173,30 @@ def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -
     return shown_page(request, "topic.html", open_flow, "topics", **what)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EitherRun:
-    """A run as in the ledger, and as in Airflow."""
-
-    name: str
-    at_ms: int
-    digest: RunDigest | None
-    dag_run: DagRunRow | None
-    badges: tuple[Badge, ...]
-    why: str = ""
-    """Why it failed before it was in the ledger."""
-
-
-def merged(open_flow: OpenFlow) -> list[EitherRun]:
-    """Return runs of the ledger and of Airflow as one list, newest first."""
-    ours = {run.run: run for run in open_flow.seen.runs}
-    theirs = {run.run: run for run in open_flow.dag.runs}
-    rows = []
-    for name in {**theirs, **ours}:
-        digest, dag_run = ours.get(name), theirs.get(name)
-        begun = dag_run and (dag_run.started or dag_run.queued)
-        at_ms = digest.started_ms if digest else int(begun.timestamp() * 1000) if begun else open_flow.seen.looked_ms
-        badges = _badges((digest.state, open_flow.badge(digest)) if digest else None, dag_run)
-        rows.append(EitherRun(name=name, at_ms=at_ms, digest=digest, dag_run=dag_run, badges=badges))
-    return sorted(rows, key=lambda row: -row.at_ms)
-
-
-def _badges(ours: tuple[PastState, Badge] | None, dag_run: DagRunRow | None) -> tuple[Badge, ...]:
-    """Return the badges of a run, from the ledger, if it has the run, and from Airflow."""
-    if ours is None:
-        return (dag_badge(dag_run.state),) if dag_run else ()
-    besides = beside_badge(ours[0], dag_run.state if dag_run else None)
-    return (ours[1], besides) if besides else (ours[1],)
-
-
 @router.get("/flow/{source}/{target}/runs")
-def runs(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
-    """Show the flow's runs, newest first, and its verifications."""
-    beside = runs_beside(user, open_flow.flow, "runs")
-    cut = Cut.of(merged(open_flow), page)
+def runs(
+    request: Request,
+    open_flow: FlowDep,
+    user: User,
+    page: int = 1,
+    state: str = "",
+    copied: bool = False,
+    span: TimeRange = ALL,
+) -> Response:
+    """Show the flow's runs, newest first, and its verifications; of one `state`, and those that `copied` something."""
+    within = chosen_runs(merged(open_flow), state="", copied=copied, since_ms=since(span, wall_ms()))
+    cut = Cut.of(folded(chosen_runs(within, state=state, copied=False, since_ms=0)), page)
     cut = replace(cut, rows=_with_reasons(user, open_flow.dag_id, cut.rows))
-    return shown_page(request, "runs.html", open_flow, "runs", cut=cut, beside=beside)
+    what: dict[str, Any] = {"cut": cut, "words": words_of(within), "state": state, "copied": copied}
+    beside = runs_beside(user, open_flow.flow, "runs")
+    return shown_page(request, "runs.html", open_flow, "runs", span=span, beside=beside, **what)
 
 
-def _with_reasons(user: User, dag: str, rows: Sequence[EitherRun]) -> list[EitherRun]:
-    """Return runs with why they failed, for those not in the ledger, if the user may see what tasks return."""
-    failed = [row.name for row in rows if row.digest is None and row.dag_run and row.dag_run.state == "failed"]
+def _with_reasons(user: User, dag: str, rows: Sequence[Fold]) -> list[Fold]:
+    """Return runs with why they failed in Airflow, if the user may see what tasks return."""
+    failed = [run.name for row in rows for run in row if run.is_failed]
     why = first_reasons(dag, failed) if failed and may_see_reasons(user, dag) else {}
-    return [replace(row, why=why.get(row.name, "")) for row in rows]
+    return [tuple(replace(run, why=why.get(run.name, "")) for run in row) for row in rows]
 
 
 @router.get("/flow/{source}/{target}/refusals")

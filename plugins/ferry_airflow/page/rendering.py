@@ -60,6 +60,7 @@ def _environment() -> Environment:
         "iso": shown.iso,
         "moment": shown.moment,
         "ms": shown.ms_of,
+        "short_run": shown.short_run,
         "part": lambda text: quote(str(text), safe=""),
     }
     found.tests["none"] = _is_none

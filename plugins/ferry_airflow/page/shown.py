@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from ferry.words import thousands
@@ -11,6 +12,8 @@ _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1000
 _TEN = 10
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_MADE = re.compile(r"([a-z_]+)__\d{4}-\d\d-\d\dT.*|([a-z]+)-\d{8}T\d{6}Z-[0-9a-f]{4}", re.DOTALL)
+"""Ids of runs that Airflow or the command line made of a kind and a time."""
 
 
 def number(value: int | None) -> str:
@@ -63,3 +66,9 @@ def moment(ms: int | None) -> str:
 def ms_of(time: datetime | None) -> int | None:
     """Return milliseconds since the epoch."""
     return None if time is None else int(time.timestamp() * 1000)
+
+
+def short_run(run: str) -> str:
+    """Return the kind of a run whose id was made of a kind and a time: `scheduled`, `manual`, `run`; else its id."""
+    found = _MADE.fullmatch(run)
+    return run if found is None else (found[1] or found[2]).replace("_", " ")

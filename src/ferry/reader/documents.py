@@ -93,6 +93,8 @@ class RunDigest:
     undone_in_all: int = 0
     uncounted: bool = False
     """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
+    idle: bool = False
+    """Whether it ended well with nothing to copy, refuse or change, and wrote no group."""
 
     @property
     def seconds(self) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 
 from ferry.features.lanes.rules.listing import lane_names
-from ferry.ledger.history import PastRun
+from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import LedgerView, pauses
 from ferry.ledger.report import Report
 from ferry.ledger.units import read_ranges
@@ -79,7 +79,13 @@ def digest_of(past: PastRun) -> RunDigest:
         undone=tuple(undone[:MOST_UNDONE]),
         undone_in_all=len(undone),
         uncounted=bool(uncounted),
+        idle=past.state is PastState.SUCCESS and report is not None and _did_nothing(report),
     )
+
+
+def _did_nothing(report: Report) -> bool:
+    """Return whether a run had nothing to do and wrote no group, as the ledger decides which runs it keeps."""
+    return report.plan.is_idle and not (report.groups and report.groups.offsets)
 
 
 def left_undone(report: Report) -> list[tuple[str, str]]:

@@ -21,8 +21,9 @@ from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import INT32, NOTHING
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
-from ferry_airflow.page.pages import EitherRun, place_of, shown_page
+from ferry_airflow.page.pages import place_of, shown_page
 from ferry_airflow.page.rendering import WANTED, WrongField
+from ferry_airflow.page.run_list import EitherRun, one_each
 from ferry_airflow.page.run_words import Badge, run_badge
 from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered, zoned
 from ferry_airflow.page.tabs import Tab
@@ -96,7 +97,7 @@ def one_lane(
         lane=lane,
         answer=answer,
         story=story,
-        cut=Cut(rows=rows, page=page, pages=pages, total=total, first=(page - 1) * RUNS + 1),
+        cut=Cut(rows=one_each(rows), page=page, pages=pages, total=total, first=(page - 1) * RUNS + 1),
         copied=story.copied if story else NOTHING,
     )
 

@@ -1,0 +1,157 @@
+"""The list of runs: what is folded, what filters leave, and by which name a run is shown."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ferry.clock import wall_ms
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.ledger import UNREAD
+from ferry.ledger.report import Report
+from ferry.model import GroupOutcome, OpenedRun
+from ferry.reader.documents import RunDigest
+from ferry.reader.snapshot import digest_of
+from ferry.reader.watch import Sight
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.shown import short_run
+from tests.airflow.page.conftest import HERE, Desk
+from tests.airflow.page.values import digest
+from tests.pure.decide.values import PLAN, refusal, run_of
+
+MINUTE = 60_000
+
+
+def ran(run: str, minutes_ago: int, state: PastState = PastState.SUCCESS, *, idle: bool = False) -> RunDigest:
+    """A run that began so many minutes ago."""
+    at_ms = wall_ms() - minutes_ago * MINUTE
+    one = replace(digest(run, state), started_ms=at_ms, ended_ms=at_ms + 4000, idle=idle)
+    return replace(one, due=0, records=0, bytes=0) if idle else one
+
+
+RUNS = (
+    ran("i5", 1, idle=True),
+    ran("i4", 2, idle=True),
+    ran("a2", 3),
+    ran("i3", 5, idle=True),
+    ran("p1", 6, PastState.PARTIAL),
+    ran("i2", 70, idle=True),
+    ran("i1", 80, idle=True),
+    ran("a1", 300),
+)
+
+
+def rows_of(page: str) -> list[str]:
+    """The ids of the rows of the list of runs."""
+    return re.findall(r'<tr id="((?:run|idle):[^"]+)"', page)
+
+
+def seen(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), RUNS)
+
+
+def test_idle_runs_next_to_each_other_are_one_row(desk: Desk) -> None:
+    seen(desk)
+    rows = ["idle:i4", "run:a2", "run:i3", "run:p1", "idle:i1", "run:a1"]
+    page = desk.page(f"{HERE}/runs")
+    assert rows_of(page) == rows
+    assert rows_of(desk.page(f"{HERE}/")) == rows
+    fold = page[page.index('<tr id="idle:i1"') :].partition("</tr>")[0]
+    assert re.findall(rf'href="{HERE}/run/(\w+)"', fold) == ["i2", "i1"], "each is a link in the row"
+    assert "2 runs that had nothing to copy" in fold
+
+
+def test_an_idle_run_whose_task_failed_is_a_row_of_its_own(desk: Desk) -> None:
+    seen(desk)
+    failed = DagRunRow(run="i4", state="failed", queued=None, started=None, ended=datetime.now(UTC), who="")
+    desk.dag = DagState(known=True, runs=(failed,))
+    assert rows_of(desk.page(f"{HERE}/runs"))[:2] == ["run:i5", "run:i4"]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("copied=true", ["run:a2", "run:p1", "run:a1"]),
+        ("state=partial", ["run:p1"]),
+        ("range=15m", ["idle:i4", "run:a2", "run:i3", "run:p1"]),
+        ("range=4h&copied=true", ["run:a2", "run:p1"]),
+        ("range=4h&state=failed", []),
+    ],
+)
+def test_filters_are_parameters_of_the_address(desk: Desk, query: str, rows: list[str]) -> None:
+    seen(desk)
+    page = desk.page(f"{HERE}/runs?{query}")
+    assert rows_of(page) == rows
+    assert ("No run of those that are read is like that" in page) == (not rows)
+    picks = "".join(re.findall(r'<nav class="picks".*?</nav>', page, re.DOTALL))
+    chosen = re.findall(r'<a href="([^"]+)" aria-current="true"', picks)
+    assert len(chosen) == 3, "one of each filter"
+    for link in chosen:
+        assert set(query.split("&")) >= set(filter(None, link.strip("?").replace("&amp;", "&").split("&"))) - {
+            "range=all"
+        }
+
+
+def test_a_time_that_no_page_has_is_refused_in_a_sentence(desk: Desk) -> None:
+    answer = desk.client.get(f"{HERE}/runs?range=2h", headers={"Accept": "text/html"})
+    assert (answer.status_code, "range has to be one of" in answer.text) == (422, True)
+
+
+def test_the_reason_of_a_run_that_failed_is_in_its_row(desk: Desk) -> None:
+    seen(desk)
+    desk.reasons = (("copy", "cluster backup does not answer: see its brokers"),)
+    failed = DagRunRow(run="p1", state="failed", queued=None, started=None, ended=datetime.now(UTC), who="")
+    desk.dag = DagState(known=True, runs=(failed,))
+    page = desk.page(f"{HERE}/runs")
+    assert desk.reasons[0][1] in page[page.index('<tr id="run:p1"') :].partition("</tr>")[0]
+
+
+@pytest.mark.parametrize(
+    ("run", "short"),
+    [
+        ("scheduled__2026-11-23T19:18:04.123456+00:00", "scheduled"),
+        ("manual__2026-11-23T19:18:04+00:00_x1Y2", "manual"),
+        ("asset_triggered__2026-11-23T19:18:04+00:00_x1Y2", "asset triggered"),
+        ("run-20261123T191804Z-ab12", "run"),
+        ("before-the-upgrade", "before-the-upgrade"),
+        ("my-20261123", "my-20261123"),
+    ],
+)
+def test_a_run_has_a_short_name_and_its_whole_id(desk: Desk, run: str, short: str) -> None:
+    assert short_run(run) == short
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [ran(run, 1)])
+    page = desk.page(f"{HERE}/runs")
+    link = html.unescape(page[page.index('<tr id="run:') :].partition("</th>")[0])
+    assert (f'title="{run}"' in link, f"</time> {short}<" in link) == (True, True)
+    assert (f'visually-hidden">, {run}<' in link) == (short != run)
+
+
+@pytest.mark.parametrize(
+    ("changed", "idle"),
+    [
+        ({}, True),
+        ({"plan": {"paused": ("orders",)}}, True),
+        ({"plan": {"caught_up": 3, "refusals": (refusal("orders", 0),)}}, False),
+        ({"groups": GroupOutcome(groups=1, offsets=4, unchanged=0, left=(), inexact={})}, False),
+        ({"state": PastState.UNPLANNED}, False),
+    ],
+)
+def test_a_run_is_idle_as_the_ledger_counts_it(changed: dict[str, Any], idle: bool) -> None:
+    report = Report(
+        plan=replace(PLAN, slices=(), **changed.get("plan", {})),
+        started_ms=1_000,
+        receipts=(),
+        refusals=(),
+        unfinished=(),
+        left=(),
+        done=0,
+        groups=changed.get("groups"),
+    )
+    opened = OpenedRun(record=run_of("run-1"), generation=3)
+    past = PastRun(opened=opened, state=changed.get("state", PastState.SUCCESS), report=report)
+    assert digest_of(past).idle == idle

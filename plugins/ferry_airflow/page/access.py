@@ -16,11 +16,19 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
 
 from ferry.model import Flow
-from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, verify_dag_id
+from ferry_airflow.naming import (
+    VERBS,
+    backfill_dag_id,
+    dag_id,
+    drill_dag_id,
+    other_dags,
+    switch_dag_id,
+    verify_dag_id,
+)
 
 User = Annotated[BaseUser, Depends(get_user)]
 """The signed-in user; 401 without one."""
-RUN = DagAccessEntity.RUN
+RUN, TASKS = DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +42,13 @@ class Rights:
     verify: bool
     backfill: bool
     drill: bool
+    switch: tuple[str, ...]
+    """The verbs of the switches that the user may start."""
+    clear: bool
+    """Clear tasks of the flow's DAG."""
 
 
-NO_RIGHTS = Rights(run=False, pause=False, verify=False, backfill=False, drill=False)
+NO_RIGHTS = Rights(run=False, pause=False, verify=False, backfill=False, drill=False, switch=(), clear=False)
 """For a page without buttons, for which Airflow is not asked."""
 
 
@@ -107,14 +119,21 @@ def may_read(user: BaseUser, dag: str, *entities: DagAccessEntity) -> bool:
 def rights_of(user: BaseUser, flow: Flow) -> Rights:
     """Return what a user may do with a flow."""
     own, verify, backfill, drill = dag_id(flow), verify_dag_id(flow), backfill_dag_id(flow), drill_dag_id(flow)
-    teams = teams_of((own, verify, backfill, drill))
+    teams = teams_of((own, *other_dags(flow)))
     return Rights(
         run=_may(user, own, teams, "POST", RUN),
         pause=_may(user, own, teams, "PUT"),
         verify=_may(user, verify, teams, "POST", RUN),
         backfill=_may(user, backfill, teams, "POST", RUN),
         drill=_may(user, drill, teams, "POST", RUN),
+        switch=tuple(verb for verb in VERBS if _may(user, switch_dag_id(verb, flow), teams, "POST", RUN)),
+        clear=_may(user, own, teams, "PUT", TASKS),
     )
+
+
+def may_clear(user: BaseUser, dag: str) -> bool:
+    """Return whether a user may clear tasks of a DAG."""
+    return may(user, dag, "PUT", TASKS)
 
 
 def refuse(allowed: bool, what: str) -> None:

@@ -16,13 +16,17 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
 from ferry.clock import wall_ms
+from ferry.errors import BadInput
 from ferry.reader.documents import JobStory
 from ferry.reader.process import NoReader, Slow
-from ferry.reader.questions import Begin, OfJob
-from ferry_airflow.page.access import User, refuse
-from ferry_airflow.page.airflow_side import audit
+from ferry.reader.questions import Begin, Look, OfJob
+from ferry_airflow.naming import other_dags
+from ferry_airflow.page.access import User, may_clear, refuse
+from ferry_airflow.page.airflow_side import audit, clear_failed
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow
+from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, fragment
+from ferry_airflow.page.shown import counted
 from ferry_airflow.page.starting import (
     Asked,
     RunAsked,
@@ -41,6 +45,8 @@ It waits in the event loop: threads are few, and Airflow's other requests need t
 """
 LOOK_SECONDS, MOST_LOOK_SECONDS = 0.05, 0.5
 SILENT = "The page's reader has not answered in time: check on the flow's page whether it was done, then try again"
+LONGEST_ID = 250
+"""The longest id of a DAG or of a run in Airflow."""
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
 
 
@@ -109,6 +115,31 @@ async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAs
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     begin = Begin(who=open_flow.user, what="resume", event="ferry_resume", topic=asked.topic)
     return await _begun(request, open_flow, {"topic": asked.topic}, begin)
+
+
+class ClearAsked(Asked):
+    """Run the failed tasks of a run again, and those after them."""
+
+    dag: str = Field(max_length=LONGEST_ID)
+    run: str = Field(max_length=LONGEST_ID)
+
+
+@acting.post("/clear")
+def clear(request: Request, open_flow: FlowDep, user: User, asked: Annotated[ClearAsked, Body()]) -> dict[str, Any]:
+    """Clear the failed tasks of a run of one of the flow's DAGs, and all after them."""
+    dag, run = asked.dag, asked.run
+    if dag != open_flow.dag_id and dag not in other_dags(open_flow.flow):
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {open_flow.flow} has no DAG {dag}")
+    refuse(may_clear(user, dag), f"clear tasks of DAG {dag}")
+    try:
+        count = clear_failed(dag, run)
+    except BadInput as error:
+        raise HTTPException(status.HTTP_409_CONFLICT, str(error)) from error
+    audit(open_flow.user, "ferry_clear", dag, run, {"flow": str(open_flow.flow), "tasks": count})
+    open_flow.ask(Look())
+    page = f"{place_of(request, open_flow.flow)}/{part_of_run(dag, run)}"
+    text = f"{counted(count, 'task')} of run {run} {'is' if count == 1 else 'are'} cleared: Airflow runs them again."
+    return {"run": run, "dag": dag, "text": text, "links": [{"text": run, "href": page, "top": False}]}
 
 
 @router.get("/api/job/{number}")

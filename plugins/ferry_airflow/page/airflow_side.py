@@ -10,10 +10,13 @@ from typing import Any
 
 from airflow.api.common.trigger_dag import trigger_dag
 from airflow.models.dag import DagModel
+from airflow.models.dagbag import DBDagBag
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
+from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.sdk.exceptions import AirflowException
+from airflow.serialization.definitions.dag import SerializedDAG
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import exists, select, union_all
@@ -23,6 +26,7 @@ from ferry.errors import BadInput
 from ferry_airflow.naming import ASKED_WRONG
 
 UNDER_WAY = frozenset({"queued", "running"})
+FAILED_TASKS = frozenset({"failed", "upstream_failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +149,31 @@ def trigger(dag: str, who: str, conf: Mapping[str, Any]) -> str:
     if run is None:
         raise BadInput(f"Airflow started no run of DAG {dag}: see its import errors")
     return str(run.run_id)
+
+
+def clear_failed(dag: str, run: str) -> int:
+    """Clear the failed tasks of a run and all after them, so that Airflow runs them again; return how many.
+
+    BadInput if Airflow has no such run, or if it has not failed.
+    """
+    with create_session() as session:
+        its = session.scalar(select(DagRun).where(DagRun.dag_id == dag, DagRun.run_id == run))
+        if its is None or its.state != "failed":
+            raise BadInput(f"Run {run} of DAG {dag} is {'not there' if its is None else its.state}: nothing is cleared")
+        task = TaskInstance
+        failed = session.scalars(
+            select(task.task_id).where(task.dag_id == dag, task.run_id == run, task.state.in_(FAILED_TASKS))
+        ).all()
+        found = _dag_of(its, session)
+        if found is None:
+            raise BadInput(f"Airflow has no DAG {dag} now: see its import errors")
+        after = found.partial_subset(task_ids=failed, include_downstream=True, include_upstream=False)
+        return found.clear(task_ids=[*after.task_dict], run_id=run, session=session) if failed else 0
+
+
+def _dag_of(run: DagRun, session: Session) -> SerializedDAG | None:
+    """Return the DAG of a run, of the version that the run has."""
+    return DBDagBag(load_op_links=False).get_dag_for_run(run, session)
 
 
 def audit(who: str, event: str, dag: str, run: str | None, extra: Mapping[str, Any]) -> None:

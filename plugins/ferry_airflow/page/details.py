@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -25,9 +24,9 @@ from ferry.reader.limits import KEPT_RUNS, SEARCHED
 from ferry.reader.questions import OfDealt, OfLag, OfOffset, OfReceipt, OfReceipts, OfRun
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.dag_runs import may_see_reasons, origin_in_airflow, reasons_of
+from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
-from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
 
@@ -83,7 +82,8 @@ def one_run(
         opened=story and story.opened,
         figures=story and story.figures,
         left=story and story.remains,
-        reasons=_reasons(user, dag, dag_run),
+        reasons=reasons_for(user, dag, dag_run),
+        clears=may_continue(open_flow, user, dag, dag_run),
         searched=SEARCHED,
         kept=KEPT_RUNS,
         badge=story and badge_of_story(open_flow, story, lane, dag_run),
@@ -93,13 +93,6 @@ def one_run(
         dag_run=dag_run,
         q=q,
     )
-
-
-def _reasons(user: BaseUser, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
-    """Return why tasks of a run failed, if the user may see what they return."""
-    if dag_run is None or dag_run.state == "success" or not may_see_reasons(user, dag):
-        return ()
-    return reasons_of(dag, dag_run.run)
 
 
 def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: DagRunRow | None) -> Badge | None:

@@ -11,7 +11,7 @@ from ferry_airflow.page.access import User, may_read, refuse
 from ferry_airflow.page.airflow_side import dag_states
 from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
 from ferry_airflow.page.page_state import FlowDep
-from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.pages import may_continue, shown_page
 
 router = APIRouter(prefix="/flow/{source}/{target}")
 
@@ -37,6 +37,7 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         run=run,
         story=story,
         outcome=story and outcome_of(story),
+        clears=story is not None and may_continue(open_flow, user, dag, story.row),
         state=dag_states({dag: 0})[dag],
         task_moods=TASK_MOODS,
     )

@@ -16,18 +16,19 @@ from ferry.page.cut import Cut
 from ferry.reader.documents import TopicStory
 from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
-from ferry_airflow.naming import OWN
-from ferry_airflow.page.access import User, may_see_dag, refuse
+from ferry_airflow.naming import OWN, drill_dag_id
+from ferry_airflow.page.access import User, may_clear, may_see_dag, refuse
+from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
-from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, runs_beside
+from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, office_of, told_of_file, visible
 from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_list import Fold, chosen_runs, folded, merged, words_of
 from ferry_airflow.page.run_words import DAG_MOODS
-from ferry_airflow.page.shown import moment
+from ferry_airflow.page.shown import moment, ms_of
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.time_range import ALL, CHOICES, Chosen, TimeRange, since
 
@@ -127,10 +128,11 @@ def part_of_run(dag: str, run: str) -> str:
 
 
 @router.get("/flow/{source}/{target}/")
-def overview(request: Request, open_flow: FlowDep) -> Response:
+def overview(request: Request, open_flow: FlowDep, user: User) -> Response:
     """Show the state of a flow: its figures, plots, newest runs, and what is refused."""
     answer = open_flow.ask(OfTopics(size=WORST))
     worst = answer.got.rows if answer.got else ()
+    failed = next((one for one in open_flow.dag.runs if one.run == open_flow.standing.run), None)
     return shown_page(
         request,
         "overview.html",
@@ -139,7 +141,33 @@ def overview(request: Request, open_flow: FlowDep) -> Response:
         answer=answer,
         worst=worst,
         runs=folded(merged(open_flow))[:WORST],
+        reasons=reasons_for(user, open_flow.dag_id, failed),
+        clears=may_continue(open_flow, user, open_flow.dag_id, failed),
     )
+
+
+def reasons_for(user: User, dag: str, dag_run: DagRunRow | None) -> tuple[tuple[str, str], ...]:
+    """Return why tasks of a run failed, if the user may see what they return."""
+    if dag_run is None or dag_run.state == "success" or not may_see_reasons(user, dag):
+        return ()
+    return reasons_of(dag, dag_run.run)
+
+
+def may_continue(open_flow: OpenFlow, user: User, dag: str, dag_run: DagRunRow | None) -> bool:
+    """Return whether a run may be cleared to continue from where it failed.
+
+    A drill that is cleared is refused. Once a newer micro-run has begun, it copies what an older one did not. A run
+    that was asked for something that does not exist would fail again.
+    """
+    if dag_run is None or dag_run.state != "failed" or dag_run.asked_wrong or dag == drill_dag_id(open_flow.flow):
+        return False
+    if dag != open_flow.dag_id:
+        return may_clear(user, dag)
+    newest, last = open_flow.dag.runs[:1], open_flow.seen.last_run
+    begun_ms = ms_of(dag_run.started or dag_run.queued) or 0
+    is_newest = bool(newest) and newest[0].run == dag_run.run
+    is_last = last is None or last.run == dag_run.run or last.started_ms < begun_ms
+    return is_newest and is_last and open_flow.rights.clear
 
 
 @router.get("/flow/{source}/{target}/topics")

@@ -32,7 +32,7 @@ from ferry.reader.flows import Flows
 from ferry.reader.service import Service
 from ferry.reader.watch import Sight
 from ferry.reader.watcher import Watcher, Watchers
-from ferry_airflow.page import access, actions, airflow_side, dag_runs, details, other_dags, page_state, pages, starting
+from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, starting
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 
@@ -144,6 +144,7 @@ class Desk:
     """Why tasks of any run have failed."""
     audited: list[tuple[object, ...]] = field(default_factory=list)
     triggered: list[tuple[object, ...]] = field(default_factory=list)
+    cleared: list[tuple[object, ...]] = field(default_factory=list)
 
     def page(self, path: str) -> str:
         """A page as a browser asks for it."""
@@ -187,13 +188,14 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         for module in (page_state, starting, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
-        monkeypatch.setattr(details, "reasons_of", lambda dag, run: made.reasons)
+        monkeypatch.setattr(pages, "reasons_of", lambda dag, run: made.reasons)
         first = lambda dag, runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
         monkeypatch.setattr(pages, "first_reasons", first)
         monkeypatch.setattr(access, "get_auth_manager", lambda: Keeper(made.refused))
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(page_state, "may_see_faults", lambda user: made.sees_faults)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
+        monkeypatch.setattr(actions, "clear_failed", lambda *what: made.cleared.append(what) or 2)
         for module in (actions, starting):
             monkeypatch.setattr(module, "audit", lambda *what: made.audited.append(what))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import playwright
 import pytest
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import get_user
 from anyio import to_thread
 from fastapi import Request
@@ -27,7 +28,7 @@ from ferry.model import Pause, Refusal, RefusalKind
 from ferry.reader.watch import FlowWatch, Sight
 from ferry.reader.watcher import MOST_WAITING, Job
 from ferry_airflow.page import actions, rendering
-from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import open_flow
 from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
@@ -47,12 +48,17 @@ BODIES: dict[str, tuple[dict[str, Any], Right]] = {
     "drill": ({"kind": "partial", "groups": ["billing"]}, (DRILL, "POST", RUN)),
     "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT", None)),
     "resume": ({"topic": "orders"}, (OWN, "PUT", None)),
+    "clear": ({"dag": OWN, "run": "a"}, (OWN, "PUT", DagAccessEntity.TASK_INSTANCE)),
 }
+FAILED = DagState(
+    known=True, runs=(DagRunRow(run="a", state="failed", queued=None, started=None, ended=None, who="ada"),)
+)
 
 
 @pytest.mark.parametrize("verb", BODIES)
 def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
     body, right = BODIES[verb]
+    desk.dag = FAILED
     desk.watcher.see(Sight(view=_held("orders"), lags=(lag("orders", 0, 1, 1.0), lag("clicks", 0, 1)), troubles={}))
     everywhere = _asked_on_all_pages(desk)
     assert everywhere[verb]
@@ -68,6 +74,7 @@ def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
 
 
 def test_who_may_only_look_has_no_button_on_any_page(desk: Desk) -> None:
+    desk.dag = FAILED
     for pauses in (("orders", ""), ("orders",)):
         desk.watcher.see(Sight(view=_held(*pauses), lags=(lag("orders", 0, 1), lag("clicks", 0, 1)), troubles={}))
         desk.refused.clear()
@@ -127,7 +134,7 @@ def test_every_action_leaves_its_line_in_the_audit_log(desk: Desk, verb: str) ->
     assert desk.act(verb, body)[0] in (200, 202)
     ((who, event, of, run, extra),) = desk.audited
     assert (who, event, of) == ("ada", f"ferry_{verb.replace('-', '_')}", dag)
-    assert run == ("manual__1" if verb in TRIGGERED else None)
+    assert run == ("manual__1" if verb in TRIGGERED else body.get("run"))
     assert isinstance(extra, dict)
     assert extra["flow"] == "primary->backup"
     assert body.get("topic", "") == extra.get("topic", "")

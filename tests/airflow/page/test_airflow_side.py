@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, chain
+from airflow.serialization.serialized_objects import DagSerialization
 from sqlalchemy import event, insert, select
 from sqlalchemy.orm import Session
 
+from ferry.errors import BadInput
 from ferry_airflow.naming import ASKED_WRONG, REASON
-from ferry_airflow.page import dag_runs
+from ferry_airflow.page import airflow_side, dag_runs
 from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -87,3 +94,32 @@ def test_each_dag_has_as_many_runs_as_were_asked_for_and_one_that_is_gone_none(t
         assert dag_states({DAGS[0]: 0})[DAGS[0]].known
         assert dag_states({}) == {}
     assert not any("dag_run" in statement for statement in asked)
+
+
+def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(
+    tables: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DAG("ferry__a__b", schedule=None) as dag:
+        tasks = {name: EmptyOperator(task_id=name) for name in ("plan", "copy", "checkpoint", "report")}
+        chain(*tasks.values())
+    found = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+    monkeypatch.setattr(airflow_side, "_dag_of", lambda run, session: found)
+    states = {"plan": "success", "copy": "failed", "checkpoint": "success", "report": "failed"}
+    tables.execute(
+        insert(DagRun).values(
+            id=1, dag_id=dag.dag_id, run_id="r", state="failed", run_type="manual", run_after=NOON, queued_at=NOON
+        )
+    )
+    for name, state in states.items():
+        tables.execute(
+            insert(TaskInstance).values(
+                id=uuid.uuid4(), task_id=name, dag_id=dag.dag_id, run_id="r", state=state, pool="p", try_number=1
+            )
+        )
+    assert airflow_side.clear_failed(dag.dag_id, "r") == 3
+    rows = tables.execute(select(TaskInstance.task_id, TaskInstance.state)).all()
+    assert dict(map(tuple, rows)) == {"plan": "success", "copy": None, "checkpoint": None, "report": None}
+    assert tables.scalar(select(DagRun.state)) == "queued"
+    for run in ("r", "nosuch"):
+        with pytest.raises(BadInput):
+            airflow_side.clear_failed(dag.dag_id, run)

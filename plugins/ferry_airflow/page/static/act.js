@@ -125,6 +125,11 @@
       ],
       body: (data) => ({ kind: data.get("kind"), topics: split(data.get("topics")), groups: split(data.get("groups")), reason: data.get("reason") }),
     }),
+    clear: (_, { dag, run }) => ({
+      title: "Clear and continue", go: "Clear",
+      text: `Airflow runs the failed tasks of ${run} again, and those after them. What is committed is not copied again.`,
+      fields: [], body: () => ({ dag, run }),
+    }),
     pause: (topic) => ({
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
       text: "Runs omit it from the next plan on, until an operator resumes it. A run under way is not changed.",
@@ -256,7 +261,7 @@
     if (!button) return;
     const here = button.closest("[data-flow]").dataset.flow;
     const verb = button.dataset.ask;
-    const question = questions[verb](button.dataset.topic || "");
+    const question = questions[verb](button.dataset.topic || "", button.dataset);
     asked = question;
     waits(false);
     cleared();

@@ -82,7 +82,7 @@ async def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAske
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
     refuse_foreign_topics(open_flow, asked)
     begin = Begin(who=open_flow.user, what="plan", event="ferry_dry_run", topics=tuple(asked.topics))
-    return await _begun(request, open_flow, topics_of(asked), begin)
+    return await begun(request, open_flow, topics_of(asked), begin)
 
 
 @acting.post("/pause", status_code=status.HTTP_202_ACCEPTED)
@@ -106,7 +106,7 @@ async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAske
         since_ms=now,
         until_ms=until,
     )
-    return await _begun(request, open_flow, {"topic": asked.topic, "why": begin.why}, begin)
+    return await begun(request, open_flow, {"topic": asked.topic, "why": begin.why}, begin)
 
 
 @acting.post("/resume", status_code=status.HTTP_202_ACCEPTED)
@@ -114,7 +114,7 @@ async def resume(request: Request, open_flow: FlowDep, asked: Annotated[ResumeAs
     """End a pause."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     begin = Begin(who=open_flow.user, what="resume", event="ferry_resume", topic=asked.topic)
-    return await _begun(request, open_flow, {"topic": asked.topic}, begin)
+    return await begun(request, open_flow, {"topic": asked.topic}, begin)
 
 
 class ClearAsked(Asked):
@@ -157,13 +157,17 @@ def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[st
 def _told(request: Request, found: JobStory) -> dict[str, Any]:
     """Return the state of a job as JSON, with its plan as HTML."""
     html = fragment(request, "plan.html", plan=found.plan) if found.plan else ""
+    if found.checks:
+        html = fragment(request, "checks.html", checks=found.checks)
     return {"job": found.job, "done": found.done, "error": found.error, "text": found.text, "html": html}
 
 
 router.include_router(acting)
 
 
-async def _begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any], asked: Begin) -> dict[str, Any]:
+async def begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any], asked: Begin) -> dict[str, Any]:
+    """Have the reader begin something for a user; return its state after WAIT_SECONDS at most."""
+
     def begin() -> JobStory:
         audit(open_flow.user, asked.event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})
         try:

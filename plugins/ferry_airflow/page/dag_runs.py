@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -30,6 +30,8 @@ ASKING = "awaiting_input"
 """The state of a task that waits for an answer of a user."""
 TASK_MOODS = DAG_MOODS | {"upstream_failed": Mood.BAD, "up_for_retry": Mood.WARN, ASKING: Mood.HELD}
 """The moods of tasks by their states."""
+PREVIEW = "preview"
+"""The task of a drill or a switch that returns what its approver is shown."""
 NEWEST = 10
 """How many runs of each DAG a list shows."""
 MOST = 50
@@ -55,6 +57,8 @@ class DagRunStory:
     tasks: tuple[TaskRow, ...]
     reasons: tuple[tuple[str, str], ...] = ()
     """Why tasks have failed, by their names, in the order in which they began."""
+    preview: tuple[str, ...] = ()
+    """The lines that its approver is shown: the steps, and the checks; none before it has them."""
     returned: Mapping[str, Any] = field(default_factory=dict)
     """What the task returned that reports the outcome; empty as long as there is nothing."""
 
@@ -106,6 +110,26 @@ def asking(dags: Collection[str]) -> set[tuple[str, str]]:
         return {(dag, run) for dag, run in found}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A run of another of a flow's DAGs that waits for an approval."""
+
+    kind: str
+    dag: str
+    run: str
+
+
+def approvals(user: BaseUser, flows: Iterable[Flow]) -> dict[Flow, list[Asking]]:
+    """Return the runs of flows that wait for an approval, as far as the user may see them."""
+    known = {dag: (flow, kind) for flow in flows for dag, kind in other_dags(flow).items()}
+    found: dict[Flow, list[Asking]] = {}
+    for dag, run in sorted(asking(known)):
+        if may_read(user, dag, DagAccessEntity.RUN):
+            flow, kind = known[dag]
+            found.setdefault(flow, []).append(Asking(kind=kind, dag=dag, run=run))
+    return found
+
+
 def origin_in_airflow(user: BaseUser, flow: Flow, origin: Origin) -> DagRunRow | None:
     """Return the run of another of the flow's DAGs that made a micro-run; None without one that the user may see."""
     if origin.dag_id not in other_dags(flow) or not may_read(user, origin.dag_id, DagAccessEntity.RUN):
@@ -130,9 +154,10 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
         told = session.scalars(
             select(XComModel)
             .where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == "return_value")
-            .where(XComModel.task_id.in_(TELLING))
+            .where(XComModel.task_id.in_((*TELLING, PREVIEW)))
         ).all()
-        values = [_plain(one.value) for one in told] if with_returned else []
+        values = [_plain(one.value) for one in told if one.task_id != PREVIEW] if with_returned else []
+        shown = [one.value for one in told if one.task_id == PREVIEW] if with_returned else []
         why = _reasons(session, dag, run) if with_returned else {}
         return DagRunStory(
             row=row_of(found),
@@ -144,6 +169,7 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
             reasons=tuple((name, why.get(name, SILENT)) for name, state, *_ in tasks if state in _NOT_WELL)
             if with_returned
             else (),
+            preview=tuple(line.removeprefix("- ") for text in shown for line in _text(text).splitlines()[:MOST]),
             returned=next((value for value in values if isinstance(value, Mapping)), {}),
         )
 
@@ -157,6 +183,15 @@ def _plain(value: Any) -> Any:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
+
+
+def _text(value: Any) -> str:
+    """Return a text that a task returned, which is JSON in the database; empty if it is no text."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        found = value
+    return found if isinstance(found, str) else ""
 
 
 _NOT_WELL = frozenset({"failed", "up_for_retry"})

@@ -130,6 +130,11 @@ def office_of(request: Request) -> PageState:
 OfficeDep = Annotated[PageState, Depends(office_of)]
 
 
+def has_back(open_flow: OpenFlow, office: PageState) -> bool:
+    """Return whether the file enables the opposite flow."""
+    return any(one.flow == open_flow.flow.back for one in office.flows.now().flows)
+
+
 HIDDEN = (
     "Only users who may see import errors in Airflow see what is wrong with the file of Ferry's flows: ask one of them"
 )

@@ -21,7 +21,8 @@ from ferry_airflow.page.access import User, may_clear, may_see_dag, refuse
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
-from ferry_airflow.page.dag_runs import first_reasons, may_see_reasons, reasons_of, runs_beside
+from ferry_airflow.page.clients import clients_of, clients_of_all
+from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, office_of, told_of_file, visible
@@ -86,6 +87,8 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Respon
         outages=outages(flows),
         hindrances=hindrances(flows),
         drawing=drawn(flows),
+        asks=approvals(user, [one.flow for one in flows]),
+        clients=clients_of_all(flows, [one.flow for one in configured.flows]),
         sheet_width=WIDTH,
         q=q,
         charts="",
@@ -128,7 +131,7 @@ def part_of_run(dag: str, run: str) -> str:
 
 
 @router.get("/flow/{source}/{target}/")
-def overview(request: Request, open_flow: FlowDep, user: User) -> Response:
+def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep) -> Response:
     """Show the state of a flow: its figures, plots, newest runs, and what is refused."""
     answer = open_flow.ask(OfTopics(size=WORST))
     worst = answer.got.rows if answer.got else ()
@@ -143,6 +146,8 @@ def overview(request: Request, open_flow: FlowDep, user: User) -> Response:
         runs=folded(merged(open_flow))[:WORST],
         reasons=reasons_for(user, open_flow.dag_id, failed),
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
+        asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
+        clients=clients_of(open_flow, office, user),
     )
 
 

@@ -175,10 +175,13 @@ def open_switches(view: LedgerView) -> dict[str, SwitchState]:
     return switch_states(view, {str(name) for name, *_ in keys} - ended)
 
 
-def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict[str, SwitchState]:
+def switch_states(
+    view: LedgerView, only: Collection[str] | None = None, *, with_rows: bool = True
+) -> dict[str, SwitchState]:
     """Return all switches of a ledger (or `only` those) by id, in the order in which they were opened.
 
-    Raises BadInput when a step's rows are incomplete, or not those that were written.
+    Without rows the steps have what they found as a sentence and facts. Raises BadInput when a step's rows are
+    incomplete, or not those that were written.
     """
     opened: dict[str, LedgerRecord] = {}
     steps: dict[str, dict[str, LedgerRecord]] = {}
@@ -193,7 +196,8 @@ def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict
             case [str(name), str(step)]:
                 steps.setdefault(name, {})[step] = record
             case [str(name), str(step), int(number)]:
-                rows.setdefault((name, step), {})[number] = record.value or b""
+                if with_rows:
+                    rows.setdefault((name, step), {})[number] = record.value or b""
             case [str(name), str(step), "begun"]:
                 tries.setdefault(name, {})[step] = record
     found = [
@@ -201,7 +205,7 @@ def switch_states(view: LedgerView, only: Collection[str] | None = None) -> dict
             name,
             record,
             _with_tries(steps.get(name, {}), tries.get(name, {})),
-            {step: parts for (of, step), parts in rows.items() if of == name},
+            {step: parts for (of, step), parts in rows.items() if of == name} if with_rows else None,
         )
         for name, record in opened.items()
     ]
@@ -217,7 +221,7 @@ def _state(
     name: str,
     opened: LedgerRecord,
     steps: Mapping[str, LedgerRecord],
-    rows: Mapping[str, Mapping[int, bytes]],
+    rows: Mapping[str, Mapping[int, bytes]] | None,
 ) -> SwitchState:
     with reading(f"record of switch {name}, opened at ledger offset {opened.offset},"):
         return checked(_parsed(name, opened, steps, rows))
@@ -227,7 +231,7 @@ def _parsed(
     name: str,
     opened: LedgerRecord,
     steps: Mapping[str, LedgerRecord],
-    rows: Mapping[str, Mapping[int, bytes]],
+    rows: Mapping[str, Mapping[int, bytes]] | None,
 ) -> SwitchState:
     done: dict[Step, StepDone] = {}
     begun: dict[Step, StepBegun] = {}
@@ -238,7 +242,7 @@ def _parsed(
             end = parse_end(body)
         elif body["state"] == "done":
             step = Step(word)
-            done[step] = _done(name, step, body, rows.get(word, {}))
+            done[step] = _done(name, step, body, None if rows is None else rows.get(word, {}))
         else:  # an earlier Ferry wrote it under the key of the step that is done
             step = Step(word)
             begun[step] = _BEGUN.load(body, step=step)
@@ -246,9 +250,11 @@ def _parsed(
     return SwitchState(switch=parse_switch(body), offset=opened.offset, done=done, begun=begun, end=end)
 
 
-def _done(name: str, step: Step, body: Json, parts: Mapping[int, bytes]) -> StepDone:
-    values = [parts[number] for number in range(min(body["parts"], len(parts))) if number in parts]
-    if len(values) != body["parts"] or _digest(values) != body["digest"]:
+def _done(name: str, step: Step, body: Json, parts: Mapping[int, bytes] | None) -> StepDone:
+    """Return a step that is done; without its rows if `parts` is None."""
+    there = parts or {}
+    values = [there[number] for number in range(min(body["parts"], len(there))) if number in there]
+    if parts is not None and (len(values) != body["parts"] or _digest(values) != body["digest"]):
         raise BadInput(
             f"what step {step} of switch {name} found is not whole in the ledger any more: read it from an export "
             "(ferry ledger export), and find out who wrote to the ledger"

@@ -13,6 +13,8 @@ from typing import Any
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.lanes.rules.listing import Lane, outlook_of
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Readiness, Rpo
 from ferry.ledger.history import PastRun
 from ferry.model import Flow, Pause, Plan
 from ferry.page.cut import A_PAGE, Cut, lines
@@ -222,7 +224,7 @@ def _lane_story(watch: FlowWatch, name: str, skip: int) -> LaneStory | None:
 
 
 def _begin(flow: FlowConfig, watcher: Watcher, asked: Begin) -> Answer:
-    work = {"plan": _plan, "pause": _pause, "resume": _resume}[asked.what]
+    work = {"plan": _plan, "readiness": _readiness, "pause": _pause, "resume": _resume}[asked.what]
     try:
         job = watcher.ask(asked.who, asked.event, partial(work, asked=asked, flow=flow.flow))
     except TooMuch as error:
@@ -234,6 +236,12 @@ def _begin(flow: FlowConfig, watcher: Watcher, asked: Begin) -> Answer:
 def _plan(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Plan:
     with MicroRuns(watch.flow, patience_s=watch.patience_s) as runs:
         return runs.preview(RunOptions(only=frozenset(asked.topics) or None), here=False)  # workers plan its runs
+
+
+def _readiness(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Readiness:
+    """Return the checks of a planned switchover along the flow, as its first step makes them."""
+    rpo = Rpo(records=watch.flow.rpo.records, seconds=watch.flow.rpo.seconds)
+    return check_readiness(watch.flow, rpo, back=asked.has_back, planned=True, patience_s=watch.patience_s)
 
 
 def _what(asked: Begin, flow: Flow) -> str:
@@ -258,6 +266,8 @@ def job_story(job: Job) -> JobStory:
     """Return the state of a job."""
     if not job.done.is_set() or job.error:
         return JobStory(job=job.id, who=job.who, done=job.done.is_set(), error=job.error)
+    if isinstance(job.answer, Readiness):
+        return JobStory(job=job.id, who=job.who, done=True, checks=job.answer.checks)
     plan = plan_story(job.answer) if isinstance(job.answer, Plan) else None
     return JobStory(job=job.id, who=job.who, done=True, text="" if plan else str(job.answer), plan=plan)
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
+from ferry.features.switch.rules.readiness import Check
 from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
 from ferry.ledger.repartitioned_at import Dealt
 from ferry.model import (
@@ -25,6 +26,7 @@ from ferry.model import (
     Segment,
     TopicPartition,
 )
+from ferry.model.switch import SwitchOutcome, Verb
 from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag, TotalLag
 
@@ -175,6 +177,22 @@ class Behind:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The switch to a flow's target that promoted it last, as the ledger there shows it."""
+
+    verb: Verb
+    switch: str
+    cluster: str
+    """To which it moves clients."""
+    since_ms: int
+    """When it promoted that cluster."""
+    end: SwitchOutcome | None
+    """None: it has not ended."""
+    redirected: bool
+    """Whether it sent clients there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """A flow as of its last poll, as far as each of its pages shows it. `number` changes with every poll; 0: none yet.
 
@@ -210,6 +228,8 @@ class Status:
     paused_topics: int = 0
     first_paused: Pause | None = None
     """The pause of the first topic by name, of those that are paused on their own."""
+    moved: Moved | None = None
+    """None: no switch along this flow has promoted its target."""
     troubles: tuple[Trouble, ...] = ()
     hindrances: tuple[Trouble, ...] = ()
     """What prevents a poll and is no outage; not of a cluster."""
@@ -496,6 +516,8 @@ class JobStory:
     error: str = ""
     text: str = ""
     plan: PlanStory | None = None
+    checks: tuple[Check, ...] = ()
+    """Those of readiness."""
     refused: str = ""
 
 

@@ -158,10 +158,10 @@ class OfLane(Question[LanePage]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin(Question[JobStory]):
-    """Plan a run, pause or resume a topic, for `who`. An empty `topic` is the whole flow."""
+    """Plan a run, check readiness, pause or resume a topic, for `who`. An empty `topic` is the whole flow."""
 
     who: str
-    what: Literal["plan", "pause", "resume"]
+    what: Literal["plan", "readiness", "pause", "resume"]
     event: str
     """Its name in Airflow's audit log: each user has at most one running of a kind."""
     topics: tuple[str, ...] = ()
@@ -169,6 +169,8 @@ class Begin(Question[JobStory]):
     why: str = ""
     since_ms: int = 0
     until_ms: int = 0
+    has_back: bool = False
+    """Whether the file has the opposite flow, for readiness."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,16 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 
 from ferry.features.lanes.rules.listing import lane_names
+from ferry.features.switch.rules.steps import clients_by
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import LedgerView, pauses
 from ferry.ledger.report import Report
+from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.units import read_ranges
 from ferry.model import OpenedRun, Pause
+from ferry.model.switch import POINT_OF_NO_RETURN, Step
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
-from ferry.reader.documents import RunDigest, TopicRow, TopicRun, Trouble
+from ferry.reader.documents import Moved, RunDigest, TopicRow, TopicRun, Trouble
 from ferry.reader.lag_history import Column
 from ferry.reader.lag_point import LagPoint
 from ferry.reader.limits import MOST_REFUSALS
@@ -132,6 +135,8 @@ class Snapshot:
     history: tuple[LagPoint, ...] = ()
     columns: tuple[Column, ...] = ()
     """The lag history of each partition, of fewer polls if there are many partitions."""
+    moved: Moved | None = None
+    """The switch along the flow that promoted its target last."""
     troubles: tuple[Trouble, ...] = ()
     hindrances: tuple[Trouble, ...] = ()
     """What prevents a poll and is no outage; not of a cluster."""
@@ -178,3 +183,18 @@ def topic_rows(lags: Mapping[str, Sequence[PartitionLag]], held: Mapping[str, Pa
 def ledger_parts(view: LedgerView, now_ms: int) -> tuple[dict[str, Pause], tuple[str, ...]]:
     """Return the pauses in force, and the names of the lanes."""
     return pauses(view, now_ms), tuple(lane_names(view))
+
+
+def moved_of(view: LedgerView) -> Moved | None:
+    """Return the switch to the ledger's cluster that promoted it last."""
+    last = clients_by(switch_states(view, with_rows=False).values())
+    if last is None:
+        return None
+    return Moved(
+        verb=last.switch.verb,
+        switch=last.switch.id,
+        cluster=last.switch.via.target,
+        since_ms=last.done[POINT_OF_NO_RETURN].done_ms,
+        end=None if last.end is None else last.end.outcome,
+        redirected=Step.REDIRECT in last.done,
+    )

@@ -51,6 +51,7 @@ def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_
         pause=seen.pauses.get(""),
         paused_topics=len(held),
         first_paused=seen.pauses[held[0]] if held else None,
+        moved=seen.moved,
         troubles=seen.troubles,
         hindrances=seen.hindrances,
     )

@@ -28,7 +28,7 @@ from ferry.reader.answers import WAIT_SECONDS, Answers, Ended, Key
 from ferry.reader.documents import Answer, RunDigest, Trouble
 from ferry.reader.lag_history import column_of, kept
 from ferry.reader.lag_point import LagPoint, followed
-from ferry.reader.snapshot import Snapshot, by_topic, digest_of, ledger_parts, topic_rows
+from ferry.reader.snapshot import Snapshot, by_topic, digest_of, ledger_parts, moved_of, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
 
 log = logging.getLogger(__name__)
@@ -392,6 +392,7 @@ class Watcher:
                 known_runs=len(own),
                 lanes=lanes,
                 pauses=held,
+                moved=moved_of(sight.view),
                 topics=topic_rows(before.lags, held),
             )
         if sight.lags is not None:

@@ -22,6 +22,7 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from httpx import ASGITransport, AsyncClient
 
+from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind
@@ -40,6 +41,8 @@ ROOT = Path(__file__).parents[3]
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
 BACKFILL, DRILL = "ferry_backfill__primary__backup", "ferry_drill__primary__backup"
 TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
+VERBS = (("switchover", "backup"), ("failover", "backup"), ("failback", "primary"))
+SWITCH = {"reason": "the data centre is moved", "reverse": False}
 BODIES: dict[str, tuple[dict[str, Any], Right]] = {
     "run": ({}, (OWN, "POST", RUN)),
     "dry-run": ({}, (OWN, "POST", RUN)),
@@ -48,6 +51,11 @@ BODIES: dict[str, tuple[dict[str, Any], Right]] = {
     "drill": ({"kind": "partial", "groups": ["billing"]}, (DRILL, "POST", RUN)),
     "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT", None)),
     "resume": ({"topic": "orders"}, (OWN, "PUT", None)),
+    "readiness": ({}, (OWN, "POST", RUN)),
+    **{
+        verb: ({**SWITCH, "confirm": cluster}, (f"ferry_{verb}__primary__backup", "POST", RUN))
+        for verb, cluster in VERBS
+    },
     "clear": ({"dag": OWN, "run": "a"}, (OWN, "PUT", DagAccessEntity.TASK_INSTANCE)),
 }
 FAILED = DagState(
@@ -59,6 +67,7 @@ FAILED = DagState(
 def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str) -> None:
     body, right = BODIES[verb]
     desk.dag = FAILED
+    with_back(verb)
     desk.watcher.see(Sight(view=_held("orders"), lags=(lag("orders", 0, 1, 1.0), lag("clicks", 0, 1)), troubles={}))
     everywhere = _asked_on_all_pages(desk)
     assert everywhere[verb]
@@ -81,6 +90,13 @@ def test_who_may_only_look_has_no_button_on_any_page(desk: Desk) -> None:
         assert ("/" in _asked_on_all_pages(desk)["resume"]) == ("" in pauses)
         desk.refused |= {right for _, right in BODIES.values()}
         assert not any(_asked_on_all_pages(desk).values())
+
+
+def with_back(verb: str) -> None:
+    """A failback needs the flow back in the file."""
+    if verb == "failback":
+        config = Path(os.environ["FERRY_CONFIG"])
+        config.write_text(f"{config.read_text()}backup->primary.enabled = true\nbackup->primary.topics = .*\n")
 
 
 def _held(*topics: str) -> LedgerView:
@@ -110,6 +126,7 @@ def test_who_may_not_see_a_flow_cannot_tell_whether_it_is_there(desk: Desk) -> N
 @pytest.mark.parametrize("verb", BODIES)
 def test_a_request_of_another_site_is_refused(desk: Desk, verb: str) -> None:
     body, _ = BODIES[verb]
+    with_back(verb)
     path = f"/api{HERE}/{verb}"
     assert desk.client.post(path, json=body).status_code == 403  # no header
     assert desk.act(verb, body, Origin="https://evil.example")[0] == 403
@@ -131,10 +148,11 @@ def test_every_route_that_changes_something_asks_where_from_and_whether_one_may_
 @pytest.mark.parametrize("verb", BODIES)
 def test_every_action_leaves_its_line_in_the_audit_log(desk: Desk, verb: str) -> None:
     body, (dag, *_) = BODIES[verb]
+    with_back(verb)
     assert desk.act(verb, body)[0] in (200, 202)
     ((who, event, of, run, extra),) = desk.audited
     assert (who, event, of) == ("ada", f"ferry_{verb.replace('-', '_')}", dag)
-    assert run == ("manual__1" if verb in TRIGGERED else body.get("run"))
+    assert run == ("manual__1" if verb in (*TRIGGERED, "failback") else body.get("run"))
     assert isinstance(extra, dict)
     assert extra["flow"] == "primary->backup"
     assert body.get("topic", "") == extra.get("topic", "")
@@ -224,7 +242,7 @@ def fields_of(answer: dict[str, object]) -> dict[str, str]:
     return found
 
 
-TRIGGERED = ("run", "verify", "backfill", "drill")
+TRIGGERED = ("run", "verify", "backfill", "drill", "switchover", "failover")
 
 
 @pytest.mark.parametrize("verb", TRIGGERED)
@@ -410,3 +428,43 @@ def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:
     for job in desk.watcher._jobs.values():
         job.done.set()
     assert desk.act("dry-run", {})[0] == 202
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [({"confirm": "primary"}, "confirm"), ({"reason": "  "}, "reason"), ({"reverse": True}, "reverse")],
+)
+def test_a_switch_is_begun_by_who_types_the_name_of_the_cluster(
+    desk: Desk, changed: dict[str, Any], field: str
+) -> None:
+    asked = {**SWITCH, "confirm": "backup"}
+    status, answer = desk.act("switchover", {**asked, **changed})
+    assert (status, list(fields_of(answer)), desk.triggered) == (422, [field], [])
+    assert desk.act("switchover", {**asked, "dry_run": True})[0] == 200
+    assert desk.triggered == [("ferry_switchover__primary__backup", "ada", {**SWITCH, "dry_run": True})]
+
+
+def test_a_failback_without_the_flow_back_has_no_button_and_is_refused(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    asked = re.findall(r'data-ask="(\w+)"', desk.page(f"{HERE}/reports"))
+    assert ("switchover" in asked, "failback" in asked) == (True, False)
+    assert desk.act("failback", {**SWITCH, "confirm": "primary"})[0] == 409
+    with_back("failback")
+    assert 'data-ask="failback" data-cluster="primary"' in desk.page(f"{HERE}/reports")
+
+
+def test_the_checks_of_readiness_are_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = (
+        Check(name="lag", ok=True, message="0 records"),
+        Check(name="groups", ok=False, message="<app> is active"),
+    )
+    done = Job(id="7", who="ada", what="ferry_readiness", work=lambda _: None, done=threading.Event())
+    done.answer = Readiness(checks=checks)
+    done.done.set()
+    monkeypatch.setattr(desk.watcher, "ask", lambda *what: done)
+    status, answer = desk.act("readiness", {})
+    assert (status, answer["done"], answer["error"]) == (202, True, "")
+    page = str(answer["html"])
+    assert "1 of 2 checks failed" in page
+    assert ('class="badge good">lag<' in page, 'class="badge bad">groups<' in page) == (True, True)
+    assert "&lt;app&gt; is active" in page

@@ -94,7 +94,7 @@ def test_a_run_is_read_with_its_tasks_and_what_its_last_one_returned(tables: Ses
     ]
     assert (story.asks, story.conf, story.returned) == (True, {"mode": "full"}, {"outcome": "success"})
     hidden = dag_runs.story_of(DRILL, RUN, with_returned=False)
-    assert hidden == replace(story, returned={})
+    assert hidden == replace(story, returned={}, preview=())
     other = dag_runs.story_of(VERIFY, RUN, with_returned=True)
     assert other is not None
     assert ([task.name for task in other.tasks], other.returned, other.asks) == (["verify"], {}, False)

@@ -9,10 +9,11 @@ from fastapi.responses import Response
 
 from ferry.features.evidence.rules.chain import page_name, report_name
 from ferry.features.evidence.rules.page import OfReport, OfReports, ReportsStory
+from ferry.model.switch import Verb
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import INT64, NOTHING
-from ferry_airflow.page.page_state import FlowDep
+from ferry_airflow.page.page_state import FlowDep, OfficeDep, has_back
 from ferry_airflow.page.pages import shown_page
 from ferry_airflow.page.tabs import Tab
 
@@ -24,7 +25,7 @@ SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:
 
 
 @router.get("/reports")
-def reports(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> Response:
+def reports(request: Request, open_flow: FlowDep, user: User, office: OfficeDep, page: int = 1) -> Response:
     """Show reports of drills and switches, newest first. An unreadable one is listed: it breaks the chain of all."""
     answer = open_flow.ask(OfReports(page=page))
     story: ReportsStory | None = answer.got
@@ -32,6 +33,7 @@ def reports(request: Request, open_flow: FlowDep, user: User, page: int = 1) -> 
         "cut": story.reports if story else NOTHING,
         "others": story.others if story else 0,
         "beside": runs_beside(user, open_flow.flow, "reports"),
+        "verbs": [verb for verb in open_flow.rights.switch if verb != Verb.FAILBACK or has_back(open_flow, office)],
     }
     return shown_page(request, "reports.html", open_flow, "reports", answer=answer, **lists)
 

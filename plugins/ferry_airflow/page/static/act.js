@@ -69,6 +69,22 @@
     throw new Refused(why, { [name]: why });
   };
 
+  const [SWITCHOVER, WAITS] = ["switchover", "It shows its steps and checks, and waits in Airflow until an operator approves it."];
+  const switching = (verb, { cluster }, text) => ({
+    title: verb[0].toUpperCase() + verb.slice(1), go: `Start the ${verb}`,
+    text: `${text} ${WAITS}`,
+    before: verb === SWITCHOVER ? "readiness" : "",
+    fields: [
+      field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
+      choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),
+      choice("dry_run", "How far", [["false", "ask for the approval, then switch"], ["true", "only show the steps and the checks (dry run)"]]),
+      field("confirm", `To confirm, type the name of the cluster that clients go to: ${cluster}`, "text", { required: true, autocomplete: "off" }),
+    ],
+    body: (data) => ({
+      reason: data.get("reason"), reverse: data.get("reverse") === "true", dry_run: data.get("dry_run") === "true", confirm: data.get("confirm"),
+    }),
+  });
+
   // The questions of the dialog, and the body of the request that each makes.
   const questions = {
     run: (topic) => ({
@@ -77,7 +93,7 @@
       fields: [topicList()], body: (data) => ({ topics: split(data.get("topics")) }),
     }),
     "dry-run": () => ({
-      title: "Dry run", go: "Show the plan",
+      title: "Dry run", go: "Show the plan", shows: true,
       text: "Plans a run with what is there now and shows the plan. Nothing is written.",
       fields: [topicList()], body: (data) => ({ topics: split(data.get("topics")) }),
     }),
@@ -130,6 +146,14 @@
       text: `Airflow runs the failed tasks of ${run} again, and those after them. What is committed is not copied again.`,
       fields: [], body: () => ({ dag, run }),
     }),
+    readiness: () => ({
+      title: "Readiness", go: "Check now",
+      text: "Checks whether the target could take over now, as the first step of a switchover does. Nothing is written.",
+      fields: [], body: () => ({}), shows: true,
+    }),
+    switchover: (_, of) => switching("switchover", of, `Moves clients to ${of.cluster} as planned: nothing is lost.`),
+    failover: (_, of) => switching("failover", of, `Moves clients to ${of.cluster}, although the other cluster may be gone. What is lost is counted.`),
+    failback: (_, of) => switching("failback", of, `Moves clients back to ${of.cluster}, after what the other cluster got since the switch is there.`),
     pause: (topic) => ({
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
       text: "Runs omit it from the next plan on, until an operator resumes it. A run under way is not changed.",
@@ -231,7 +255,7 @@
   };
   const perform = async (verb, here, question, body) => {
     const there = () => ask.open && asked === question;
-    const planned = verb === "dry-run";
+    const planned = question.shows;
     waits(true);
     const patience = window.setTimeout(() => {
       if (there()) one("#ask-state").textContent = "The clusters are being asked.";
@@ -252,6 +276,21 @@
     }
     window.clearTimeout(patience);
     await refresh(true);
+  };
+
+  // What a question shows while it is answered: the checks that the server makes for it.
+  const checked = async (question, here) => {
+    const box = Object.assign(document.createElement("div"), { className: "checks", textContent: "The clusters are checked." });
+    box.setAttribute("role", "status");
+    one("#ask-fields").prepend(box);
+    try {
+      const found = await send(`${api(here)}/${question.before}`, {});
+      const result = found.job && !found.done ? await ended(found.job) : found;
+      if (result.error) throw new Error(result.error);
+      box.innerHTML = result.html; // made by the server's templates, which escape
+    } catch (error) {
+      box.replaceChildren(said(`Not checked: ${error.message}`, "class", "wrong"));
+    }
   };
 
   document.addEventListener("click", (event) => {
@@ -279,6 +318,7 @@
         complain(error); // what was typed cannot be sent
       }
     };
+    if (question.before) checked(question, here);
     ask.showModal();
     (all("input, select", ask)[0] || one("#ask-go")).focus();
   });

@@ -1,0 +1,45 @@
+"""On which cluster the clients of a flow are, by the switches along it and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ferry.model import Flow
+from ferry.reader.documents import Moved, Status
+from ferry_airflow.page.access import User, may_see
+from ferry_airflow.page.page_state import OpenFlow, PageState, has_back
+
+
+def clients_of(open_flow: OpenFlow, office: PageState, user: User) -> Moved | None:
+    """Return the switch, along a flow or back, that moved clients last; None if there is none, or it is not known.
+
+    It is not known without the ledger of the opposite flow: of a flow that the user may not see, none is read.
+    """
+    back = open_flow.flow.back
+    if not has_back(open_flow, office):
+        return open_flow.seen.moved
+    if not may_see(user, back):
+        return None
+    return last_moved(open_flow.seen, office.reader.statuses([str(back)], closely=False)[0])
+
+
+def clients_of_all(flows: Sequence[OpenFlow], known: Sequence[Flow]) -> Mapping[Flow, Moved]:
+    """Return of each flow the switch that moved its clients last; `known` are the flows of the file."""
+    seen = {one.flow: one.seen for one in flows}
+    found = {}
+    for one in flows:
+        back = one.flow.back
+        if back in known and back not in seen:
+            continue
+        moved = last_moved(one.seen, seen[back]) if back in seen else one.seen.moved
+        if moved is not None:
+            found[one.flow] = moved
+    return found
+
+
+def last_moved(there: Status, back: Status) -> Moved | None:
+    """Return which of the last switches in both directions was later; None while a ledger was not read."""
+    if not there.ledger_ms or not back.ledger_ms:
+        return None
+    moved = [one for one in (there.moved, back.moved) if one is not None]
+    return max(moved, key=lambda one: one.since_ms, default=None)

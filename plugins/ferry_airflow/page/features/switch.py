@@ -1,0 +1,84 @@
+"""Starts switches of a flow, and checks before whether its target could take over."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Body, HTTPException, Request, status
+from pydantic import Field
+
+from ferry.model.switch import Verb
+from ferry.reader.questions import Begin
+from ferry_airflow.naming import switch_dag_id
+from ferry_airflow.page.access import refuse
+from ferry_airflow.page.actions import begun
+from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, PageState, has_back
+from ferry_airflow.page.rendering import WrongField
+from ferry_airflow.page.starting import Asked, acting_router, triggered
+
+router = acting_router()
+
+
+class SwitchAsked(Asked):
+    """Move clients to another cluster."""
+
+    reason: str = Field(min_length=1, max_length=500)
+    reverse: bool = True
+    """Whether the flow back is started afterwards."""
+    dry_run: bool = False
+    """Whether only the steps and the checks are shown."""
+    confirm: str
+    """The name of the cluster that clients go to, as the user typed it."""
+
+
+@router.post("/readiness", status_code=status.HTTP_202_ACCEPTED)
+async def readiness(request: Request, open_flow: FlowDep, office: OfficeDep) -> dict[str, Any]:
+    """Check whether the flow's target could take over now; nothing is written."""
+    refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
+    begin = Begin(who=open_flow.user, what="readiness", event="ferry_readiness", has_back=has_back(open_flow, office))
+    return await begun(request, open_flow, {}, begin)
+
+
+@router.post("/switchover")
+def switchover(
+    request: Request, open_flow: FlowDep, office: OfficeDep, asked: Annotated[SwitchAsked, Body()]
+) -> dict[str, Any]:
+    """Start a planned move of clients to the target; it waits for an approval."""
+    return _switch(request, open_flow, office, Verb.SWITCHOVER, asked)
+
+
+@router.post("/failover")
+def failover(
+    request: Request, open_flow: FlowDep, office: OfficeDep, asked: Annotated[SwitchAsked, Body()]
+) -> dict[str, Any]:
+    """Start a move of clients to the target, although the source may be gone; it waits for an approval."""
+    return _switch(request, open_flow, office, Verb.FAILOVER, asked)
+
+
+@router.post("/failback")
+def failback(
+    request: Request, open_flow: FlowDep, office: OfficeDep, asked: Annotated[SwitchAsked, Body()]
+) -> dict[str, Any]:
+    """Start a move of clients back to the source; it waits for an approval."""
+    return _switch(request, open_flow, office, Verb.FAILBACK, asked)
+
+
+def _switch(request: Request, open_flow: OpenFlow, office: PageState, verb: Verb, asked: SwitchAsked) -> dict[str, Any]:
+    flow, dag = open_flow.flow, switch_dag_id(verb.value, open_flow.flow)
+    refuse(verb.value in open_flow.rights.switch, f"start runs of DAG {dag}")
+    if not asked.reason.strip():
+        raise WrongField("reason", "Give the reason, for the person who approves")
+    cluster = flow.source if verb is Verb.FAILBACK else flow.target
+    if asked.confirm.strip() != cluster:
+        raise WrongField("confirm", f"Clients would go to {cluster}: type that name")
+    if not has_back(open_flow, office):
+        if verb is Verb.FAILBACK:
+            why = (
+                f"The file has no flow {flow.back}, along which clients would come back: add {flow.back}.enabled = true"
+            )
+            raise HTTPException(status.HTTP_409_CONFLICT, f"{why} and its topics")
+        if asked.reverse:
+            why = f"The file has no flow {flow.back}: choose no, or add {flow.back}.enabled = true and its topics"
+            raise WrongField("reverse", why)
+    conf = {"reason": asked.reason.strip(), "reverse": asked.reverse, **({"dry_run": True} if asked.dry_run else {})}
+    return triggered(request, open_flow, f"ferry_{verb.value}", dag, conf)

@@ -29,6 +29,7 @@ from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.time_range import ALL, TimeRange
 
 router = APIRouter(prefix="/flow/{source}/{target}")
 TABS = (Tab(place=40, name="offsets"),)
@@ -124,6 +125,7 @@ def one_partition(
     parts: int = 1,
     offset: Offset = None,
     key: Key = "",
+    span: TimeRange = ALL,
 ) -> Response:
     """Show all receipts of a partition, newest first; for a repartitioned one, where its records went."""
     place = TopicPartition(topic=topic, partition=partition)
@@ -136,7 +138,7 @@ def one_partition(
     first = cut.rows[0].receipt.target if cut.rows else None
     copy = first or TopicPartition(topic=flow.copy_of(topic), partition=partition)
     lag: PartitionLag | None = None if lane else open_flow.ask(OfLag(place=place)).got
-    what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag}
+    what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag, "span": span}
     if cut.rows or not _is_dealt(flow, topic, lag):
         return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
     asked = OfDealt(place=place, page=page, parts=parts, offset=offset, key=key, lane=lane)

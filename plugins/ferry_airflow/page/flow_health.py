@@ -55,7 +55,8 @@ class Expected:
 def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing:
     """Return the state of a flow: first red findings, then amber ones, then the first of the others.
 
-    It depends on the last run that has ended: an active run, or a pause, makes none of it good.
+    It depends on the last run that has ended: an active run, or a pause, makes none of it good. Nor does an active run
+    make a healthy flow less so: that it is at work is in `also`.
     """
     if not seen.number and not seen.troubles and not seen.hindrances:
         return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
@@ -78,7 +79,9 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     )
     found = [one for one in possible if one is not None]
     well = Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for.")
-    worst = min((*found, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
+    is_well = last is not None and last.state is PastState.SUCCESS
+    judged = [one for one in found if not (is_well and one.mood is Mood.BUSY)]
+    worst = min((*judged, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
     return replace(
         worst, also=tuple(one for one in found if one is not worst and (one.mood in _BESIDES or one.word == STALE))
     )

@@ -131,7 +131,7 @@ def part_of_run(dag: str, run: str) -> str:
 
 
 @router.get("/flow/{source}/{target}/")
-def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep) -> Response:
+def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep, span: TimeRange = ALL) -> Response:
     """Show the state of a flow: its figures, plots, newest runs, and what is refused."""
     answer = open_flow.ask(OfTopics(size=WORST))
     worst = answer.got.rows if answer.got else ()
@@ -141,6 +141,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         "overview.html",
         open_flow,
         "overview",
+        span=span,
         answer=answer,
         worst=worst,
         runs=folded(merged(open_flow))[:WORST],
@@ -192,7 +193,7 @@ def topics(
 
 
 @router.get("/flow/{source}/{target}/topic/{topic}")
-def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -> Response:
+def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1, span: TimeRange = ALL) -> Response:
     """Show a topic's partitions with their lag."""
     answer = open_flow.ask(OfTopic(topic=topic, page=page))
     story: TopicStory = answer.got or TopicStory(row=None, parts=Cut.of((), 1))
@@ -203,7 +204,7 @@ def one_topic(request: Request, open_flow: FlowDep, topic: str, page: int = 1) -
             f"{moment(open_flow.seen.lag_ms)}",
         )
     what: dict[str, Any] = {"answer": answer, "topic": topic, "row": story.row, "cut": story.parts}
-    return shown_page(request, "topic.html", open_flow, "topics", **what)
+    return shown_page(request, "topic.html", open_flow, "topics", span=span, **what)
 
 
 @router.get("/flow/{source}/{target}/runs")

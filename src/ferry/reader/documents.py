@@ -228,6 +228,10 @@ class Status:
     paused_topics: int = 0
     first_paused: Pause | None = None
     """The pause of the first topic by name, of those that are paused on their own."""
+    paused_lag: TotalLag | None = None
+    """The lag of topics that are paused on their own; None if there are none."""
+    active_lag: TotalLag | None = None
+    """The lag of the other topics, if there are such."""
     moved: Moved | None = None
     """None: no switch along this flow has promoted its target."""
     troubles: tuple[Trouble, ...] = ()
@@ -256,8 +260,27 @@ class Unknown:
     lag_ms: int
 
 
-Row = tuple[int, int, int, float | None]
-"""Time in ms, records, bytes and seconds of lag."""
+Row = tuple[int, int, int, float | None, int]
+"""Time in ms, records, bytes and seconds of lag; and of the records those in topics that are paused on their own."""
+
+
+class Mark(StrEnum):
+    """What a chart marks over time."""
+
+    OUTAGE = "outage"
+    PAUSE = "pause"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spell:
+    """A time in which a cluster did not answer, or the flow or a topic was paused; times are epoch ms."""
+
+    mark: Mark
+    of: str
+    """The cluster, or the topic; empty: the flow."""
+    since_ms: int
+    until_ms: int | None = None
+    """None: it lasts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +308,7 @@ class Series:
     number: int = 0
     lag: tuple[Row | None, ...] = ()
     runs: tuple[SeriesRun, ...] = ()
+    spells: tuple[Spell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

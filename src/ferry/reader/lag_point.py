@@ -23,6 +23,8 @@ class LagPoint:
     records: int
     bytes: int
     seconds: float | None
+    paused: int = 0
+    """Of a flow: how many of its records are in topics that are paused on their own."""
 
 
 def followed(points: Sequence[LagPoint], new: LagPoint) -> tuple[LagPoint, ...]:

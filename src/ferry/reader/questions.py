@@ -81,10 +81,11 @@ class OfRefusals(Question[Cut[Recurring]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfSeries(Question[Series]):
-    """Figures over time of the flow, of one topic or of one partition."""
+    """Figures over time of the flow, of one topic or of one partition, since a time (epoch ms)."""
 
     topic: str | None = None
     partition: int | None = None
+    since_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

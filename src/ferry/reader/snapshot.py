@@ -17,7 +17,7 @@ from ferry.ledger.units import read_ranges
 from ferry.model import OpenedRun, Pause
 from ferry.model.switch import POINT_OF_NO_RETURN, Step
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
-from ferry.reader.documents import Moved, RunDigest, TopicRow, TopicRun, Trouble
+from ferry.reader.documents import Moved, RunDigest, Spell, TopicRow, TopicRun, Trouble
 from ferry.reader.lag_history import Column
 from ferry.reader.lag_point import LagPoint
 from ferry.reader.limits import MOST_REFUSALS
@@ -135,6 +135,7 @@ class Snapshot:
     history: tuple[LagPoint, ...] = ()
     columns: tuple[Column, ...] = ()
     """The lag history of each partition, of fewer polls if there are many partitions."""
+    spells: tuple[Spell, ...] = ()
     moved: Moved | None = None
     """The switch along the flow that promoted its target last."""
     troubles: tuple[Trouble, ...] = ()

@@ -9,10 +9,11 @@ from itertools import groupby
 from ferry.config.flow.parts import RecoveryPoint
 from ferry.ledger.history import PastState
 from ferry.page.cut import A_PAGE, Cut
-from ferry.plan.rules.lag import PartitionLag, is_behind
+from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
 from ferry.reader.documents import (
     SHOWN_REFUSALS,
     Behind,
+    Mark,
     Row,
     RunDigest,
     Series,
@@ -51,6 +52,10 @@ def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_
         pause=seen.pauses.get(""),
         paused_topics=len(held),
         first_paused=seen.pauses[held[0]] if held else None,
+        paused_lag=total_of([lag for topic in held for lag in seen.lags.get(topic, ())]) if held else None,
+        active_lag=total_of([lag for topic, parts in seen.lags.items() if topic not in held for lag in parts])
+        if held
+        else None,
         moved=seen.moved,
         troubles=seen.troubles,
         hindrances=seen.hindrances,
@@ -107,12 +112,13 @@ def topic_of(seen: Snapshot, topic: str, page: int) -> TopicStory:
 
 def series_of(seen: Snapshot, asked: OfSeries) -> Series:
     """Return figures over time. For a partition only its lag: what each run copied of it is in its receipts."""
-    points = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
+    every = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
+    points = [point for point in every if point.at_ms >= asked.since_ms]
     looks = Stretches.of(seen.history)
     runs = []
     for run in reversed(seen.runs if asked.partition is None else ()):
         part = run.topics.get(asked.topic) if asked.topic is not None else None
-        if asked.topic is not None and part is None:
+        if run.ended_ms < asked.since_ms or (asked.topic is not None and part is None):
             continue
         of = part or run
         runs.append(
@@ -131,7 +137,13 @@ def series_of(seen: Snapshot, asked: OfSeries) -> Series:
                 measured=looks.near(run.started_ms, run.ended_ms),
             )
         )
-    return Series(number=seen.number, lag=tuple(rows_of(points, looks)), runs=tuple(runs))
+    spells = [
+        one
+        for one in seen.spells
+        if (one.until_ms is None or one.until_ms >= asked.since_ms)
+        and (one.mark is Mark.OUTAGE or asked.topic is None or one.of in ("", asked.topic))
+    ]
+    return Series(number=seen.number, lag=tuple(rows_of(points, looks)), runs=tuple(runs), spells=tuple(spells))
 
 
 def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
@@ -144,5 +156,5 @@ def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINT
     for _, part in groupby(points, key=lambda point: looks.number(point.at_ms)):
         rows += [None] if rows else []
         chosen = list(part)[::-1][::step][::-1]
-        rows += [(one.at_ms, one.records, one.bytes, one.seconds) for one in chosen]
+        rows += [(one.at_ms, one.records, one.bytes, one.seconds, one.paused) for one in chosen]
     return rows

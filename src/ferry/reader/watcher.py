@@ -29,6 +29,7 @@ from ferry.reader.documents import Answer, RunDigest, Trouble
 from ferry.reader.lag_history import column_of, kept
 from ferry.reader.lag_point import LagPoint, followed
 from ferry.reader.snapshot import Snapshot, by_topic, digest_of, ledger_parts, moved_of, topic_rows
+from ferry.reader.spells import spells_of
 from ferry.reader.watch import FlowWatch, Sight
 
 log = logging.getLogger(__name__)
@@ -397,18 +398,20 @@ class Watcher:
             )
         if sight.lags is not None:
             total, lags = total_of(sight.lags), by_topic(sight.lags)
-            new = LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds)
+            rows = topic_rows(lags, seen.pauses)
+            paused = sum(row.total.records for row in rows if row.paused)
+            new = LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds, paused=paused)
             is_known = total.behind or not total.unknown  # else a chart would show a lag of 0
             seen = replace(
                 seen,
                 lag_ms=now,
                 lags=lags,
                 total=total,
-                topics=topic_rows(lags, seen.pauses),
+                topics=rows,
                 history=followed(before.history, new) if is_known else before.history,
                 columns=kept(before.columns, column_of(now, lags, before.columns)),
             )
-        self._seen = seen
+        self._seen = replace(seen, spells=spells_of(before.spells, seen.troubles, seen.pauses, now))
 
 
 def _may_have_gone_on(known: RunDigest, newest: int) -> bool:

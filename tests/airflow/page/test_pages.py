@@ -14,11 +14,13 @@ from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
 
 from ferry import features
+from ferry.clock import wall_ms
 from ferry.features.evidence.acts.store import LocalStore
 from ferry.features.groups.rules.table import GroupRow, GroupTable
 from ferry.features.lanes.rules.listing import Lane
+from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD
-from ferry.model import TopicPartition
+from ferry.model import Pause, TopicPartition
 from ferry.model.lane import LaneKind
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.watch import Sight
@@ -27,6 +29,7 @@ from ferry_airflow.page.features import feature_pages
 from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import PAGES, answered, digest
+from tests.pure.decide.test_ledger import view_of
 
 
 def test_what_features_have_of_the_page_is_served(desk: Desk) -> None:
@@ -277,14 +280,42 @@ def test_series_are_bounded_and_narrowed_to_a_topic(desk: Desk) -> None:
         desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
     found = desk.client.get(f"/api{HERE}/series").json()
     assert len(found["lag"]) <= 400
-    assert found["lag"][-1][1:] == [5, 500, 2.0]
+    assert found["lag"][-1][1:] == [5, 500, 2.0, 0]
     assert found["runs"][0]["records"] == 900
     assert desk.client.get(f"/api{HERE}/series?topic=other").json()["runs"] == []
     for query in ("topic=orders", "topic=orders&partition=0"):
         part = desk.client.get(f"/api{HERE}/series?{query}").json()
         assert len(part["lag"]) <= 400
-        assert part["lag"][-1][1:] == [5, 500, 2.0]
+        assert part["lag"][-1][1:] == [5, 500, 2.0, 0]
     assert desk.client.get(f"/api{HERE}/series?topic=orders&partition=1").json()["lag"] == []
+
+
+def test_series_have_a_time_range_and_mark_pauses_and_outages(desk: Desk) -> None:
+    held = view_of(pause_record(Pause(topic="clicks", who="ada", why="migration", since_ms=1)))
+    lags = (lag("orders", 0, 5, 2.0), lag("clicks", 0, 9, 600.0))
+    now = wall_ms()
+    ago = {"a": 7_000_000, "b": 500_000}
+    old, new = (replace(digest(run), started_ms=now - ms, ended_ms=now - ms) for run, ms in ago.items())
+    desk.watcher.see(Sight(view=held, lags=None, troubles={"primary": "no answer"}), [new, old])
+    desk.watcher.see(Sight(view=held, lags=lags, troubles={}), [new, old])
+    for query, runs, length in (("", ["a", "b"], 7e6), ("?range=1h", ["b"], 3.6e6), ("?range=15m", ["b"], 9e5)):
+        found = desk.client.get(f"/api{HERE}/series{query}").json()
+        assert [run["run"] for run in found["runs"]] == runs
+        assert abs(found["to"] - found["from"] - length) < 60_000
+        assert [(one["mark"], one["of"], one["to"] is None) for one in found["spells"]] == [
+            ("outage", "primary", False),
+            ("pause", "clicks", True),
+        ]
+        assert found["lag"][-1][1:] == [14, 1400, 600.0, 9], "of it 9 in a topic that is paused"
+    of_topic = desk.client.get(f"/api{HERE}/series?topic=orders").json()
+    assert [one["mark"] for one in of_topic["spells"]] == ["outage"], "another topic is paused"
+    page = desk.page(f"{HERE}/?range=4h")
+    assert 'data-range="4h"' in page
+    assert "of it in paused topics: 9 records" in page
+    assert "without paused topics: 2.0 s" in page
+    assert 'aria-current="true">4 h</a>' in page
+    for path in ("topic/orders", "partition/orders/0"):
+        assert 'data-range="15m"' in desk.page(f"{HERE}/{path}?range=15m")
 
 
 def test_a_topic_and_a_partition_have_charts_of_records_bytes_and_seconds(desk: Desk) -> None:

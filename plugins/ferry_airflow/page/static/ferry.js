@@ -92,7 +92,7 @@
     showlegend: false,
     bargap: 0.35,
     ...more,
-    xaxis: { type: "date", tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
+    xaxis: { type: "date", showspikes: true, spikemode: "across", spikesnap: "cursor", spikethickness: 1, spikedash: "solid", spikecolor: colour("line-strong"), tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
     yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ticklabelstandoff: 6, ...(more.yaxis || {}) },
   });
   const at = (ms) => new Date(ms);
@@ -162,6 +162,9 @@
       before = run.at;
       byRuns.push([at(time), value]);
     }
+    // Of the flow, what of it is in topics that are paused: a part of the line above, so that it is not taken for slow.
+    const paused = column === 1 && data.lag.some((point) => point && point[4]);
+    const held = paused ? data.lag.map((point) => (point ? [at(point[0]), point[4]] : unknown)) : [];
     // A line of one point cannot be seen: it gets a dot.
     const alone = measured.map((point, index) => point[0] && !measured[index - 1]?.[0] && !measured[index + 1]?.[0]);
     const given = (rows, how) => rows.filter((row) => row[0]).map((row) => [...row, how]);
@@ -177,6 +180,7 @@
       most: Math.max(0, ...rows.map((row) => row[1])),
       traces: () => [
         under(measured, `${name}, area`),
+        drawn(held, `${name}, of paused topics`, { mode: "lines", line: { color: colour("held"), width: 1.5, dash: "dash", shape: "hv" } }),
         drawn(byRuns, `${name}, of a run`, { line: { color: colour("accent"), width: 1, dash: "dot", shape: "hv" } }),
         drawn(measured, name, { marker: { color: colour("accent"), size: alone.map((is) => (is ? 7 : 0)) } }),
       ].filter((trace) => trace.x.length),
@@ -248,20 +252,51 @@
       details.addEventListener("toggle", scrolled);
     }
   };
-  const minute = (rows) => {
+  // The axis of time, the same for all charts of a page.
+  const axis = (data) => {
+    const { from, to } = data;
+    const edge = (to - from) / 100; // so that the first and the last bar are whole
+    if (to - from > 60000) return { range: [at(from - edge), at(to + edge)] };
     // A few points of a moment: two minutes around them, rather than labels with milliseconds that do not fit.
-    const times = rows.map((row) => Number(row[0]));
-    const [from, to] = [Math.min(...times), Math.max(...times)];
-    if (to - from > 60000) return { autorange: true };
     const middle = Math.round((from + to) / 2000) * 1000;
     const away = (ms) => at(middle + ms);
     return { range: [away(-60000), away(60000)], tickvals: [away(-30000), away(0), away(30000)], tickformat: "%H:%M:%S" };
+  };
+  // Times in which a cluster did not answer, or something was paused, as bands with their names; and on charts of lag the
+  // runs that had something to copy, at the bottom.
+  const MOST_NAMED = 6;
+  const TONES = { outage: "bad", pause: "held" };
+  const named = ({ mark, of }) => (mark === "outage" ? `${of} did not answer` : `${of || "the flow"} was paused`);
+  const marks = (data, figure) => {
+    const within = (time) => at(Math.min(Math.max(time, data.from), data.to));
+    const bands = data.spells.map((spell) => ({
+      type: "rect", layer: "below", yref: "paper", y0: 0, y1: 1, x0: within(spell.from), x1: within(spell.to ?? data.to),
+      fillcolor: colour(`${TONES[spell.mark]}-soft`), line: { width: 0 },
+    }));
+    const names = data.spells.slice(-MOST_NAMED).map((spell, index) => ({
+      x: within(spell.from), xanchor: "left", yref: "paper", y: 1 - index * 0.09, yanchor: "top", showarrow: false,
+      text: named(spell), font: { size: 10, color: colour(TONES[spell.mark]) },
+    }));
+    const ofRuns = ["lag", "due", "bytes"].includes(figure.dataset.chart) ? data.runs.filter((run) => !run.idle) : [];
+    const ticks = ofRuns.map((run) => ({
+      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: at(run.at), x1: at(run.at + Math.max(run.seconds * 1000, (data.to - data.from) / 400)),
+      fillcolor: colour(run.mood), line: { width: 0 },
+    }));
+    return { shapes: [...bands, ...ticks], annotations: names };
+  };
+  // The time under the pointer is marked on the other charts of the page, too.
+  const pointed = (plot, time) => {
+    for (const other of all("figure[data-chart] .plot")) {
+      if (other === plot || !other.data) continue; // nothing is drawn in it
+      if (time === null) window.Plotly.Fx.unhover(other, {});
+      else window.Plotly.Fx.hover(other, { xval: time, yval: 0 }, "xy", true);
+    }
   };
   const draw = (figure, data) => {
     const recipe = recipes[figure.dataset.chart](data);
     const plot = one(".plot", figure);
     plot.setAttribute("role", "img");
-    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}; below as a table`);
+    plot.setAttribute("aria-label", `${one("figcaption", figure).textContent}: ${recipe.rows.length} points${recipe.limit === null ? "" : `, recovery point ${recipe.write(recipe.limit)}`}${data.spells.map((spell) => `; ${named(spell)} from ${moment(at(spell.from))}${spell.to ? ` to ${moment(at(spell.to))}` : " on"}`).join("")}; below as a table`);
     asTable(figure, recipe);
     if (!window.Plotly) {
       if (!parsed) return; // it is on its way
@@ -276,9 +311,13 @@
     if (one(".empty", plot)) plot.replaceChildren();
     const { range, ...lines } = bound(recipe.limit, recipe.most, recipe.write);
     const yaxis = { minallowed: 0, ...ticks(range ? range[1] : recipe.most, recipe.write), ...(range && { range }) };
-    window.Plotly.react(plot, recipe.traces(), layout({ ...lines, yaxis, xaxis: minute(recipe.rows) }), { displayModeBar: false, responsive: true });
+    const marked = marks(data, figure);
+    for (const part of ["shapes", "annotations"]) lines[part] = [...marked[part], ...(lines[part] || [])];
+    window.Plotly.react(plot, recipe.traces(), layout({ ...lines, yaxis, xaxis: axis(data) }), { displayModeBar: false, responsive: true });
     plot.classList.toggle("leads", Boolean(recipe.leads));
-    plot.removeAllListeners("plotly_click");
+    for (const heard of ["plotly_click", "plotly_hover", "plotly_unhover"]) plot.removeAllListeners(heard);
+    plot.on("plotly_hover", ({ xvals }) => pointed(plot, xvals[0]));
+    plot.on("plotly_unhover", () => pointed(plot, null));
     if (recipe.leads) {
       plot.on("plotly_click", ({ points }) => {
         const run = points.find((point) => point.customdata)?.customdata;
@@ -313,9 +352,9 @@
     drawn = figures.map((figure) => [figure, asked.get(queryOf(figure))]).filter(([, data]) => data);
   };
   const queryOf = ({ dataset: { topic, partition } }) => {
-    if (!topic) return "";
-    const query = `?topic=${encodeURIComponent(topic)}`;
-    return partition ? `${query}&partition=${partition}` : query;
+    const query = `?range=${one("#live").dataset.range}`;
+    if (!topic) return query;
+    return `${query}&topic=${encodeURIComponent(topic)}${partition ? `&partition=${partition}` : ""}`;
   };
   const api = (here) => here.replace(`${root}/flow/`, `${root}/api/flow/`);
   document.addEventListener("ferry:theme", () => drawn.forEach(([figure, data]) => draw(figure, data)));

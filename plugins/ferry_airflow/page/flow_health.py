@@ -56,7 +56,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     """Return the state of a flow: first red findings, then amber ones, then the first of the others.
 
     It depends on the last run that has ended: an active run, or a pause, makes none of it good. Nor does an active run
-    make a healthy flow less so: that it is at work is in `also`.
+    make a healthy flow less so: it is in `also`.
     """
     if not seen.number and not seen.troubles and not seen.hindrances:
         return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")

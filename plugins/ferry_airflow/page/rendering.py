@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 FOLDER = Path(__file__).parent
 API = "/api/"
 _NOT_SIGNED_IN = 401
+_NOT_FOUND = 404
+_NO_DETAIL = "Not Found"
+"""What the framework says of an address without a route."""
+_OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
@@ -211,6 +215,9 @@ def _told(
     title = _TITLES.get(status, "That did not work")
     sign_in = status == _NOT_SIGNED_IN
     style = alone() if sign_in else ""
-    page = written(request, "error.html", status, title=title, detail=detail, sign_in=sign_in, style=style)
+    flow = _OF_FLOW.match(request.url.path.removeprefix(root_of(request)))
+    if status == _NOT_FOUND and detail == _NO_DETAIL:
+        detail = "The page has nothing at this address: it may be of an older link."
+    page = written(request, "error.html", status, title=title, detail=detail, sign_in=sign_in, style=style, flow=flow)
     page.headers.update(headers or {})
     return page

@@ -326,6 +326,14 @@ def test_a_topic_and_a_partition_have_charts_of_records_bytes_and_seconds(desk: 
         assert {"lag", "due", "bytes"} <= {re.findall(r'data-chart="(\w+)"', line)[0] for line in figures}
 
 
+def test_an_address_that_is_not_there_leads_back_to_its_flow(desk: Desk) -> None:
+    for path, leads in ((f"{HERE}/nosuch", True), ("/nosuch", False)):
+        answer = desk.client.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == 404
+        assert "The page has nothing at this address" in answer.text
+        assert (f'href="{HERE}/">The flow<' in answer.text) == leads
+
+
 def test_no_configuration_and_no_flow_have_pages_of_their_own(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

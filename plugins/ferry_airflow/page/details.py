@@ -182,7 +182,7 @@ def one_receipt(
     answer = open_flow.ask(OfReceipt(place=place, start=start, run=run, lane=lane, page=page))
     story: ReceiptStory | None = answer.got
     cut = story.segments if story else NOTHING
-    what = {"place": place, "start": start, "receipt": story and story.receipt}
+    what: dict[str, Any] = {"place": place, "start": start, "receipt": story and story.receipt}
     return shown_page(request, "receipt.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
 
 

@@ -195,7 +195,12 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setattr(access, "teams_of", lambda dags: {})
         monkeypatch.setattr(page_state, "may_see_faults", lambda user: made.sees_faults)
         monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
-        monkeypatch.setattr(actions, "clear_failed", lambda *what: made.cleared.append(what) or 2)
+
+        def clear_failed(dag: str, run: str) -> int:
+            made.cleared.append((dag, run))
+            return 2
+
+        monkeypatch.setattr(actions, "clear_failed", clear_failed)
         for module in (actions, starting):
             monkeypatch.setattr(module, "audit", lambda *what: made.audited.append(what))
 

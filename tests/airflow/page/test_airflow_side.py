@@ -118,7 +118,12 @@ def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(
         )
     assert airflow_side.clear_failed(dag.dag_id, "r") == 3
     rows = tables.execute(select(TaskInstance.task_id, TaskInstance.state)).all()
-    assert dict(map(tuple, rows)) == {"plan": "success", "copy": None, "checkpoint": None, "report": None}
+    assert {task: state for task, state in rows} == {
+        "plan": "success",
+        "copy": None,
+        "checkpoint": None,
+        "report": None,
+    }
     assert tables.scalar(select(DagRun.state)) == "queued"
     for run in ("r", "nosuch"):
         with pytest.raises(BadInput):

@@ -160,7 +160,8 @@ def test_what_is_under_a_line_ends_where_the_line_is_broken(desk: Desk) -> None:
 
 DRAWN_LIMIT = """(name) => {
   const { shapes, annotations } = document.querySelector(`figure[data-chart=${name}] .plot`).layout;
-  return [(shapes || []).map((shape) => [shape.y0, shape.y1]), (annotations || []).map((one) => one.text)];
+  const [lines, texts] = [(shapes || []).filter((one) => one.type === "line"), (annotations || []).map((one) => one.text)];
+  return [lines.map((shape) => [shape.y0, shape.y1]), texts.filter((text) => text.startsWith("recovery point"))];
 }"""
 
 
@@ -190,6 +191,38 @@ def test_the_recovery_point_is_a_line_where_the_ages_are(
         assert ("recovery point" in label) == bool(words)
         ticks = page.locator("figure[data-chart=lag] .ytick text").all_text_contents()
         assert "1 min" in ticks if seconds == 150 else "2 min" in ticks or "1 min" in ticks
+
+
+AXES = """() => [...document.querySelectorAll("figure[data-chart] .plot")]
+  .filter((plot) => plot.layout).map((plot) => plot.layout.xaxis.range.map(Number))"""
+MARKED = """(name) => {
+  const { shapes, annotations } = document.querySelector(`figure[data-chart=${name}] .plot`).layout;
+  const [bands, runs] = [1, 0.025].map((height) => shapes.filter((one) => one.type === "rect" && one.y1 === height));
+  return [bands.length, runs.length, annotations.map((one) => one.text)];
+}"""
+
+
+def test_the_charts_of_a_page_have_one_axis_and_one_cursor_and_marks(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/?range=1h")
+        axes = page.evaluate(AXES)
+        assert len(axes) == 5
+        assert len({tuple(one) for one in axes}) == 1
+        ((begin, end),) = {tuple(one) for one in axes}
+        assert 0.99 < (end - begin) / (1.02 * HOUR_MS) < 1.01
+        bands, runs, names = page.evaluate(MARKED, "lag")
+        assert (bands, names) == (1, ["backup did not answer"])
+        assert runs == sum(run.ended_ms >= end - HOUR_MS for run in desk.watcher._seen.runs)
+        label = page.locator("figure[data-chart=lag] .plot").get_attribute("aria-label") or ""
+        assert "backup did not answer from " in label
+        first = page.locator("figure[data-chart=lag] .nsewdrag").bounding_box()
+        assert first
+        page.mouse.move(first["x"] + first["width"] * 0.95, first["y"] + first["height"] / 2)
+        for name in ("lag", "due", "bytes"):
+            expect(page.locator(f"figure[data-chart={name}] .hoverlayer .spikeline").first).to_be_attached()
+        page.get_by_role("link", name="15 min").click()
+        page.wait_for_url("**range=15m*")
 
 
 def test_a_bar_and_its_line_in_the_table_lead_to_the_run(desk: Desk) -> None:

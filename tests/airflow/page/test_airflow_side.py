@@ -118,7 +118,7 @@ def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(
         )
     assert airflow_side.clear_failed(dag.dag_id, "r") == 3
     rows = tables.execute(select(TaskInstance.task_id, TaskInstance.state)).all()
-    assert {task: state for task, state in rows} == {
+    assert {row.task_id: row.state for row in rows} == {
         "plan": "success",
         "copy": None,
         "checkpoint": None,

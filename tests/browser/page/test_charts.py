@@ -160,7 +160,8 @@ def test_what_is_under_a_line_ends_where_the_line_is_broken(desk: Desk) -> None:
 
 DRAWN_LIMIT = """(name) => {
   const { shapes, annotations } = document.querySelector(`figure[data-chart=${name}] .plot`).layout;
-  const [lines, texts] = [(shapes || []).filter((one) => one.type === "line"), (annotations || []).map((one) => one.text)];
+  const lines = (shapes || []).filter((one) => one.type === "line");
+  const texts = (annotations || []).map((one) => one.text);
   return [lines.map((shape) => [shape.y0, shape.y1]), texts.filter((text) => text.startsWith("recovery point"))];
 }"""
 

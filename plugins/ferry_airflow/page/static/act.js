@@ -69,11 +69,11 @@
     throw new Refused(why, { [name]: why });
   };
 
-  const [SWITCHOVER, WAITS] = ["switchover", "It shows its steps and checks, and waits in Airflow until an operator approves it."];
+  const APPROVED = "It shows its steps and checks, and waits in Airflow until an operator approves it.";
   const switching = (verb, { cluster }, text) => ({
     title: verb[0].toUpperCase() + verb.slice(1), go: `Start the ${verb}`,
-    text: `${text} ${WAITS}`,
-    before: verb === SWITCHOVER ? "readiness" : "",
+    text: `${text} ${APPROVED}`,
+    before: verb === "switchover" ? "readiness" : "", // the checks of the others are in their runs
     fields: [
       field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
       choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ferry.cli.output import print_error
 from ferry.cli.stopping import Stop, stop_signals
 from ferry.commands.progress import shown_progress
-from ferry.copy.slot_end import failure_of, told_report
+from ferry.copy.slot_end import SlotEnd, failure_of, told_report
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.records.cli.in_spark import copied_in_spark
 from ferry.features.verify.acts.own_run import verify_run
 from ferry.ledger.report import Report, not_verified, without_groups
-from ferry.model import Plan, VerifyMode
+from ferry.model import Attempt, Plan, VerifyMode
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 
@@ -37,8 +37,7 @@ def _finish_here(
     runs: MicroRuns, plan: Plan, stop: Stop, *, quiet: bool, ahead: int
 ) -> tuple[Report, FerryError | None]:
     attempt = runs.begin(plan, local_origin())
-    with shown_progress(plan, quiet=quiet, ahead=ahead) as progress:
-        ends = copy_all(runs, plan, attempt, stop=stop, progress=progress)
+    ends = _shown_copy(runs, plan, attempt, stop, quiet=quiet, ahead=ahead) if plan.slices else []
     failure = failure_of(plan, ends)
     try:
         runs.record_outcome(plan, attempt, ends)
@@ -50,6 +49,12 @@ def _finish_here(
         print_error(f"{error}; the report has what the tasks reported, without the ledger")
         return report, failure
     return report, failure or untranslated
+
+
+def _shown_copy(runs: MicroRuns, plan: Plan, attempt: Attempt, stop: Stop, *, quiet: bool, ahead: int) -> list[SlotEnd]:
+    spec = runs.task_spec(plan, plan.used_slots[0], attempt)
+    with shown_progress(plan, spec, quiet=quiet, ahead=ahead) as progress:
+        return copy_all(runs, plan, attempt, stop=stop, progress=progress)
 
 
 def translate_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:

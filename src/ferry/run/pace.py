@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ferry.words import count_of
+from ferry.ledger.progress import Progress, RunProgress
+from ferry.ledger.report import pieces_sentence
+from ferry.model import Plan
+from ferry.words import count_of, several, size
 
 
 def span(seconds: float) -> str:
@@ -22,3 +25,51 @@ def outlook(whole: int, left: int, seconds: float) -> str:
 def share_copied(whole: int, left: int) -> str:
     """Return as text how many of `whole` offsets are left."""
     return f"{100 * (whole - left) // max(1, whole)} % copied, {count_of(left, 'offset')} left"
+
+
+def progress_line(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
+    """Return how far a run has come, for a log: what is committed, what is sent, the rate, and the slowest slots.
+
+    `ahead`: offsets that runs after this one are to copy, for the time left.
+    """
+    whole = progress.whole
+    parts = [f"{_done(plan, whole)}, {count_of(whole.records, 'record')}, {size(whole.bytes)} committed"]
+    if whole.is_unknown:
+        parts.append("what is sent and not committed is not known")
+    elif whole.sent or whole.unseen:
+        of = "" if whole.sent_bytes is None else f", {size(whole.sent_bytes)}"
+        parts.append(f"{_about(whole)} {count_of(whole.sent, 'record')}{of} sent and not committed")
+    parts += [text for text in (_rate(whole, ahead), _slowest(progress)) if text]
+    return "; ".join(parts)
+
+
+def progress_in_short(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
+    """Return how far a run has come, for a bar at a terminal."""
+    whole = progress.whole
+    parts = [f"{_done(plan, whole)}, {size(whole.bytes)}"]
+    if whole.sent:
+        sent = count_of(whole.sent, "record") if whole.sent_bytes is None else size(whole.sent_bytes)
+        parts.append(f"{_about(whole)} {sent} sent")
+    return ", ".join([*parts, *filter(None, [_rate(whole, ahead)])])
+
+
+def _done(plan: Plan, whole: Progress) -> str:
+    return f"{whole.done} of {pieces_sentence(plan)}"
+
+
+def _about(whole: Progress) -> str:
+    return "at least" if whole.unseen else "about"
+
+
+def _rate(whole: Progress, ahead: int) -> str:
+    rate = "" if whole.bytes_per_second is None else f"{size(whole.bytes_per_second)}/s"
+    left, pace = whole.left + ahead, whole.offsets_per_second
+    return ", ".join(filter(None, [rate, f"about {span(left / pace)} left" if left and pace else ""]))
+
+
+def _slowest(progress: RunProgress) -> str:
+    """Return which of several slots have come least far."""
+    at_work = [(part.share, slot) for slot, part in progress.slots if part.done < part.slices]
+    if len(progress.slots) < 2:
+        return ""
+    return several([f"slot {slot} at {share} %" for share, slot in sorted(at_work)])

@@ -8,14 +8,12 @@ from ferry.features.lanes.rules.listing import Lane, lane_of, outlook_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import fold
 from ferry.ledger.map_block import Chain, MapEntry
-from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.report import Report
 from ferry.ledger.window_codec import window_record
-from ferry.model import Fate, OpenedRun, WindowRecord
+from ferry.model import OpenedRun, WindowRecord
 from ferry.plan.rules.deletes import deleted_record
-from ferry.spark.progress import Progress
 from tests.golden import Golden
-from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place, run_of
+from tests.pure.decide.values import PLAN, RECEIPT, lying, place, run_of
 
 NAME = "backfill-january"
 AT = 1_790_000_000_000
@@ -55,24 +53,3 @@ def test_the_rest_is_told_at_the_pace_of_a_run_that_is_under_way(golden: Golden)
     over = replace(lane, last_run=replace(run, state=PastState.SUCCESS))
     assert outlook_of(over, AT + 10_000) == "80 % copied, 20 offsets left"
     assert outlook_of(replace(lane, whole=0, left=0), AT) == ""
-
-
-def test_sparks_log_tells_the_rest_by_what_this_attempt_has_copied(golden: Golden) -> None:
-    one = piece("orders", start=0, end=100)
-    progress = Progress(plan=replace(PLAN, slices=(one,)), since_ms=AT)
-    for start, end, at_ms in ((0, 40, AT - 60_000), (40, 60, AT + 1_000)):
-        receipt = replace(RECEIPT, source=one.source, target=one.target, start=start, end=end, at_ms=at_ms)
-        progress.receipts[receipt.target, start] = receipt
-    golden(progress.line(10))
-    progress.receipts[one.target, 60] = replace(RECEIPT, source=one.source, start=60, end=100, at_ms=AT)
-    assert "left" not in progress.line(20)
-
-
-def test_sparks_log_reads_again_from_the_first_receipt_that_was_undecided() -> None:
-    receipt, *_ = receipt_records(replace(RECEIPT, generation=PLAN.generation))
-    later, *_ = receipt_records(replace(RECEIPT, generation=PLAN.generation, start=60, end=80))
-    progress = Progress(plan=PLAN)
-    assert progress.add(lying(later, (receipt, Fate.OPEN), later, (receipt, Fate.OPEN), first=5)) == 6
-    assert [one.start for one in progress.receipts.values()] == [60]
-    assert progress.add(lying(receipt, first=6)) is None
-    assert [one.start for one in progress.receipts.values()] == [60, RECEIPT.start]

@@ -20,16 +20,20 @@ from ferry.features.records.spark.portions import write_in_portions
 from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.sink import write_rows
 from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
+from ferry.ledger.progress import RunProgress
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
 from ferry.model import Attempt, FilterCounts, Origin, Plan, TopicPartition
+from ferry.run.following import Following
 from ferry.run.micro_run import MicroRuns
+from ferry.run.pace import progress_line
 from ferry.spark.blocking_call import Call
 from ferry.spark.job import Say, on_spark, run_job
-from ferry.spark.progress import ProgressLog
 from ferry.spark.session import gist, session
 from ferry.spark.slots import collect_slots
 
 FENCE_PATIENCE_SECONDS = 5.0
+PROGRESS_SECONDS = 5.0
+"""The pause between two lines of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,12 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
         sifted: dict[str, FilterCounts] = {}
-        with ProgressLog(plan, next(iter(specs.values())), request.say):
+
+        def show(progress: RunProgress) -> None:
+            request.say(progress_line(plan, progress))
+
+        any_spec = next(iter(specs.values()))
+        with Following(plan, any_spec, every_s=PROGRESS_SECONDS, show=show, say=request.say):
             ends = _on_spark(request, connect, plan, attempt, specs, transforms, reached, sifted)
         runs.record_outcome(plan, attempt, ends, sifted)
         for sentence in sifted_notes(sifted):

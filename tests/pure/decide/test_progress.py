@@ -1,4 +1,4 @@
-"""How far an active run has come: what is committed, what is sent in addition, and the pace, of all and of each slot."""
+"""How far an active run has come: what is committed, what is sent in addition, and the pace of all and of each slot."""
 
 from __future__ import annotations
 

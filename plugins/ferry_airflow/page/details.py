@@ -17,9 +17,9 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
 from ferry.errors import FerryError
 from ferry.model import TopicPartition
-from ferry.page.cut import Cut
+from ferry.page.cut import A_PAGE, Cut
 from ferry.plan.rules.lag import PartitionLag
-from ferry.reader.documents import Dealt, DealtPage, ReceiptLine, ReceiptStory, RunStory
+from ferry.reader.documents import Dealt, DealtPage, Progress, ReceiptLine, ReceiptStory, RunProgress, RunStory
 from ferry.reader.limits import KEPT_RUNS, SEARCHED
 from ferry.reader.questions import OfDealt, OfLag, OfOffset, OfReceipt, OfReceipts, OfRun
 from ferry_airflow.page.access import User
@@ -27,7 +27,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
-from ferry_airflow.page.run_words import PLANNING, Badge, Mood, run_badge
+from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.time_range import ALL, TimeRange
 
@@ -71,6 +71,8 @@ def one_run(
     if dag_run is None and story is not None and story.opened is not None:
         origin = story.opened.record.origin
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
+    badge = badge_of_story(open_flow, story, lane, dag_run) if story is not None else None
+    progress = story.progress if story is not None and badge == RUNNING else None
     return shown_page(
         request,
         "run.html",
@@ -87,7 +89,9 @@ def one_run(
         clears=may_continue(open_flow, user, dag, dag_run),
         searched=SEARCHED,
         kept=KEPT_RUNS,
-        badge=story and badge_of_story(open_flow, story, lane, dag_run),
+        badge=badge,
+        progress=progress,
+        slots=progress and slowest(progress),
         has_ended=dag_run is not None or (story is not None and story.followed),
         planning=PLANNING,
         dag=dag,
@@ -111,6 +115,11 @@ def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: Dag
         return run_badge(story.state, at_work=False)
     elsewhere = DagState(known=True, runs=(replace(dag_run, run=record.run),) if dag_run else ())
     return open_flow.badge_of(story.state, record.run, heard_ms, elsewhere)
+
+
+def slowest(progress: RunProgress, most: int = A_PAGE) -> tuple[tuple[int, Progress], ...]:
+    """Return the slots that have come least far, by their numbers."""
+    return tuple(sorted(sorted(progress.slots, key=lambda slot: slot[1].share)[:most]))
 
 
 @router.get("/partition/{topic}/{partition}")

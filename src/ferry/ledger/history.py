@@ -12,6 +12,7 @@ from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import Json
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.mirror_state import mirror_notes
+from ferry.ledger.progress import RunProgress
 from ferry.ledger.reading import read_as, text, whole
 from ferry.ledger.receipts import lane_ends, receipts
 from ferry.ledger.report import Report, report_of
@@ -105,6 +106,8 @@ class PastRun:
 
     Without one, the ledger does not show whether a run that has not ended is still active.
     """
+    progress: RunProgress | None = None
+    """How far an open run has come, where the target was asked for what it has sent."""
 
     @property
     def heard_ms(self) -> int:

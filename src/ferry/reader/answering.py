@@ -15,7 +15,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.features.lanes.rules.listing import Lane, outlook_of
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Readiness, Rpo
-from ferry.ledger.history import PastRun
+from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import Flow, Pause, Plan
 from ferry.page.cut import A_PAGE, Cut, lines
 from ferry.page.part import FromFiles, PageAnswer, page_answers
@@ -28,6 +28,7 @@ from ferry.reader.documents import (
     LanePage,
     OffsetStory,
     RunDigest,
+    RunStory,
     Unknown,
 )
 from ferry.reader.limits import RUNS
@@ -132,8 +133,14 @@ def _series(_: FlowConfig, watcher: Watcher, asked: OfSeries) -> Answer:
 
 
 def _run(_: FlowConfig, watcher: Watcher, asked: OfRun) -> Answer:
+    def made(found: PastRun | Forgotten) -> RunStory:
+        story = run_story(found, asked)
+        opened = story.opened
+        polled = next((one for one in watcher.last.runs if opened and one.generation == opened.generation), None)
+        return story if polled is None else replace(story, progress=polled.progress)  # measured more often
+
     work = partial(FlowWatch.run, name=asked.run, lane=asked.lane)
-    return _asked(watcher, ("run", asked.run, asked.lane), work, lambda found: run_story(found, asked))
+    return _asked(watcher, ("run", asked.run, asked.lane), work, made)
 
 
 def _receipts(_: FlowConfig, watcher: Watcher, asked: OfReceipts) -> Answer:

@@ -14,6 +14,7 @@ from typing import Any
 from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
 from ferry.features.switch.rules.readiness import Check
 from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
+from ferry.ledger.progress import Progress, RunProgress
 from ferry.ledger.repartitioned_at import Dealt
 from ferry.model import (
     Gap,
@@ -30,7 +31,7 @@ from ferry.model.switch import SwitchOutcome, Verb
 from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag, TotalLag
 
-__all__ = ["NOT_ENDED", "SILENT_MS", "Dealt", "PastState"]
+__all__ = ["NOT_ENDED", "SILENT_MS", "Dealt", "PastState", "Progress", "RunProgress"]
 
 FEW = 20
 """How many things of a kind a plan shows."""
@@ -97,6 +98,8 @@ class RunDigest:
     """Whether the ledger has forgotten some of its receipts: records, bytes and seconds are of the others."""
     idle: bool = False
     """Whether it ended well with nothing to copy, refuse or change, and wrote no group."""
+    progress: RunProgress | None = None
+    """How far it has come, if it is open."""
 
     @property
     def seconds(self) -> float:
@@ -382,6 +385,8 @@ class RunStory:
     refused: Cut[Line]
     others: Cut[Line]
     followed: bool = False
+    progress: RunProgress | None = None
+    """How far it has come, if it is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ def digest_of(past: PastRun) -> RunDigest:
         undone_in_all=len(undone),
         uncounted=bool(uncounted),
         idle=past.state is PastState.SUCCESS and report is not None and _did_nothing(report),
+        progress=past.progress,
     )
 
 

@@ -93,6 +93,7 @@ def run_story(found: PastRun | Forgotten, asked: OfRun) -> RunStory:
         refused=Cut.of(not_done(report) if report else (), asked.refused),
         others=Cut.of(done_besides(report) if report else (), asked.notes),
         followed=past is not None and past.followed,
+        progress=past.progress if past else None,
     )
 
 

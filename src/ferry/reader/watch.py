@@ -6,11 +6,12 @@ not answer is named, and the other one is shown.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
@@ -20,22 +21,25 @@ from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, lane_names
 from ferry.lane.connections import TargetFirst
+from ferry.lane.log_ends import log_ends
 from ferry.lane.rows import read_blocks
 from ferry.lane.unit_receipts import dealing_of
 from ferry.ledger.block_index import Links
-from ferry.ledger.history import Forgotten, Holder, PastRun, holders, named_run, past_run
+from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders, named_run, past_run
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.map_rows import chains_of, newer_rows
+from ferry.ledger.progress import Committed, Paced, RunProgress, committed, progress_of, unfinished
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.repartitioned_at import Dealing
-from ferry.model import OpenedRun, Receipt, TopicPartition
+from ferry.model import OpenedRun, Plan, Receipt, TopicPartition
 from ferry.plan.lag import lag_over
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.limits import SEARCHED
 
 _MOST_LANES = 50
+Read = TypeVar("Read", PastRun, PastRun | Forgotten)
 _Piece = tuple[Chain, int | None, int]
 """A block of a chain by its index, None for rows outside blocks; and how many receipts it has."""
 
@@ -68,6 +72,19 @@ class Sight:
             self.hindrances.append(str(error))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OpenRun:
+    """What is kept of an open run, so that its progress can be measured without reading it again."""
+
+    plan: Plan
+    done: Mapping[TopicPartition, Committed]
+    paced: Paced
+
+    async def measure(self, connections: TargetFirst) -> RunProgress:
+        ends = await log_ends(connections.target, unfinished(self.plan, self.done))
+        return self.paced.add(time.monotonic(), progress_of(self.plan, self.done, ends))
+
+
 class FlowWatch:
     """The connections of one flow as long as it is polled. Not thread-safe. Use as a context manager."""
 
@@ -78,6 +95,7 @@ class FlowWatch:
         self._connections: TargetFirst | None = None
         self._down: dict[str, FerryError] = {}
         """The clusters that did not answer when the connections were opened."""
+        self._open_runs: dict[OpenedRun, _OpenRun] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -123,9 +141,17 @@ class FlowWatch:
 
         async def work() -> PastRun | Forgotten:
             await connections.ledger.find()
-            return past_run(await connections.known.view_of(opened), opened)
+            return await self._measured(connections, past_run(await connections.known.view_of(opened), opened))
 
         return connections.run(work)
+
+    def progress(self, opened: OpenedRun) -> RunProgress | None:
+        """Measure again how far an open run has come; what it has committed is as of its last reading.
+
+        None if it was not open then.
+        """
+        connections, known = self._open(), self._open_runs.get(opened)
+        return None if known is None else connections.run(partial(known.measure, connections))
 
     def run(self, name: str, *, lane: str = "") -> PastRun | Forgotten | None:
         """Return one run, however old; Forgotten if the ledger has only receipts of it.
@@ -138,7 +164,8 @@ class FlowWatch:
 
         async def work() -> PastRun | Forgotten | None:
             await connections.ledger.find()
-            return named_run(await connections.known.view_named(lane, name, most=SEARCHED), lane, name)
+            found = named_run(await connections.known.view_named(lane, name, most=SEARCHED), lane, name)
+            return None if found is None else await self._measured(connections, found)
 
         return connections.run(work)
 
@@ -252,6 +279,18 @@ class FlowWatch:
             return await known_lane(connections.known, name), view.remembered(name)[::-1]
 
         return connections.run(work)
+
+    async def _measured(self, connections: TargetFirst, found: Read) -> Read:
+        """Return a run, with its progress if it is open."""
+        if not isinstance(found, PastRun):
+            return found
+        before = self._open_runs.pop(found.opened, None)
+        if found.report is None or found.state is not PastState.OPEN:
+            return found
+        plan, done = found.report.plan, committed(found.report.receipts)
+        known = _OpenRun(plan=plan, done=done, paced=Paced() if before is None else before.paced)
+        self._open_runs[found.opened] = known
+        return replace(found, progress=await known.measure(connections))
 
     def _in(self, lane: str) -> FlowConfig:
         return in_lane(self.flow, lane) if lane else self.flow

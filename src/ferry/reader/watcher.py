@@ -341,6 +341,9 @@ class Watcher:
             for run in [run for run in missing if run in own[:AT_ONCE]]:
                 self._read(watch, run)
                 missing.remove(run)
+            newest = self._digests.get(self._newest)
+            if not moved and newest is not None and newest.state is PastState.OPEN:
+                self._digests[self._newest] = replace(newest, progress=watch.progress(own[0]))
         except FerryError as error:
             sight.blame(self._target, error)
             self._end, self._newest = -1, before  # what was to be read again still is

@@ -190,7 +190,7 @@ class Asked:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
 
 
-def _sight(runs: int, end: int) -> Sight:
+def sight_of(runs: int, end: int) -> Sight:
     opened = tuple(OpenedRun(record=run_of(f"run-{at}"), generation=at) for at in range(runs))
     return Sight(view=view_of(*opened, end=end), lags=None, troubles={})
 
@@ -198,18 +198,18 @@ def _sight(runs: int, end: int) -> Sight:
 def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_the_ledger_moves() -> None:
     watcher, asked = Still(), Asked()
     watch = cast("FlowWatch", asked)
-    watcher.see(_sight(7, 10), watcher._runs(watch, _sight(7, 10)))
+    watcher.see(sight_of(7, 10), watcher._runs(watch, sight_of(7, 10)))
     assert asked.names == ["run-6", "run-5", "run-4"]
     for _ in range(4):
         watcher._read_older(watch)
     assert asked.names[3:] == ["run-3", "run-2", "run-1", "run-0"]
     assert [run.generation for run in watcher.seen().runs] == [6, 5, 4, 3, 2, 1, 0]
     assert not watcher._unread
-    watcher._runs(watch, _sight(7, 10))
+    watcher._runs(watch, sight_of(7, 10))
     assert len(asked.names) == 7, "what is known stays"
-    watcher._runs(watch, _sight(8, 11))
+    watcher._runs(watch, sight_of(8, 11))
     assert asked.names[7:] == ["run-7", "run-6"], "it may have gone on before the next one was opened"
-    watcher._runs(watch, _sight(8, 12))
+    watcher._runs(watch, sight_of(8, 12))
     assert asked.names[9:] == ["run-7"], "it may have gone on"
 
 
@@ -228,19 +228,19 @@ def test_runs_of_other_lanes_are_not_counted_among_the_flows_own() -> None:
 def test_older_runs_wait_for_the_next_look_when_the_ledger_does_not_answer() -> None:
     watcher, asked = Still(), Asked("run-2")
     watch = cast("FlowWatch", asked)
-    watcher.see(_sight(6, 10), watcher._runs(watch, _sight(6, 10)))
+    watcher.see(sight_of(6, 10), watcher._runs(watch, sight_of(6, 10)))
     watcher._read_older(watch)
     assert not watcher._unread
     assert [run.generation for run in watcher.seen().runs] == [5, 4, 3]
-    watcher._runs(watch, _sight(6, 10))
+    watcher._runs(watch, sight_of(6, 10))
     assert [run.record.run for run in watcher._unread] == ["run-2", "run-1", "run-0"]
 
 
 def test_the_newest_run_is_read_again_when_it_could_not_be() -> None:
     watcher, asked, failing = Still(), Asked(), Asked("run-1")
-    watcher._runs(cast("FlowWatch", asked), _sight(2, 10))
-    watcher._runs(cast("FlowWatch", failing), _sight(2, 11))
-    watcher._runs(cast("FlowWatch", asked), _sight(2, 11))
+    watcher._runs(cast("FlowWatch", asked), sight_of(2, 10))
+    watcher._runs(cast("FlowWatch", failing), sight_of(2, 11))
+    watcher._runs(cast("FlowWatch", asked), sight_of(2, 11))
     assert (asked.names[2:], failing.names) == (["run-1"], ["run-1"])
 
 

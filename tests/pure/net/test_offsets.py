@@ -16,6 +16,8 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, ListedOffsets, group_offsets, list_offsets, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.lane.log_ends import log_ends
+from ferry.ledger.progress import LogEnd
 from ferry.model import RefusalKind, TopicPartition
 from tests.pure.net.answers import lead
 
@@ -171,3 +173,14 @@ def test_where_a_group_stands_is_what_is_decided_and_nowhere_is_not_the_first_of
         cluster.loop.close()
     assert found == {GOOD: (0, ""), nowhere: None} | ({BAD: (7, "")} if wait else {})
     assert all(one.require_stable for one in cluster.requests)
+
+
+def test_the_ends_of_logs_are_those_that_the_cluster_shows(cluster: Scripted) -> None:
+    cluster.brokers_say[2] = never
+    found = cluster.loop.run(partial(log_ends, cluster, [GOOD, BAD]))
+    assert found == {GOOD: LogEnd(stable=100, end=100)}
+    cluster.brokers_say[1] = never
+    assert cluster.loop.run(partial(log_ends, cluster, [GOOD, BAD])) == {}
+    asked = cluster.asked.total()
+    assert cluster.loop.run(partial(log_ends, cluster, [])) == {}
+    assert cluster.asked.total() == asked

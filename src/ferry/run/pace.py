@@ -33,32 +33,29 @@ def progress_line(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
     `ahead`: offsets that runs after this one are to copy, for the time left.
     """
     whole = progress.whole
-    parts = [f"{_done(plan, whole)}, {count_of(whole.records, 'record')}, {size(whole.bytes)} committed"]
-    if whole.is_unknown:
-        parts.append("what is sent and not committed is not known")
-    elif whole.sent or whole.unseen:
-        of = "" if whole.sent_bytes is None else f", {size(whole.sent_bytes)}"
-        parts.append(f"{_about(whole)} {count_of(whole.sent, 'record')}{of} sent and not committed")
-    parts += [text for text in (_rate(whole, ahead), _slowest(progress)) if text]
-    return "; ".join(parts)
+    done = f"{_done(plan, whole)}, {count_of(whole.records, 'record')}, {size(whole.bytes)} committed"
+    return "; ".join(filter(None, [done, _sent(whole), _rate(whole, ahead), _slowest(progress)]))
 
 
 def progress_in_short(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
-    """Return how far a run has come, for a bar at a terminal."""
+    """Return how far a run has come, for a bar at a terminal: a second line has what is sent, so that 80 columns do."""
     whole = progress.whole
-    parts = [f"{_done(plan, whole)}, {size(whole.bytes)}"]
-    if whole.sent:
-        sent = count_of(whole.sent, "record") if whole.sent_bytes is None else size(whole.sent_bytes)
-        parts.append(f"{_about(whole)} {sent} sent")
-    return ", ".join([*parts, *filter(None, [_rate(whole, ahead)])])
+    done = ", ".join(filter(None, [_done(plan, whole), size(whole.bytes), _rate(whole, ahead)]))
+    return "\n".join(filter(None, [done, _sent(whole)]))
+
+
+def _sent(whole: Progress) -> str:
+    if whole.is_unknown:
+        return "what is sent and not committed is not known"
+    if not whole.sent and not whole.unseen:
+        return ""
+    of = "" if whole.sent_bytes is None else f", {size(whole.sent_bytes)}"
+    about = "at least" if whole.unseen else "about"
+    return f"{about} {count_of(whole.sent, 'record')}{of} sent and not committed"
 
 
 def _done(plan: Plan, whole: Progress) -> str:
     return f"{whole.done} of {pieces_sentence(plan)}"
-
-
-def _about(whole: Progress) -> str:
-    return "at least" if whole.unseen else "about"
 
 
 def _rate(whole: Progress, ahead: int) -> str:

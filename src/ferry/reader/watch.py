@@ -29,7 +29,7 @@ from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders,
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.map_rows import chains_of, newer_rows
-from ferry.ledger.progress import Committed, Paced, RunProgress, committed, progress_of, unfinished
+from ferry.ledger.progress import Committed, LogEnd, Paced, RunProgress, committed, progress_of, unfinished
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.repartitioned_at import Dealing
@@ -78,10 +78,14 @@ class _OpenRun:
 
     plan: Plan
     done: Mapping[TopicPartition, Committed]
+    upto: int
+    """The end of the ledger that shows what is done."""
     paced: Paced
 
-    async def measure(self, connections: TargetFirst) -> RunProgress:
-        ends = await log_ends(connections.target, unfinished(self.plan, self.done))
+    async def ends(self, connections: TargetFirst) -> dict[TopicPartition, LogEnd]:
+        return await log_ends(connections.target, unfinished(self.plan, self.done))
+
+    def progress(self, ends: Mapping[TopicPartition, LogEnd]) -> RunProgress:
         return self.paced.add(time.monotonic(), progress_of(self.plan, self.done, ends))
 
 
@@ -141,17 +145,27 @@ class FlowWatch:
 
         async def work() -> PastRun | Forgotten:
             await connections.ledger.find()
-            return await self._measured(connections, past_run(await connections.known.view_of(opened), opened))
+            return await self._past(connections, opened)
 
         return connections.run(work)
 
     def progress(self, opened: OpenedRun) -> RunProgress | None:
-        """Measure again how far an open run has come; what it has committed is as of its last reading.
+        """Measure again how far an open run has come; it is read again only if the ledger has moved.
 
-        None if it was not open then.
+        None if it is not open any more, or was not read yet.
         """
         connections, known = self._open(), self._open_runs.get(opened)
-        return None if known is None else connections.run(partial(known.measure, connections))
+        if known is None:
+            return None
+
+        async def work() -> RunProgress | None:
+            ends = await known.ends(connections)
+            if (await connections.known.view()).end == known.upto:
+                return known.progress(ends)
+            found = await self._past(connections, opened)
+            return found.progress if isinstance(found, PastRun) else None
+
+        return connections.run(work)
 
     def run(self, name: str, *, lane: str = "") -> PastRun | Forgotten | None:
         """Return one run, however old; Forgotten if the ledger has only receipts of it.
@@ -164,8 +178,10 @@ class FlowWatch:
 
         async def work() -> PastRun | Forgotten | None:
             await connections.ledger.find()
-            found = named_run(await connections.known.view_named(lane, name, most=SEARCHED), lane, name)
-            return None if found is None else await self._measured(connections, found)
+            ends = await self._ends(connections, lane, name)
+            view = await connections.known.view_named(lane, name, most=SEARCHED)
+            found = named_run(view, lane, name)
+            return None if found is None else await self._measured(connections, found, view.end, ends)
 
         return connections.run(work)
 
@@ -280,17 +296,34 @@ class FlowWatch:
 
         return connections.run(work)
 
-    async def _measured(self, connections: TargetFirst, found: Read) -> Read:
-        """Return a run, with its progress if it is open."""
+    async def _past(self, connections: TargetFirst, opened: OpenedRun) -> PastRun | Forgotten:
+        ends = await self._ends(connections, opened.record.lane, opened.record.run)
+        view = await connections.known.view_of(opened)
+        return await self._measured(connections, past_run(view, opened), view.end, ends)
+
+    async def _ends(self, connections: TargetFirst, lane: str, run: str) -> dict[TopicPartition, LogEnd] | None:
+        """Return the ends of the logs of a run that was open; ask for them before the ledger is read (`progress_of`).
+
+        None if no plan of it is known here.
+        """
+        runs = self._open_runs.items()
+        known = next((one for of, one in runs if (of.record.lane, of.record.run) == (lane, run)), None)
+        return None if known is None else await known.ends(connections)
+
+    async def _measured(
+        self, connections: TargetFirst, found: Read, upto: int, ends: Mapping[TopicPartition, LogEnd] | None
+    ) -> Read:
+        """Return a run, with its progress if it is open; `upto` is the end of the ledger in which it was read."""
         if not isinstance(found, PastRun):
             return found
         before = self._open_runs.pop(found.opened, None)
         if found.report is None or found.state is not PastState.OPEN:
             return found
         plan, done = found.report.plan, committed(found.report.receipts)
-        known = _OpenRun(plan=plan, done=done, paced=Paced() if before is None else before.paced)
+        known = _OpenRun(plan=plan, done=done, upto=upto, paced=Paced() if before is None else before.paced)
         self._open_runs[found.opened] = known
-        return replace(found, progress=await known.measure(connections))
+        ends = await known.ends(connections) if ends is None else ends
+        return replace(found, progress=known.progress(ends))
 
     def _in(self, lane: str) -> FlowConfig:
         return in_lane(self.flow, lane) if lane else self.flow

@@ -27,13 +27,15 @@ from ferry.reader.snapshot import digest_of, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import Desk, lag
-from tests.airflow.page.values import digest
+from tests.airflow.page.values import SENT, digest, progress
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.test_dealt_to import DEALT
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, redealt, run_of
 from tests.pure.reports.values import EVIDENCE
 
 RUN = "manual__2026-11-22T10:15:00+00:00"
+ACTIVE = "scheduled__0"
+"""A run that has sent records, and committed none."""
 MINUTE_MS = 60_000
 TOPICS = (
     "orders",
@@ -65,6 +67,7 @@ def filled(desk: Desk) -> None:
         )
         for at, state in ((at, states[at] if at < len(states) else PastState.SUCCESS) for at in range(12))
     ]
+    runs[0] = replace(runs[0], progress=progress(SENT))
     held = {"audit": Pause(topic="audit", who="ada", why="schema migration", since_ms=now - MINUTE_MS)}
     lags = tuple(
         replace(lag(topic, number, 7 * number, 200.0), dealt=topic == DEALT_TOPIC)
@@ -92,7 +95,7 @@ def filled(desk: Desk) -> None:
         due=moment + timedelta(minutes=3),
         schedule="*/5 * * * *",
         runs=(
-            DagRunRow(run="scheduled__0", state="running", queued=moment, started=moment, ended=None, who=""),
+            DagRunRow(run=ACTIVE, state="running", queued=moment, started=moment, ended=None, who=""),
             DagRunRow(run=RUN, state="success", queued=moment, started=moment, ended=moment, who="ada"),
         ),
     )
@@ -100,7 +103,8 @@ def filled(desk: Desk) -> None:
 
     def answer(key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:
         none = key[0] == "receipts" and key[1].topic == DEALT_TOPIC
-        return Answer(got=([], 0) if none else answers[key[0]], at_ms=now)
+        name = ACTIVE if key == ("run", ACTIVE, "") else key[0]
+        return Answer(got=([], 0) if none else answers[name], at_ms=now)
 
     desk.watcher.answer = answer  # type: ignore[method-assign]
     desk.watcher.answer_aside = answer  # type: ignore[assignment,method-assign]
@@ -146,6 +150,9 @@ def _answers(now: int) -> dict[str, Any]:
     )
     opened = OpenedRun(record=replace(run_of(RUN), started_ms=now - 9_000), generation=99)
     past = PastRun(opened=opened, state=PastState.PARTIAL, report=report)
+    begun = OpenedRun(record=replace(run_of(ACTIVE), started_ms=now), generation=100)
+    nothing = replace(report, receipts=(), plan=replace(plan, gaps=()), refusals=(), done=0)
+    active = PastRun(opened=begun, state=PastState.OPEN, report=nothing, progress=progress(SENT))
     stands = GroupOffset(offset=40, log_size=50)
     row = GroupRow(
         source=place("orders"),
@@ -172,6 +179,7 @@ def _answers(now: int) -> dict[str, Any]:
     holder = Holder(receipt=RECEIPT, segment=RECEIPT.segments[0], target_offset=7)
     return {
         "run": past,
+        ACTIVE: active,
         "receipt": cut,
         "receipts": (receipts[:50], 10_000),
         "offset": (found, [holder]),

@@ -9,9 +9,9 @@ from typing import cast
 
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
-from ferry.ledger.progress import LogEnd, RunProgress, progress_before, progress_of, with_pace
+from ferry.ledger.progress import LogEnd, RunProgress
 from ferry.ledger.report import Report
-from ferry.model import OpenedRun, TopicPartition
+from ferry.model import OpenedRun
 from ferry.reader.documents import RunDigest
 from ferry.reader.snapshot import digest_of
 from ferry.reader.typed import dump, load
@@ -21,19 +21,8 @@ from ferry_airflow.page.details import slowest
 from tests.airflow.page.conftest import HERE, Desk, Still
 from tests.airflow.page.test_reasons import read
 from tests.airflow.page.test_watcher import Asked, sight_of
-from tests.airflow.page.values import answered
-from tests.pure.decide.values import PLAN, piece, run_of
-
-SLICES = tuple(
-    replace(piece("orders", number, end=1_000, slot=number), bytes_estimate=1_000_000) for number in range(3)
-)
-AT_WORK = replace(PLAN, slices=SLICES, slots=3)
-SENT = {SLICES[0].target: LogEnd(0, 750), SLICES[1].target: LogEnd(0, 450), SLICES[2].target: LogEnd(0, 0)}
-
-
-def progress(ends: dict[TopicPartition, LogEnd]) -> RunProgress:
-    """Of a run that has committed nothing, ten seconds after its beginning."""
-    return with_pace(progress_before(AT_WORK, {}), progress_of(AT_WORK, {}, ends), 10)
+from tests.airflow.page.values import AT_WORK, SENT, SLICES, answered, progress
+from tests.pure.decide.values import run_of
 
 
 def past(now: RunProgress | None, state: PastState = PastState.OPEN) -> PastRun:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.ledger.progress import LogEnd, RunProgress, progress_before, progress_of, with_pace
 from ferry.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Refusal, TopicPartition
 from ferry.reader.documents import RunDigest, TopicRun
 from ferry.reader.watch import Sight
 from tests.airflow.page.conftest import Desk
+from tests.pure.decide.values import PLAN, piece
 
 PAGES = (
     *("/", "/topics", "/runs", "/refusals", "/offsets", "/groups", "/backfills", "/reports"),
@@ -17,6 +22,19 @@ PAGES = (
 ORDERS = TopicPartition(topic="orders", partition=0)
 COPY = TopicPartition(topic="primary.orders", partition=0)
 NINE = 1_790_000_000_000
+
+
+SLICES = tuple(
+    replace(piece("orders", number, end=1_000, slot=number), bytes_estimate=1_000_000) for number in range(3)
+)
+AT_WORK = replace(PLAN, slices=SLICES, slots=3)
+"""A run of three slots, of a slice each."""
+SENT = {SLICES[0].target: LogEnd(0, 750), SLICES[1].target: LogEnd(0, 450), SLICES[2].target: LogEnd(0, 0)}
+
+
+def progress(ends: Mapping[TopicPartition, LogEnd]) -> RunProgress:
+    """Of a run that has committed nothing, ten seconds after its beginning."""
+    return with_pace(progress_before(AT_WORK, {}), progress_of(AT_WORK, {}, ends), 10)
 
 
 def view_of(*opened: OpenedRun, end: int = 0) -> LedgerView:

@@ -36,36 +36,42 @@ class Heard:
     """What was heard of one run: its receipts, and the ends of the target's logs. Safe for threads."""
 
     def __init__(self, plan: Plan, since_ms: int, since_s: float) -> None:
-        """Begin when the attempt does; receipts before `since_ms` are of an earlier one, and not of this one's pace."""
+        """Begin when the attempt does: by the wall clock, and by the clock of `progress`."""
         self._plan = plan
         self._since_ms = since_ms
         self._since_s = since_s
         self._lock = threading.Lock()
         self._receipts: dict[tuple[TopicPartition, int], Receipt] = {}
         self._ends: dict[TopicPartition, LogEnd] = {}
-        self._paced = Paced()
-        self._begin()
+        self._has_read = False
+        self._begin(())
 
-    def _begin(self) -> None:
-        """Begin the pace with what was committed before the attempt."""
-        before = [one for one in self._receipts.values() if one.at_ms < self._since_ms]
+    def _begin(self, before: Iterable[Receipt]) -> None:
+        """Begin the pace with what earlier attempts had committed."""
         self._paced = Paced()
         self._paced.add(self._since_s, progress_before(self._plan, committed(before)))
 
     def hear(self, receipts: Collection[Receipt]) -> None:
         """Take in committed receipts, however often they are heard."""
         with self._lock:
-            news = [one for one in receipts if (one.target, one.start) not in self._receipts]
-            self._receipts |= {(one.target, one.start): one for one in news}
-            if any(one.at_ms < self._since_ms for one in news):
-                self._begin()
+            self._receipts |= {(one.target, one.start): one for one in receipts}
 
     def read(self, records: Iterable[LedgerRecord]) -> int | None:
-        """Take in a part of the ledger; return the offset of the first undecided record, from which to read again."""
+        """Take in a part of the ledger; return the offset of the first undecided record, from which to read again.
+
+        The first part has the receipts of earlier attempts, which are not of this one's pace. Later, a receipt with an
+        early time comes from a machine whose clock is late.
+        """
         records = list(records)
         lane, generation = self._plan.lane, self._plan.generation
         found, first_open = heard_receipts(records, "receipt", lane, generation)
-        self.hear([*found, *heard_units(records, lane, generation)])
+        found += heard_units(records, lane, generation)
+        self.hear(found)
+        if not self._has_read:
+            self._has_read = True
+            before = [one for one in found if one.at_ms < self._since_ms]
+            with self._lock:
+                self._begin(before)
         return first_open
 
     def see(self, ends: dict[TopicPartition, LogEnd]) -> None:

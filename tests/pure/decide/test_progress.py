@@ -182,10 +182,16 @@ def test_what_runs_after_this_one_copy_is_in_the_time_left() -> None:
 
 def test_what_an_earlier_attempt_committed_is_shown_and_is_not_of_this_ones_pace() -> None:
     heard = Heard(TWO, since_ms=AT, since_s=1_000.0)
+    early, *_ = receipt_records(replace(LAST, at_ms=AT - 1))
+    late_clock, *_ = receipt_records(replace(LAST, at_ms=AT - 1, start=40, end=50, records=10))
     heard.see({FIRST.target: log(541, 551), OTHER.target: NOTHING_SENT})
-    heard.hear([replace(LAST, at_ms=AT - 1)])
+    heard.read(lying(early))
     found = heard.progress(1_010.0).whole
     assert (found.records, found.passed, found.offsets_per_second) == (40, 50, 1)
+    heard.see({FIRST.target: log(552, 552), OTHER.target: NOTHING_SENT})
+    heard.read(lying(late_clock, first=1))
+    found = heard.progress(1_010.0).whole
+    assert (found.records, found.passed, found.offsets_per_second) == (50, 50, 1)
 
 
 def test_a_receipt_that_is_heard_twice_counts_once() -> None:

@@ -59,7 +59,7 @@ def iso(ms: int | None) -> str:
 
 
 def moment(ms: int | None) -> str:
-    """Return a time to the second, in UTC; the browser writes it in its own zone."""
+    """Return a time to the second, in UTC; the browser writes it in Airflow's zone."""
     return NOTHING if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

@@ -1,7 +1,7 @@
 // Questions, requests in the reader's name, and what came of them.
 "use strict";
 (() => {
-  const { root, one, all, api, refresh, writeTimes, scrolled } = window.ferry;
+  const { root, one, all, api, refresh, writeTimes, scrolled, zone, typed } = window.ferry;
   const ask = one("#ask");
   const answer = one("#answer");
   if (!ask) return;
@@ -63,8 +63,8 @@
   const topicList = () => field("topics", "Topics, separated by blanks; empty: all that the flow selects", "text", { autocomplete: "off" });
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
   const local = (data, name) => {
-    const time = new Date(data.get(name));
-    if (time.getFullYear() > 0 && time.getFullYear() < 10000) return time.toISOString();
+    const time = typed(data.get(name));
+    if (time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10000) return time.toISOString();
     const why = `${data.get(name)} is no time of the years 1 to 9999.`;
     throw new Refused(why, { [name]: why });
   };
@@ -119,8 +119,8 @@
           pattern: "(backfill|append)-[A-Za-z0-9][A-Za-z0-9_\\-]{0,39}", // browsers read it with the flag v: the hyphen is escaped
           title: "backfill-NAME or append-NAME, where NAME has up to 40 letters, digits, hyphens and underscores",
         }),
-        field("start", "From (your time zone)", "datetime-local", { required: true }),
-        field("end", "To, before (your time zone)", "datetime-local", { required: true }),
+        field("start", `From (${zone()})`, "datetime-local", { required: true }),
+        field("end", `To, before (${zone()})`, "datetime-local", { required: true }),
         topicList(),
       ],
       body: (data) => ({ lane: data.get("lane"), start: local(data, "start"), end: local(data, "end"), topics: split(data.get("topics")) }),
@@ -159,7 +159,7 @@
       text: "Runs omit it from the next plan on, until an operator resumes it. A run under way is not changed.",
       fields: [
         field("why", "Why, shown to other operators", "text", { required: true, maxLength: 500, autocomplete: "off" }),
-        field("until", "Until (your time zone; empty: until resumed)", "datetime-local"),
+        field("until", `Until (${zone()}; empty: until resumed)`, "datetime-local"),
       ],
       body: (data) => ({ topic, why: data.get("why"), ...(data.get("until") ? { until: local(data, "until") } : {}) }),
     }),

@@ -1,4 +1,4 @@
-// What the pages do by themselves: times in the reader's zone, figures that stay fresh, charts, questions and answers.
+// What the pages do by themselves: times in Airflow's zone, figures that stay fresh, charts, questions and answers.
 "use strict";
 (() => {
   const root = document.body.dataset.root;
@@ -25,13 +25,50 @@
     return parts.filter(Boolean).join(" ");
   };
   const rate = (bytes) => `${size(bytes)}/s`;
-  const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-  const moment = (at) => {
-    const clock = [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0"));
-    return `${at.getDate()} ${months[at.getMonth()]} ${at.getFullYear()}, ${clock.join(":")}`;
-  };
 
   // Times -----------------------------------------------------------------------------------------------------------
+  // The zone that was chosen in Airflow, which keeps it in the browser. Where none was chosen, Airflow shows the zone of
+  // the browser, and so does a page inside Airflow. Outside of Airflow it is UTC. Each page names the zone.
+  const ZONE = "timezone";
+  const chosenZone = () => {
+    try {
+      return JSON.parse(window.localStorage.getItem(ZONE));
+    } catch {
+      return null;
+    }
+  };
+  const digits = Object.fromEntries(["year", "month", "day", "hour", "minute", "second"].map((part) => [part, "2-digit"]));
+  const clockIn = (timeZone) => {
+    try {
+      const options = { ...digits, year: "numeric", hourCycle: "h23", calendar: "gregory", numberingSystem: "latn", timeZone };
+      return typeof timeZone === "string" && new Intl.DateTimeFormat("en", options);
+    } catch {
+      return null; // no zone that this browser has
+    }
+  };
+  const shownZone = () => {
+    const framed = document.documentElement.classList.contains("framed");
+    return clockIn(chosenZone()) || (framed && clockIn(Intl.DateTimeFormat().resolvedOptions().timeZone)) || clockIn("UTC");
+  };
+  let clock = shownZone();
+  const zone = () => clock.resolvedOptions().timeZone;
+  const partsOf = (at) => Object.fromEntries(clock.formatToParts(at).map(({ type, value }) => [type, value]));
+  const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const moment = (at) => {
+    const { year, month, day, hour, minute, second } = partsOf(at);
+    return `${Number(day)} ${months[month - 1]} ${year}, ${hour}:${minute}:${second}`;
+  };
+  // What a clock in the zone shows, for the charts; and the time at which it shows what was typed.
+  const wall = (at) => {
+    const { year, month, day, hour, minute, second } = partsOf(at);
+    const rest = String(at.getUTCMilliseconds()).padStart(3, "0");
+    return `${year.padStart(4, "0")}-${month}-${day} ${hour}:${minute}:${second}.${rest}`;
+  };
+  const typed = (text) => {
+    const naive = Date.parse(`${text}Z`);
+    const ahead = (ms) => Date.parse(`${wall(new Date(ms)).replace(" ", "T")}Z`) - ms;
+    return new Date(Number.isNaN(naive) ? naive : naive - ahead(naive - ahead(naive)));
+  };
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const length = (seconds) => {
     const [size, unit] = units.find(([size]) => seconds >= size) || [1, "s"];
@@ -256,10 +293,10 @@
   const axis = (data) => {
     const { from, to } = data;
     const edge = (to - from) / 100; // so that the first and the last bar are whole
-    if (to - from > 60000) return { range: [at(from - edge), at(to + edge)] };
+    if (to - from > 60000) return { range: [wall(at(from - edge)), wall(at(to + edge))] };
     // A few points of a moment: two minutes around them, rather than labels with milliseconds that do not fit.
     const middle = Math.round((from + to) / 2000) * 1000;
-    const away = (ms) => at(middle + ms);
+    const away = (ms) => wall(at(middle + ms));
     return { range: [away(-60000), away(60000)], tickvals: [away(-30000), away(0), away(30000)], tickformat: "%H:%M:%S" };
   };
   // Times in which a cluster did not answer, or something was paused, as bands with their names; and on charts of lag the
@@ -268,7 +305,7 @@
   const TONES = { outage: "bad", pause: "held" };
   const named = ({ mark, of }) => (mark === "outage" ? `${of} did not answer` : `${of || "the flow"} was paused`);
   const marks = (data, figure) => {
-    const within = (time) => at(Math.min(Math.max(time, data.from), data.to));
+    const within = (time) => wall(at(Math.min(Math.max(time, data.from), data.to)));
     const bands = data.spells.map((spell) => ({
       type: "rect", layer: "below", yref: "paper", y0: 0, y1: 1, x0: within(spell.from), x1: within(spell.to ?? data.to),
       fillcolor: colour(`${TONES[spell.mark]}-soft`), line: { width: 0 },
@@ -279,7 +316,7 @@
     }));
     const ofRuns = ["lag", "due", "bytes"].includes(figure.dataset.chart) ? data.runs.filter((run) => !run.idle) : [];
     const ticks = ofRuns.map((run) => ({
-      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: at(run.at), x1: at(run.at + Math.max(run.seconds * 1000, (data.to - data.from) / 400)),
+      type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: wall(at(run.at)), x1: wall(at(run.at + Math.max(run.seconds * 1000, (data.to - data.from) / 400))),
       fillcolor: colour(run.mood), line: { width: 0 },
     }));
     return { shapes: [...bands, ...ticks], annotations: names };
@@ -313,7 +350,9 @@
     const yaxis = { minallowed: 0, ...ticks(range ? range[1] : recipe.most, recipe.write), ...(range && { range }) };
     const marked = marks(data, figure);
     for (const part of ["shapes", "annotations"]) lines[part] = [...marked[part], ...(lines[part] || [])];
-    window.Plotly.react(plot, recipe.traces(), layout({ ...lines, yaxis, xaxis: axis(data) }), { displayModeBar: false, responsive: true });
+    // Plotly writes a date in the browser's zone, and a text as it is.
+    const shown = recipe.traces().map((trace) => ({ ...trace, x: trace.x.map((one) => (one instanceof Date ? wall(one) : one)) }));
+    window.Plotly.react(plot, shown, layout({ ...lines, yaxis, xaxis: axis(data) }), { displayModeBar: false, responsive: true });
     plot.classList.toggle("leads", Boolean(recipe.leads));
     for (const heard of ["plotly_click", "plotly_hover", "plotly_unhover"]) plot.removeAllListeners(heard);
     plot.on("plotly_hover", ({ xvals }) => pointed(plot, xvals[0]));
@@ -357,7 +396,8 @@
     return `${query}&topic=${encodeURIComponent(topic)}${partition ? `&partition=${partition}` : ""}`;
   };
   const api = (here) => here.replace(`${root}/flow/`, `${root}/api/flow/`);
-  document.addEventListener("ferry:theme", () => drawn.forEach(([figure, data]) => draw(figure, data)));
+  const redraw = () => drawn.forEach(([figure, data]) => draw(figure, data));
+  document.addEventListener("ferry:theme", redraw);
 
   // Figures that stay fresh -----------------------------------------------------------------------------------------
   // The server renders; only what differs is put in place, so that what is selected, scrolled, open or read out stays.
@@ -460,7 +500,21 @@
     made.remove();
   });
 
-  window.ferry = { root, one, all, api, refresh, writeTimes, scrolled, write: { number, size, duration } };
+  const nameZone = () => {
+    const name = one("#zone");
+    if (name) name.textContent = zone();
+  };
+  window.addEventListener("storage", ({ key }) => {
+    if (key !== ZONE && key !== null) return;
+    clock = shownZone();
+    nameZone();
+    for (const time of all("time[datetime]")) for (const done of ["local", "titled"]) delete time.dataset[done];
+    writeTimes();
+    redraw();
+  });
+
+  window.ferry = { root, one, all, api, refresh, writeTimes, scrolled, zone, typed, write: { number, size, duration } };
+  nameZone();
   writeTimes();
   window.setInterval(writeTimes, 1000);
   // The library of charts is large: buttons and figures do not wait for it.

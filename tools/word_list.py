@@ -1,6 +1,8 @@
-"""Write the words of docs/troubleshooting.md to src/ferry/cli/words.json: `ferry explain` and the page read them there.
+"""Write the words of docs/troubleshooting.md and docs/glossary.md to src/ferry/cli/words.json.
 
-Usage: python tools/word_list.py [--check]; --check only says whether the file is as the document has it.
+`ferry explain` and the page in Airflow read them there.
+
+Usage: python tools/word_list.py [--check]; --check only says whether the file is as the documents have it.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "docs" / "troubleshooting.md"
+GLOSSARY = ROOT / "docs" / "glossary.md"
+TERM = re.compile(r'^\| <a id="[\w-]+"></a>([^|]+) \| (.+) \|$', re.MULTILINE)
+"""A row of the glossary: the names of a thing, and what they mean."""
 FILE = ROOT / "src" / "ferry" / "cli" / "words.json"
 SECTIONS = {
     "The flow's word": "state",
@@ -53,9 +58,17 @@ def entries() -> Iterator[dict[str, object]]:
             }
 
 
+def terms() -> Iterator[dict[str, object]]:
+    """Each term of the glossary with what it means; as Markdown."""
+    for names, means in TERM.findall(GLOSSARY.read_text()):
+        word, *also = names.split(", ")
+        found = {"of": "term", "section": "Terms", "word": word, "also": also, "colour": ""}
+        yield {**found, "means": means, "look": "", "fixes": ""}
+
+
 def rendered() -> str:
     """The file's text."""
-    return json.dumps(list(entries()), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps([*entries(), *terms()], indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

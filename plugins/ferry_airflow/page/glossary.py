@@ -1,4 +1,4 @@
-"""What the words of the badges mean, as HTML: `ferry.cli.words` has them, from docs/troubleshooting.md."""
+"""What the words of the badges and the terms mean, as HTML: `ferry.cli.words` has them, from the documents."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COLOURS: Mapping[str, Mood] = {
     "grey": Mood.UNKNOWN,
 }
 """The colours of badges, by their names in docs/page.md."""
-SHOWN = ("state", "kind")
-"""What badges show."""
+SHOWN = ("state", "kind", "term")
+"""What badges show, and the terms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class Word:
     of: Of
     section: str
     word: str
+    also: tuple[str, ...]
     colour: str
     means: str
     look: str
@@ -50,12 +51,13 @@ class Word:
 
 @cache
 def all_words() -> tuple[Word, ...]:
-    """The words of badges, in the order of the document."""
+    """The words of badges and the terms, in the order of the documents."""
     return tuple(
         Word(
             of=one.of,
             section=one.section,
             word=one.word,
+            also=one.also,
             colour=one.colour,
             means=_html(one.means),
             look=_html(one.look),
@@ -74,6 +76,16 @@ def anchor_of(word: str, of: Of) -> str:
 @cache
 def _anchors() -> dict[tuple[str, str], str]:
     return {(one.of, one.word): one.anchor for one in all_words()}
+
+
+def meaning_of(term: str) -> str:
+    """What a term of docs/glossary.md means, as text; KeyError for a word that has no row there."""
+    return _meanings()[term]
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    return {one.word: one.means.replace("`", "") for one in words.all_words() if one.of == "term"}
 
 
 def _html(cell: str) -> str:

@@ -21,7 +21,7 @@ import ferry
 from ferry.clock import wall_ms
 from ferry.words import readable
 from ferry_airflow.page import shown
-from ferry_airflow.page.glossary import anchor_of
+from ferry_airflow.page.glossary import anchor_of, meaning_of
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ def _environment() -> Environment:
         "counted": shown.counted,
         "readable": readable,
         "anchor": anchor_of,
+        "meaning": meaning_of,
         "size": shown.size,
         "duration": shown.duration,
         "iso": shown.iso,

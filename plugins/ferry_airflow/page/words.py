@@ -15,6 +15,6 @@ router = APIRouter()
 
 @router.get("/words")
 def words(request: Request) -> Response:
-    """Show every word of a flow, a run, a refusal and a gap."""
+    """Show every word of a flow, a run, a refusal and a gap, and the terms, with an index."""
     sections = [(name, list(rows)) for name, rows in groupby(all_words(), key=lambda one: one.section)]
     return written(request, "words.html", sections=sections)

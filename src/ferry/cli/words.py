@@ -1,6 +1,6 @@
-"""What the words of Ferry mean: of flows, runs, refusals, gaps, alerts and errors.
+"""What the words of Ferry mean: of flows, runs, refusals, gaps, alerts and errors, and the terms of the glossary.
 
-`tools/word_list.py` writes words.json from docs/troubleshooting.md.
+`tools/word_list.py` writes words.json from docs/troubleshooting.md and docs/glossary.md.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Literal
 
 LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 FILE = Path(__file__).with_name("words.json")
-Of = Literal["state", "kind", "alert", "error"]
-"""What a word is of: a flow or a run, a refusal or a gap, an alert, an error of a command."""
+Of = Literal["state", "kind", "alert", "error", "term"]
+"""What a word is of: a flow or a run, a refusal or a gap, an alert, an error of a command; or a term of the glossary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Word:
 
 @cache
 def all_words() -> tuple[Word, ...]:
-    """All words, in the order of the document."""
+    """All words, in the order of the documents."""
     return tuple(Word(**{**one, "also": tuple(one["also"])}) for one in json.loads(FILE.read_text()))
 
 

@@ -33,7 +33,7 @@ def explain_command(
         ),
     ] = None,
 ) -> int:
-    """Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it."""
+    """Explain a state, refusal, gap, alert, error or term: what it means, what to check, what fixes it."""
     found = [one for one in all_words() if word is None or word in {one.word, *one.also}]
     if not found:
         close = get_close_matches(word or "", offered_words(), n=3)
@@ -64,7 +64,7 @@ def plain(text: str) -> str:
 WORD = Form(
     Word,
     F("word"),
-    F("of", says="state of a flow or run; kind of a refusal or gap; alert; error of a command"),
+    F("of", says="state of a flow or run; kind of a refusal or gap; alert; error of a command; term"),
     F("also", kind=many(), says="other names: the Prometheus rules of an alert"),
     F("means", lambda one: plain(one.means), typed(str)),
     F("look", lambda one: plain(one.look), typed(str), says="what to check first"),

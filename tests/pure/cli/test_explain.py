@@ -27,13 +27,13 @@ def explained(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, 
 def test_the_words_are_those_of_the_document() -> None:
     assert FILE.read_text() == runpy.run_path(str(TOOL))["rendered"](), "run python tools/word_list.py"
     assert all(one.means or one.look for one in all_words())
-    assert {one.of for one in all_words()} == {"state", "kind", "alert", "error"}
+    assert {one.of for one in all_words()} == {"state", "kind", "alert", "error", "term"}
 
 
 @pytest.mark.parametrize("kind", sorted({kind.value for kind in (*RefusalKind, *Lifted)}))
 def test_a_kind_is_explained(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = explained(capsys, kind, "--json")
-    words = json.loads(out)["words"]
+    words = [one for one in json.loads(out)["words"] if one["of"] == "kind"]
     assert code == 0
     assert {one["word"] for one in words} == {kind}
     assert all(one["fixes"] or one["look"] for one in words)
@@ -77,6 +77,12 @@ def test_a_word_that_is_none_is_an_error_with_the_nearest(capsys: pytest.Capture
     code, out, err = explained(capsys, "retention-pased")
     assert (code, out) == (2, "")
     assert "retention-passed" in err
+
+
+def test_a_term_of_the_glossary_is_found_by_each_of_its_names(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("run", "micro-run"):
+        (one,) = json.loads(explained(capsys, name, "--json")[1])["words"]
+        assert (one["of"], one["word"], one["also"]) == ("term", "run", ["micro-run"])
 
 
 def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 import ferry
@@ -34,6 +35,7 @@ _NO_DETAIL = "Not Found"
 _OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
+_PIECE = re.compile(r"[^._:/]*[._:/]+|[^._:/]+")
 _DARK = re.compile(r"""\[data-theme="dark"\] \{(.*?)\}""", re.DOTALL)
 _TITLES = {
     401: "You are not signed in",
@@ -66,10 +68,19 @@ def _environment() -> Environment:
         "moment": shown.moment,
         "ms": shown.ms_of,
         "short_run": shown.short_run,
+        "breakable": breakable,
         "part": lambda text: quote(str(text), safe=""),
     }
     found.tests["none"] = _is_none
     return found
+
+
+def breakable(name: object) -> Markup:
+    """Return an identifier as HTML that a browser may break after a sign between two words, before it breaks a word.
+
+    It breaks after a hyphen by itself.
+    """
+    return Markup("<wbr>").join(escape(piece) for piece in _PIECE.findall(str(name)))
 
 
 def _is_none(value: object) -> bool:

@@ -1,7 +1,7 @@
 // Questions, requests in the reader's name, and what came of them.
 "use strict";
 (() => {
-  const { root, one, all, api, refresh, writeTimes, scrolled, zone, typed } = window.ferry;
+  const { root, one, all, api, refresh, writeTimes, labelled, scrolled, zone, typed } = window.ferry;
   const ask = one("#ask");
   const answer = one("#answer");
   if (!ask) return;
@@ -205,6 +205,7 @@
     one("#answer-body").innerHTML = html; // made by the server's templates, which escape
     if (!answer.open) answer.showModal();
     writeTimes();
+    labelled();
     scrolled();
   };
 

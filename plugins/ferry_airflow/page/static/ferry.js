@@ -95,6 +95,27 @@
     }
   };
 
+  // On a narrow screen a row is a card (ferry.css): each figure has the title of its column ----------------------------
+  const titleOf = (head) => {
+    const copy = head.cloneNode(true);
+    for (const one of all("[aria-hidden], .visually-hidden", copy)) one.remove();
+    return copy.textContent.replace(/\s+/g, " ").trim();
+  };
+  const labelled = (within = document) => {
+    for (const table of all(".scroll > table", within)) {
+      const titles = all("thead th", table).map(titleOf);
+      if (!titles.length || table.closest("figure")) continue;
+      table.dataset.cards = "";
+      for (const row of all("tbody tr", table)) {
+        let column = 0;
+        for (const cell of row.cells) {
+          if (titles[column] && cell.colSpan === 1) cell.dataset.label = titles[column];
+          column += cell.colSpan;
+        }
+      }
+    }
+  };
+
   // What is too wide or too long is scrolled, by the keyboard as well ------------------------------------------------
   const scrolled = () => {
     for (const box of all(".scroll, .sheet")) {
@@ -470,6 +491,7 @@
     }
     renewedNow();
     writeTimes(next);
+    labelled(next);
     const focused = document.activeElement;
     const selected = selection();
     for (const selector of fresh) {
@@ -556,9 +578,10 @@
     redraw();
   });
 
-  window.ferry = { root, one, all, api, refresh, writeTimes, scrolled, zone, typed, write: { number, size, duration } };
+  window.ferry = { root, one, all, api, refresh, writeTimes, labelled, scrolled, zone, typed, write: { number, size, duration } };
   nameZone();
   writeTimes();
+  labelled();
   window.setInterval(writeTimes, 1000);
   // The library of charts is large: buttons and figures do not wait for it.
   document.addEventListener("DOMContentLoaded", () => {

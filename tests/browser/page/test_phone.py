@@ -1,0 +1,93 @@
+"""Every page on a phone, 390 pixels wide: nothing is wider than the screen, and no word of a name is broken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import Page, ViewportSize, expect
+
+from tests.airflow.page.conftest import HERE, Desk
+from tests.airflow.page.everything import filled
+from tests.airflow.page.served import served, shown
+from tests.browser.page.test_accessibility import BUTTONS, PAGES, violations
+from tests.chromium import chromium
+from tests.tiers import share
+
+PHONE = ViewportSize(width=390, height=844)
+WIDER = """() => {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  const within = (one) => one.closest(".tabs, .sheet, .scroll, pre, dialog:not([open]), .plot");
+  const wide = [...document.body.querySelectorAll("*")].filter((one) =>
+    one.checkVisibility() && !within(one) && one.getBoundingClientRect().right > clientWidth + 1);
+  return [scrollWidth <= clientWidth, wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 160))];
+}"""
+BROKEN = """() => {
+  const broken = [];
+  for (const part of document.querySelectorAll("h1, h2, main th, main td, .crumbs, dd")) {
+    if (!part.checkVisibility() || part.closest("figure")) continue;
+    const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.data.matchAll(/[A-Za-z0-9]+/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+        if (lines.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+TABLES = """() => [...document.querySelectorAll(".scroll > table")]
+  .filter((one) => one.tHead && one.checkVisibility() && !one.closest("figure"))
+  .map((one) => getComputedStyle(one.tBodies[0].rows[0]).display)"""
+
+
+def test_no_page_is_wider_than_the_screen_and_no_word_is_broken(desk: Desk) -> None:
+    filled(desk)
+    wrong: dict[str, Any] = {}
+    with served(desk) as address, chromium(viewport=PHONE) as page:
+        for path in PAGES:
+            shown(page, address, path)
+            is_within, wide = page.evaluate(WIDER)
+            found = [] if is_within and not wide else [wide or "the page itself"]
+            found += page.evaluate(BROKEN)
+            found += [one for one in page.evaluate(TABLES) if one != "grid"]
+            if found:
+                wrong[path] = found
+    assert wrong == {}
+
+
+def test_a_card_names_its_figures_and_keeps_them_when_the_page_is_renewed(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium(viewport=PHONE) as page:
+        shown(page, address, f"{HERE}/topics")
+        card = page.locator("tbody tr").first
+        labels = "(row) => [...row.cells].map((cell) => getComputedStyle(cell, '::before').content)"
+        named = card.evaluate(labels)
+        assert '"Lag in records"' in named
+        page.evaluate("ferry.refresh(true)")
+        expect(page.locator("#live")).to_be_visible()
+        assert card.evaluate(labels) == named
+        # What can be pressed in the head of the table is still there.
+        page.get_by_role("link", name="Lag in bytes").click()
+        page.wait_for_url("**sort=bytes**")
+
+
+def test_no_page_and_no_dialog_of_a_phone_breaks_a_rule(desk: Desk) -> None:
+    filled(desk)
+    wrong: dict[str, Any] = {}
+    with served(desk) as address, chromium(viewport=PHONE) as page:
+        for path in share(PAGES, 0, 4):
+            shown(page, address, path)
+            wrong[path] = violations(page)
+            for name in BUTTONS.get(path, ()):
+                _pressed(page, name)
+                wrong[f"{path} {name}"] = violations(page) + page.evaluate(WIDER)[1]
+                page.get_by_role("button", name="Cancel").click()
+    assert {path: found for path, found in wrong.items() if found} == {}
+
+
+def _pressed(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+    expect(page.locator("#ask")).to_be_visible()

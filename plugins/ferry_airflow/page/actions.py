@@ -17,9 +17,10 @@ from pydantic import Field
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
-from ferry.reader.documents import JobStory
+from ferry.page.cut import Cut
+from ferry.reader.documents import JobStory, TopicRow
 from ferry.reader.process import NoReader, Slow
-from ferry.reader.questions import Begin, Look, OfJob
+from ferry.reader.questions import Begin, Look, OfJob, OfTopics
 from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_clear, refuse
 from ferry_airflow.page.airflow_side import audit, clear_failed
@@ -31,6 +32,8 @@ from ferry_airflow.page.starting import (
     Asked,
     RunAsked,
     acting_router,
+    names_to_pick,
+    only_checked,
     refuse_foreign,
     refuse_foreign_topics,
     topics_of,
@@ -131,6 +134,8 @@ def clear(request: Request, open_flow: FlowDep, user: User, asked: Annotated[Cle
     if dag != open_flow.dag_id and dag not in other_dags(open_flow.flow):
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {open_flow.flow} has no DAG {dag}")
     refuse(may_clear(user, dag), f"clear tasks of DAG {dag}")
+    if only_checked(request):
+        return {}
     try:
         count = clear_failed(dag, run)
     except BadInput as error:
@@ -140,6 +145,15 @@ def clear(request: Request, open_flow: FlowDep, user: User, asked: Annotated[Cle
     page = f"{place_of(request, open_flow.flow)}/{part_of_run(dag, run)}"
     text = f"{counted(count, 'task')} of run {run} {'is' if count == 1 else 'are'} cleared: Airflow runs them again."
     return {"run": run, "dag": dag, "text": text, "links": [{"text": run, "href": page, "top": False}]}
+
+
+@router.get("/api/flow/{source}/{target}/topics")
+def topics_to_pick(open_flow: FlowDep, q: str = "") -> dict[str, Any]:
+    """Return topics of the source with `q` in their names, each with its number of partitions."""
+    answer = open_flow.ask(OfTopics(q=q, sort="topic"))
+    cut: Cut[TopicRow] | None = answer.got
+    rows = [(row.topic, row.total.partitions) for row in cut.rows] if cut else []
+    return names_to_pick(answer, dict(rows), cut.total if cut else 0)
 
 
 @router.get("/api/job/{number}")
@@ -167,6 +181,8 @@ router.include_router(acting)
 
 async def begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any], asked: Begin) -> dict[str, Any]:
     """Have the reader begin something for a user; return its state after WAIT_SECONDS at most."""
+    if only_checked(request):
+        return {}
 
     def begin() -> JobStory:
         audit(open_flow.user, asked.event, open_flow.dag_id, None, {"flow": str(open_flow.flow), **extra})

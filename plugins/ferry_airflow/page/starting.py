@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
-from ferry.reader.documents import Unknown
+from ferry.reader.documents import Answer, Unknown
 from ferry.reader.questions import Look, OfUnknown
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.origin import from_here
@@ -68,9 +68,22 @@ def refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
         )
 
 
+def names_to_pick(answer: Answer, names: Mapping[str, int | None], total: int) -> dict[str, Any]:
+    """Return names that a form offers, each with its number of partitions if that is known, of `total` there are."""
+    return {"names": [*names.items()], "total": total, "waiting": answer.waiting, "error": answer.error}
+
+
+def only_checked(request: Request) -> bool:
+    """Return whether a request only asks what would be refused, while its form is filled in (`?check=true`)."""
+    return request.query_params.get("check") == "true"
+
+
 def triggered(
     request: Request, open_flow: OpenFlow, event: str, dag: str, conf_of_run: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Start a run of a DAG, once all else of the request was checked; nothing if that is all that was asked for."""
+    if only_checked(request):
+        return {}
     state = dag_states({dag: 0})[dag]
     if not state.known:
         why = f"Airflow has no DAG {dag} now, and would not run it: see its import errors"

@@ -16,7 +16,8 @@ from ferry_airflow import steps
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.drilling import Asked, drill_of
 from ferry_airflow.window_steps import backfill_of
-from tests.airflow.page.conftest import FLOW, Desk
+from tests.airflow.page.conftest import FLOW, HERE, Desk
+from tests.airflow.page.everything import filled
 
 DAY = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00+02:00"}
 LONGEST = {"topics": ["orders", "x" * 249]}
@@ -77,6 +78,54 @@ def test_a_drill(desk: Desk, body: dict[str, Any]) -> None:
     assert {name: params[name] for name in body} == body
     settings = load(Path(os.environ["FERRY_CONFIG"]))
     drill_of(Asked(settings=settings, flow=settings.flow(FLOW), params=params, who="d@h", run="manual__1"))
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "field"),
+    [
+        ("run", {"topics": ["__consumer_offsets"]}, "topics"),
+        ("dry-run", {"topics": ["x" * 250]}, "topics"),
+        ("verify", {"mode": "other"}, "mode"),
+        ("backfill", {"start": DAY["end"], "end": DAY["start"]}, "end"),
+        ("backfill", {**DAY, "lane": "live"}, "lane"),
+        ("drill", {"kind": "tabletop", "groups": ["g"]}, "groups"),
+        ("pause", {"why": "x", "until": "2001-01-01T00:00:00Z"}, "until"),
+    ],
+)
+def test_a_form_that_is_only_checked_is_refused_as_if_it_were_sent_and_does_nothing(
+    desk: Desk, verb: str, body: dict[str, Any], field: str
+) -> None:
+    sent, checked = desk.act(verb, body), desk.act(f"{verb}?check=true", body)
+    assert checked == sent
+    assert set(checked[1]["fields"]) == {field}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"),
+    [
+        ("run", {"topics": ["orders"]}),
+        ("dry-run", {}),
+        ("verify", {}),
+        ("backfill", DAY),
+        ("drill", {"kind": "tabletop"}),
+        ("pause", {"why": "x"}),
+        ("resume", {}),
+    ],
+)
+def test_a_right_form_that_is_only_checked_does_nothing(desk: Desk, verb: str, body: dict[str, Any]) -> None:
+    status, answer = desk.act(f"{verb}?check=true", body)
+    assert (status < 300, answer) == (True, {})
+    assert not desk.triggered
+    assert not desk.audited
+
+
+def test_forms_offer_topics_and_groups_by_a_part_of_their_names(desk: Desk) -> None:
+    filled(desk)
+    found = desk.client.get(f"/api{HERE}/topics", params={"q": "METRICS"}).json()
+    assert (len(found["names"]), found["total"]) == (48, 48)
+    assert desk.client.get(f"/api{HERE}/topics").json()["names"][0] == ["audit", 4]
+    groups = desk.client.get(f"/api{HERE}/groups", params={"q": "bill"}).json()
+    assert (groups["names"], groups["total"], groups["waiting"]) == ([["billing", 41]], 1, False)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ TIP = "#tip"
 
 def within_the_window(page: Page) -> bool:
     box, size = page.locator(TIP).bounding_box(), page.viewport_size
-    assert box and size
+    assert box
+    assert size
     right, below = box["x"] + box["width"], box["y"] + box["height"]
-    return 0 <= box["x"] and right <= size["width"] and 0 <= box["y"] and below <= size["height"]
+    return box["x"] >= 0 and right <= size["width"] and box["y"] >= 0 and below <= size["height"]
 
 
 def test_every_term_of_a_template_has_a_row_in_the_glossary() -> None:
@@ -74,7 +75,7 @@ def test_the_first_tap_shows_it_and_the_second_leads_to_the_words(desk: Desk) ->
 
 def test_the_index_leads_to_each_word(desk: Desk) -> None:
     page = desk.page("/words")
-    index = page.partition("<nav class=\"card index\"")[2].partition("</nav>")[0]
+    index = page.partition('<nav class="card index"')[2].partition("</nav>")[0]
     led = re.findall(r'href="#([^"]+)"', index)
     assert set(led) <= set(re.findall(r'id="([^"]+)"', page))
     assert set(re.findall(r'<div id="([^"]+)" tabindex', page)) <= set(led)

@@ -62,7 +62,8 @@ def test_inside_airflow_without_a_choice_the_zone_is_the_browsers_as_airflow_sho
 ) -> None:
     filled(desk)
     with served(desk) as address, chromium(timezone_id=AWAY) as page:
-        page.route("**/outer", lambda route: route.fulfill(body=f"<iframe src='{HERE}/runs'>", content_type="text/html"))
+        outer = f"<!doctype html><iframe src='{HERE}/runs'></iframe>"
+        page.route("**/outer", lambda route: route.fulfill(body=outer, content_type="text/html"))
         page.goto(f"{address}/outer")
         if chosen:
             page.evaluate(KEPT, chosen)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
@@ -9,13 +11,14 @@ from ferry.features.groups.rules.page import MOST_GROUPS, GroupsStory, OfGroups
 from ferry_airflow.page.details import NOTHING
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.starting import names_to_pick
 from ferry_airflow.page.tabs import Tab
 
-router = APIRouter(prefix="/flow/{source}/{target}")
+router = APIRouter()
 TABS = (Tab(place=50, name="groups"),)
 
 
-@router.get("/groups")
+@router.get("/flow/{source}/{target}/groups")
 def groups(
     request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
 ) -> Response:
@@ -38,3 +41,12 @@ def groups(
         most=MOST_GROUPS if story and story.more else None,
         q=q,
     )
+
+
+@router.get("/api/flow/{source}/{target}/groups")
+def groups_to_pick(open_flow: FlowDep, q: str = "") -> dict[str, Any]:
+    """Return consumer groups of both sides with `q` in their names, each with its number of partitions."""
+    answer = open_flow.ask(OfGroups(q=q))
+    story: GroupsStory | None = answer.got
+    rows = [(one.group, one.partitions) for one in story.groups.rows] if story else []
+    return names_to_pick(answer, dict(rows), story.groups.total if story else 0)

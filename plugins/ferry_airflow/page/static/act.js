@@ -60,8 +60,77 @@
       this.fields = fields; // what is wrong, by the names of the fields
     }
   }
-  const topicList = () => field("topics", "Topics, separated by blanks; empty: all that the flow selects", "text", { autocomplete: "off" });
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
+  const sleep = (ms) => new Promise((resolve) => window.setTimeout(resolve, ms));
+  // What there is, with a part of its name: the first names, and how many there are in all. The clusters may be slow.
+  const namesOf = async (here, what, q) => {
+    for (let times = 0; times < 20; times += 1) {
+      const response = await fetch(`${api(here)}/${what}?q=${encodeURIComponent(q)}`, { headers: { Accept: "application/json" } }).catch(() => null);
+      const found = response?.ok ? await response.json() : null;
+      if (!found?.waiting) return found;
+      await sleep(500);
+    }
+    return null;
+  };
+  // A field for names, and below it those that there are: the word that is typed narrows them, and a tick puts one in.
+  const list = (name, label) => {
+    const box = field(name, label, "text", { autocomplete: "off" });
+    const input = one("input", box);
+    const [picks, note] = [document.createElement("div"), document.createElement("p")];
+    Object.assign(picks, { className: "picks", hidden: true });
+    picks.setAttribute("role", "group");
+    picks.setAttribute("aria-label", `${label.split(/[ ,]/)[0]} that there are`);
+    Object.assign(note, { className: "note", hidden: true });
+    note.setAttribute("role", "status");
+    box.append(picks, note);
+    const begun = () => (/[\s,]$/.test(input.value) ? "" : split(input.value).at(-1) || "");
+    const ticked = () => {
+      const chosen = new Set(split(input.value));
+      for (const tick of all("input", picks)) tick.checked = chosen.has(tick.value);
+    };
+    let [turn, shown] = [0, null];
+    const look = async (here) => {
+      const q = begun();
+      if (shown === q) return ticked();
+      const mine = (turn += 1);
+      let found = await namesOf(here, name, q);
+      if (found && !found.names.length && split(input.value).length) found = await namesOf(here, name, "");
+      if (mine !== turn) return;
+      shown = found && q;
+      picks.replaceChildren(...(found?.names || []).map(([text, parts]) => {
+        const line = document.createElement("label");
+        const tick = Object.assign(document.createElement("input"), { type: "checkbox", value: text });
+        const many = Object.assign(document.createElement("span"), { className: "dim", textContent: parts === null ? "" : `${parts} partition${parts === 1 ? "" : "s"}` });
+        line.append(tick, Object.assign(document.createElement("span"), { textContent: text }), many);
+        return line;
+      }));
+      picks.hidden = !picks.childNodes.length;
+      const more = found ? found.total - found.names.length : 0;
+      note.textContent = !found || found.error ? `The ${name} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
+      note.hidden = !note.textContent;
+      ticked();
+    };
+    picks.addEventListener("change", ({ target }) => {
+      const rest = begun();
+      const chosen = split(input.value).filter((one) => one !== target.value);
+      // The word that is half typed has found it.
+      if (target.checked && rest && chosen.at(-1) === rest && target.value.toLowerCase().includes(rest.toLowerCase()) && !all("input", picks).some((one) => one.value === rest)) chosen.pop();
+      if (target.checked) chosen.push(target.value);
+      input.value = chosen.length ? `${chosen.join(" ")} ` : "";
+      shown = null; // the next word that is typed is looked for
+      input.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+    let later = 0;
+    box.offer = (here) => {
+      input.addEventListener("input", () => {
+        window.clearTimeout(later);
+        later = window.setTimeout(look, 250, here);
+      });
+      look(here);
+    };
+    return box;
+  };
+  const topicList = () => list("topics", "Topics, separated by blanks; empty: all that the flow selects");
   const local = (data, name) => {
     const time = typed(data.get(name));
     if (time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10000) return time.toISOString();
@@ -136,7 +205,7 @@
           ["full", "full: move clients there and back"],
         ]),
         topicList(),
-        field("groups", "Groups, separated by blanks (partial)", "text", { autocomplete: "off" }),
+        list("groups", "Groups, separated by blanks (partial)"),
         field("reason", "Reason, shown to the person who approves", "text", { maxLength: 500, autocomplete: "off" }),
       ],
       body: (data) => ({ kind: data.get("kind"), topics: split(data.get("topics")), groups: split(data.get("groups")), reason: data.get("reason") }),
@@ -189,7 +258,7 @@
       const found = await response.json();
       // Another process of the API server, which does not have the job, may have answered.
       if (response.status === 404 && (missed += 1) < 20) {
-        await new Promise((resolve) => window.setTimeout(resolve, wait));
+        await sleep(wait);
         continue;
       }
       if (!response.ok) throw new Error(found.detail);
@@ -197,7 +266,7 @@
         if (found.error) throw new Error(found.error);
         return found;
       }
-      await new Promise((resolve) => window.setTimeout(resolve, wait));
+      await sleep(wait);
     }
   };
   const show = (title, html) => {
@@ -224,6 +293,14 @@
     made.setAttribute(name, value);
     return made;
   };
+  const blame = (input, why) => {
+    right(input);
+    const text = said(why, "id", `${input.id}-wrong`);
+    input.after(text);
+    input.setAttribute("aria-invalid", "true");
+    input.setAttribute("aria-describedby", text.id);
+    input.addEventListener("input", () => right(input), { once: true });
+  };
   const complain = ({ message, fields = {} }) => {
     cleared();
     const others = [];
@@ -234,11 +311,7 @@
         others.push(why);
         continue;
       }
-      const text = said(why, "id", `${input.id}-wrong`);
-      input.after(text);
-      input.setAttribute("aria-invalid", "true");
-      input.setAttribute("aria-describedby", text.id);
-      input.addEventListener("input", () => right(input), { once: true });
+      blame(input, why);
       wrong.push(input);
     }
     if (!wrong.length && !others.length) others.push(message);
@@ -248,6 +321,23 @@
 
   let asked = null; // the question that the dialog asks
   let busy = false; // whether its request is under way
+  // While it is filled in the server is asked what it would refuse. A field that was not touched is not blamed.
+  let [touched, checks, soon] = [new Set(), 0, 0];
+  const check = async (verb, here, question) => {
+    const turn = (checks += 1);
+    let wrong = {};
+    try {
+      await send(`${api(here)}/${verb}?check=true`, question.body(new FormData(one("form", ask))));
+    } catch (error) {
+      wrong = error.fields || {};
+    }
+    if (turn !== checks || busy || !ask.open || asked !== question) return;
+    for (const input of touched) {
+      const why = input.value && wrong[input.name];
+      if (why) blame(input, why);
+      else right(input);
+    }
+  };
   const waits = (is) => {
     busy = is;
     one("#ask-leave").textContent = is ? "Close" : "Cancel"; // what is under way is not taken back
@@ -258,6 +348,8 @@
     const there = () => ask.open && asked === question;
     const planned = question.shows;
     waits(true);
+    window.clearTimeout(soon);
+    checks += 1; // what is still being checked says nothing any more
     const patience = window.setTimeout(() => {
       if (there()) one("#ask-state").textContent = "The clusters are being asked.";
     }, 600);
@@ -309,6 +401,15 @@
     one("#ask-text").textContent = question.text;
     one("#ask-fields").replaceChildren(...question.fields);
     one("#ask-go").textContent = question.go;
+    window.clearTimeout(soon);
+    [touched, checks] = [new Set(), checks + 1];
+    one("form", ask).oninput = one("form", ask).onchange = ({ target, type }) => {
+      if (!target.name) return; // a tick, which tells its field
+      touched.add(target);
+      checks += 1;
+      window.clearTimeout(soon);
+      soon = window.setTimeout(check, type === "input" ? 600 : 0, verb, here, question);
+    };
     one("form", ask).onsubmit = (submitted) => {
       submitted.preventDefault();
       if (busy) return;
@@ -321,7 +422,36 @@
     };
     if (question.before) checked(question, here);
     ask.showModal();
+    for (const box of question.fields) box.offer?.(here);
     (all("input, select", ask)[0] || one("#ask-go")).focus();
   });
+
+  // The form for an offset offers topics of the source, and the partitions of the one that is named.
+  const [topic, partition] = [one("input#topic"), one("input#partition")];
+  if (topic && partition) {
+    const offered = [topic, partition].map((input) => {
+      const made = Object.assign(document.createElement("datalist"), { id: `${input.id}-offered` });
+      document.body.append(made); // outside of what is renewed
+      input.setAttribute("list", made.id);
+      return made;
+    });
+    const options = (values) => values.map((value) => new Option(value, value));
+    let later = 0;
+    const offer = async () => {
+      const isBack = one("#back")?.value === "true";
+      const asked = topic.value.trim();
+      const found = isBack ? null : await namesOf(one("#live").dataset.here, "topics", asked);
+      if (topic.value.trim() !== asked) return;
+      const names = found?.names || [];
+      offered[0].replaceChildren(...options(names.map(([name]) => name)));
+      const parts = names.find(([name]) => name === asked)?.[1] || 0;
+      offered[1].replaceChildren(...options(Array.from({ length: Math.min(parts, 1000) }, (_, number) => number)));
+    };
+    topic.addEventListener("focus", offer);
+    topic.addEventListener("input", () => {
+      window.clearTimeout(later);
+      later = window.setTimeout(offer, 250);
+    });
+  }
   document.documentElement.dataset.ready = "";
 })();

@@ -16,7 +16,7 @@ from typing import Literal
 LINK = re.compile(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)")
 FILE = Path(__file__).with_name("words.json")
 Of = Literal["state", "kind", "alert", "error", "term"]
-"""What a word is of: a flow or a run, a refusal or a gap, an alert, an error of a command; or a term of the glossary."""
+"""What a word is of: a flow or a run, a refusal or a gap, an alert, an error of a command. Or it is a term."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from tests.pure.decide.many import ALL, places
 ASKED = (
     *(f"{HERE}/{path}" for path in ("", "topics", "runs", "offsets", "groups", "refusals")),
     *(f"{HERE}/topic/wide-000", f"{HERE}/partition/wide-000/1"),
+    *(f"/api{HERE}/topics{query}" for query in ("", "?q=wide-0")),
     *(f"/api{HERE}/series{query}" for query in ("", "?topic=wide-000", "?topic=wide-000&partition=1")),
 )
 

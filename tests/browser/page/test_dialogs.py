@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,10 +11,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from ferry.page.cut import A_PAGE
 from ferry.reader.watch import FlowWatch
 from ferry.reader.watcher import Job
 from tests.airflow.page.conftest import HERE, Desk
-from tests.airflow.page.everything import filled
+from tests.airflow.page.everything import TOPICS, filled
 from tests.airflow.page.served import served, shown
 from tests.chromium import chromium
 from tests.pure.decide.values import PLAN, piece
@@ -152,6 +154,70 @@ def test_what_is_under_way_is_sent_once_and_told_to_who_has_left_the_dialog(
         done.set()
         expect(page.locator("#notices > .bad" if error else "#notices > :not(.bad)")).to_contain_text(told)
         assert asked == ["ferry_pause"]
+
+
+def test_names_are_picked_from_what_there_is(desk: Desk) -> None:
+    filled(desk)
+    desk.watcher._seen = replace(desk.watcher._seen, troubles=())
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        page.get_by_role("button", name="Run now").click()
+        topics = _field(page, "topics")
+        offered = page.get_by_role("group", name="Topics that there are").get_by_role("checkbox")
+        expect(offered).to_have_count(A_PAGE)
+        expect(page.locator("#ask .note")).to_have_text(f"and {len(TOPICS) - A_PAGE} more: type a part of a name")
+        topics.press_sequentially("PAY")
+        expect(offered).to_have_count(1)
+        topics.press("Tab")
+        page.keyboard.press("Space")
+        expect(topics).to_have_value("payments.card ")
+        topics.press_sequentially("or")
+        expect(page.get_by_role("checkbox", name="orders")).to_be_visible()
+        page.get_by_role("checkbox", name="orders").check()
+        expect(topics).to_have_value("payments.card orders ")
+        topics.press_sequentially("ord")
+        page.get_by_role("checkbox", name="orders").uncheck()
+        page.locator("#ask-go").click()
+        expect(_field(page, "topics")).to_have_attribute("aria-invalid", "true")
+        topics.fill("payments.card")
+        page.locator("#ask-go").click()
+        expect(page.locator("#notices")).to_contain_text("Run manual__1 is queued.")
+        assert desk.triggered[-1][2] == {"topics": ["payments.card"]}
+
+        shown(page, address, f"{HERE}/reports")
+        page.get_by_role("button", name="Start a drill").click()
+        page.get_by_role("group", name="Groups that there are").get_by_role("checkbox", name="billing").check()
+        expect(_field(page, "groups")).to_have_value("billing ")
+
+
+def test_a_field_is_checked_where_it_is_typed_and_nothing_is_done(desk: Desk) -> None:
+    filled(desk)
+    desk.watcher._seen = replace(desk.watcher._seen, troubles=())
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/backfills")
+        page.get_by_role("button", name="Start a backfill").click()
+        _typed(page, {"lane": "live", "start": "2026-02-01T00:00", "end": "2026-01-01T00:00"})
+        lane, end, topics = (_field(page, name) for name in ("lane", "end", "topics"))
+        expect(lane).to_have_accessible_description(re.compile("backfill-NAME or append-NAME"))
+        _typed(page, {"lane": "backfill-jan"})
+        expect(end).to_have_accessible_description(re.compile("exchange them"))
+        expect(lane).not_to_have_attribute("aria-invalid", "true")
+        _typed(page, {"end": "2026-03-01T00:00", "topics": "no-such-topic"})
+        expect(topics).to_have_accessible_description(re.compile("had no topic no-such-topic"))
+        expect(topics).to_be_focused()
+        expect(page.locator("#ask .wrong")).to_have_count(1)
+        assert not desk.triggered
+        assert not desk.audited
+
+
+def test_the_form_for_an_offset_offers_topics_and_their_partitions(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/offsets")
+        page.locator("#topic").fill("orders")
+        expect(page.locator("#topic-offered option")).to_have_count(1)
+        expect(page.locator("#partition-offered option")).to_have_count(4)
+        assert page.evaluate("document.querySelector('#topic').list.options[0].value") == "orders"
 
 
 def test_a_time_that_cannot_be_sent_is_said_at_its_field(desk: Desk) -> None:

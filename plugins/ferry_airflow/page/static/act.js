@@ -106,7 +106,7 @@
       }));
       picks.hidden = !picks.childNodes.length;
       const more = found ? found.total - found.names.length : 0;
-      note.textContent = !found || found.error ? `The ${name} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
+      note.textContent = !found || (found.error && !found.names.length) ? `The ${name} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
       note.hidden = !note.textContent;
       ticked();
     };
@@ -117,7 +117,7 @@
       if (target.checked && rest && chosen.at(-1) === rest && target.value.toLowerCase().includes(rest.toLowerCase()) && !all("input", picks).some((one) => one.value === rest)) chosen.pop();
       if (target.checked) chosen.push(target.value);
       input.value = chosen.length ? `${chosen.join(" ")} ` : "";
-      shown = null; // the next word that is typed is looked for
+      shown = null; // the next word that is typed is asked for
       input.dispatchEvent(new Event("change", { bubbles: true }));
     });
     let later = 0;
@@ -404,7 +404,7 @@
     window.clearTimeout(soon);
     [touched, checks] = [new Set(), checks + 1];
     one("form", ask).oninput = one("form", ask).onchange = ({ target, type }) => {
-      if (!target.name) return; // a tick, which tells its field
+      if (!target.name) return; // a tick, which fills in its field
       touched.add(target);
       checks += 1;
       window.clearTimeout(soon);

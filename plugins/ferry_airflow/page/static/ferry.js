@@ -429,7 +429,7 @@
     // Charts are drawn here, and what is in a field is the reader's.
     beforeNodeMorphed: (old) => !(old.matches && old.matches("figure[data-chart], input, select, textarea")),
     beforeAttributeUpdated: (name, element) =>
-      !(name === "open" && element.tagName === "DETAILS") && !(name === "aria-describedby" && element === told) && !(element.dataset.scrolled && OF_SCROLLED.includes(name)),
+      !(name === "open" && element.tagName === "DETAILS") && !(name === "aria-describedby" && element === explained) && !(element.dataset.scrolled && OF_SCROLLED.includes(name)),
   };
   const selection = () => {
     // A row that moves up or down loses it: it is put back where its ends are still there.
@@ -510,44 +510,44 @@
 
   // Terms: what one means is next to it under the pointer, with the keyboard on it, and at the first tap --------------
   const tip = one("#tip");
-  let [told, leaving] = [null, 0];
-  const untell = () => {
-    told?.removeAttribute("aria-describedby");
-    told = null;
+  let [explained, leaving] = [null, 0];
+  const hideTip = () => {
+    explained?.removeAttribute("aria-describedby");
+    explained = null;
     tip?.hidePopover?.();
   };
-  const tell = (term) => {
+  const showTip = (term) => {
     window.clearTimeout(leaving);
-    if (term === told || !tip?.showPopover) return;
-    untell();
-    told = term;
+    if (term === explained || !tip?.showPopover) return;
+    hideTip();
+    explained = term;
     tip.textContent = term.dataset.means;
     term.setAttribute("aria-describedby", "tip");
     tip.showPopover();
     place();
   };
   const place = () => {
-    if (!told) return;
-    const [at, size, edge] = [told.getBoundingClientRect(), tip.getBoundingClientRect(), document.documentElement.clientWidth];
+    if (!explained) return;
+    const [at, size, edge] = [explained.getBoundingClientRect(), tip.getBoundingClientRect(), document.documentElement.clientWidth];
     const below = at.bottom + 6;
     tip.style.left = `${Math.max(8, Math.min(at.left, edge - size.width - 8))}px`;
     tip.style.top = `${below + size.height < window.innerHeight ? below : Math.max(8, at.top - size.height - 6)}px`;
   };
   const over = ({ target }) => {
     const term = target.closest?.("a.term");
-    if (term) tell(term);
+    if (term) showTip(term);
     else if (tip?.contains(target)) window.clearTimeout(leaving);
-    else if (told && told !== document.activeElement) leaving = window.setTimeout(untell, 200);
+    else if (explained && explained !== document.activeElement) leaving = window.setTimeout(hideTip, 200);
   };
   document.addEventListener("pointerover", (event) => event.pointerType !== "touch" && over(event));
-  document.addEventListener("focusin", ({ target }) => (target.matches("a.term:focus-visible") ? tell(target) : untell()));
-  document.addEventListener("keydown", ({ key }) => key === "Escape" && untell());
+  document.addEventListener("focusin", ({ target }) => (target.matches("a.term:focus-visible") ? showTip(target) : hideTip()));
+  document.addEventListener("keydown", ({ key }) => key === "Escape" && hideTip());
   document.addEventListener("click", (event) => {
     const term = event.target.closest("a.term");
-    const reads = event.pointerType === "touch" && term && term !== told;
+    const reads = event.pointerType === "touch" && term && term !== explained;
     if (reads) event.preventDefault();
-    if (reads) tell(term);
-    else untell();
+    if (reads) showTip(term);
+    else hideTip();
   });
   window.addEventListener("scroll", place, { capture: true, passive: true });
 

@@ -41,6 +41,7 @@ OTHER = Flow(source="primary", target="analytics")
 """Runs only when the tool starts it."""
 HERE = f"/ferry/flow/{FLOW.source}/{FLOW.target}"
 SIZE = ViewportSize(width=1440, height=1150)
+PHONE = ViewportSize(width=390, height=844)
 COLOURS = 256
 """The colours of a picture's palette: a page has few, and the file is a third as large."""
 RUNS = 10
@@ -207,6 +208,8 @@ class Scene:
         self.taken(page, "flows", "/ferry/", height=720)
         self.taken(page, "run", f"{HERE}/run/{gap}")
         self.taken(page, "receipt", self.receipt(page), height=900)
+        for name, path in (("flows", "/ferry/"), ("flow", f"{HERE}/"), ("run", f"{HERE}/run/{gap}")):
+            self.taken(page, f"{name}-phone", path, **PHONE)
         self.report(page)
         self.with_refusal(page)
         self.taken(page, "refused", f"{HERE}/", ("dark",))
@@ -295,10 +298,16 @@ class Scene:
         return frame
 
     def taken(
-        self, page: Page, name: str, path: str, themes: Sequence[str] = ("light", "dark"), height: int = SIZE["height"]
+        self,
+        page: Page,
+        name: str,
+        path: str,
+        themes: Sequence[str] = ("light", "dark"),
+        width: int = SIZE["width"],
+        height: int = SIZE["height"],
     ) -> None:
         """Take the picture in both themes, or in one."""
-        page.set_viewport_size({**SIZE, "height": height})
+        page.set_viewport_size({"width": width, "height": height})
         for theme in themes:
             page.evaluate(f"localStorage.setItem('theme', '{theme}')")
             frame = self.opened(page, path)

@@ -535,9 +535,9 @@
   };
   const over = ({ target }) => {
     const term = target.closest?.("a.term");
+    window.clearTimeout(leaving);
     if (term) showTip(term);
-    else if (tip?.contains(target)) window.clearTimeout(leaving);
-    else if (explained && explained !== document.activeElement) leaving = window.setTimeout(hideTip, 200);
+    else if (!tip?.contains(target) && explained && explained !== document.activeElement) leaving = window.setTimeout(hideTip, 200);
   };
   document.addEventListener("pointerover", (event) => event.pointerType !== "touch" && over(event));
   document.addEventListener("focusin", ({ target }) => (target.matches("a.term:focus-visible") ? showTip(target) : hideTip()));

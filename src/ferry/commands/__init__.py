@@ -129,7 +129,7 @@ COMMANDS: Mapping[str, Row | Group] = {
     "explain": Row(
         panel=Panel.WATCH,
         place="ferry.commands.explain:explain_command",
-        help="Explain a state, refusal, gap, alert or error: what it means, what to check, what fixes it.",
+        help="Explain a state, refusal, gap, alert, error or term: what it means, what to check, what fixes it.",
     ),
     "version": Row(
         panel=Panel.SET_UP,

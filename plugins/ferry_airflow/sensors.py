@@ -40,7 +40,7 @@ class _FlowSensor(BaseSensorOperator):
 
     def _checked(self) -> dict[str, Any]:
         """Return what its trigger needs; raises BadInput if the file has no such flow. It asks no cluster."""
-        from ferry_airflow.dags import CONFIG_VARIABLE  # noqa: PLC0415 - brings all DAGs, and parsing needs none of them
+        from ferry_airflow.setup import CONFIG_VARIABLE  # noqa: PLC0415 - parsing needs nothing of it
 
         named = self.config or os.environ.get(CONFIG_VARIABLE)
         if not named:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pendulum
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from airflow.sdk.bases.operator import TriggerFailureReason
+from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException, TaskDeferred
 from airflow.triggers.base import TriggerEvent
 from structlog.testing import capture_logs
 
@@ -158,6 +159,13 @@ def test_a_sensor_waits_by_its_trigger_as_long_as_its_timeout(config: str, monke
         "every_seconds": 7,
     }
     assert (wait.method_name, wait.timeout) == ("execute_complete", timedelta(seconds=99))
+
+
+@pytest.mark.parametrize(("soft_fail", "error"), [(False, AirflowSensorTimeout), (True, AirflowSkipException)])
+def test_a_sensor_that_waits_too_long_ends_as_airflows_do(soft_fail: bool, error: type[Exception]) -> None:
+    sensor = FerryLagSensor(task_id="t", flow=FLOW, below_records=1, soft_fail=soft_fail)
+    with pytest.raises(error):
+        sensor.resume_execution("__fail__", {"error": TriggerFailureReason.TRIGGER_TIMEOUT}, {})
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,9 @@ def _publish_hour(context: Context, flow: FlowConfig, run: str, topic: TopicRang
     return True
 
 
-def hour_key(at_ms: int) -> str | None:
+def hour_key(at_ms: int | None) -> str | None:
     """Return the partition key of the hour (UTC) of a time, in the form of Airflow's timetables; None if not known."""
-    if at_ms < 0:
+    if at_ms is None or at_ms < 0:
         return None
     try:
         return datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:00:00")

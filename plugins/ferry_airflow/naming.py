@@ -8,6 +8,9 @@ from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
 
+CONFIG_VARIABLE = "FERRY_CONFIG"
+"""The environment variable that names the configuration file for all of Airflow's processes."""
+
 FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
 """The modes of the verify DAG's form."""
 

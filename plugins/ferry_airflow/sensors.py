@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, NoReturn
 
 from airflow.sdk import BaseSensorOperator, Context
@@ -16,6 +14,7 @@ from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
 from ferry_airflow.base import airflow_errors, final_failure
 from ferry_airflow.lag_trigger import CaughtUpTrigger, LagBelowTrigger
+from ferry_airflow.task_group import config_path
 
 
 class _FlowSensor(BaseSensorOperator):
@@ -40,12 +39,7 @@ class _FlowSensor(BaseSensorOperator):
 
     def _checked(self) -> dict[str, Any]:
         """Return what its trigger needs; raises BadInput if the file has no such flow. It asks no cluster."""
-        from ferry_airflow.setup import CONFIG_VARIABLE  # noqa: PLC0415 - parsing needs nothing of it
-
-        named = self.config or os.environ.get(CONFIG_VARIABLE)
-        if not named:
-            raise BadInput(f"no configuration file is named: give config, or set {CONFIG_VARIABLE} for Airflow")
-        path = Path(named).absolute()
+        path = config_path(self.config)
         flow = load(path).flow(self.flow).flow
         topics = None if self.topics is None else sorted(self.topics)
         return {"config": str(path), "flow": str(flow), "topics": topics, "every_seconds": self.poke_interval}

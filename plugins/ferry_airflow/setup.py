@@ -20,8 +20,8 @@ from ferry.config.login.connection import TYPES as KAFKA_TYPES
 from ferry.config.settings import load
 from ferry.errors import FerryError, Refused
 from ferry_airflow.home import prepare
+from ferry_airflow.naming import CONFIG_VARIABLE
 
-CONFIG_VARIABLE = "FERRY_CONFIG"
 DEFAULT_SPARK = "spark_default"
 LOCAL_SPARK = "local[*,4]"
 """All cores, and four attempts of a task whose worker died; plain `local[*]` would allow one."""

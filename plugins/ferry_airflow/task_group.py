@@ -15,11 +15,9 @@ from ferry.errors import BadInput
 from ferry.model import VerifyMode
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.base import RETRY_DELAY
-from ferry_airflow.naming import PLAN, dag_id
+from ferry_airflow.naming import CONFIG_VARIABLE, PLAN, dag_id
 from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 from ferry_airflow.verify_operators import FerryVerifyRunOperator
-
-CONFIG_VARIABLE = "FERRY_CONFIG"
 
 
 def ferry_task_group(

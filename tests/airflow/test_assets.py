@@ -112,11 +112,12 @@ HOUR_MS = 3_600_000
         (HOUR_MS - 1, "1970-01-01T00:00:00"),
         (HOUR_MS, "1970-01-01T01:00:00"),
         (1_767_225_599_999, "2025-12-31T23:00:00"),
+        (None, None),
         (-1, None),
         (2**62, None),
     ],
 )
-def test_the_partition_key_is_the_hour_of_the_newest_record(at_ms: int, key: str | None) -> None:
+def test_the_partition_key_is_the_hour_of_the_newest_record(at_ms: int | None, key: str | None) -> None:
     assert hour_key(at_ms) == key
     if key is not None:
         assert StartOfHourMapper().to_downstream(key) == key[:13], "Airflow's mappers read it"
@@ -139,7 +140,7 @@ def test_a_partitioned_flow_updates_the_assets_that_a_dag_names_each_with_its_ho
     events = Outlets()
     topics = [
         TopicRanges(source=name, target=f"a.{name}", records=1, bytes=1, partitions=(), read=(), newest_ms=newest)
-        for name, newest in (("t", HOUR_MS), ("u", -1), ("v", HOUR_MS))
+        for name, newest in (("t", HOUR_MS), ("u", None), ("v", HOUR_MS))
     ]
     context: Any = {"outlet_events": events, "task": task}
     assert publish(context, flow, "r", topics) == 1

@@ -23,7 +23,7 @@ from ferry.plan.rules.lag_start import Call
 from ferry_airflow import lag_trigger
 from ferry_airflow.lag_trigger import CaughtUpTrigger, LagBelowTrigger, LagTrigger
 from ferry_airflow.sensors import FerryCaughtUpSensor, FerryLagSensor
-from tests.airflow.conftest import shown_dag
+from tests.airflow.conftest import example
 from tests.pure.decide.test_lag_look import T0, lag
 
 FLOW = "a->b"
@@ -239,7 +239,7 @@ def test_without_a_file_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_the_dags_of_the_documents_are_whole(name: str, tasks: dict[str, set[str]]) -> None:
     found: dict[str, Any] = {}
-    exec(shown_dag(name).replace(f"\n{name}()", f"\nmade = {name}()"), found)
+    exec(example("airflow", f"def {name}(").replace(f"\n{name}()", f"\nmade = {name}()"), found)
     dag = found["made"]
     assert (dag.dag_id, {task.task_id: task.upstream_task_ids for task in dag.tasks}) == (name, tasks)
 

@@ -32,7 +32,7 @@ class Committed(NamedTuple):
 
     end: int
     """The source offset that they reach."""
-    target_next: int
+    target_next: int | None
     records: int
     bytes: int
 
@@ -99,7 +99,7 @@ def committed(receipts: Iterable[Receipt]) -> dict[TopicPartition, Committed]:
     """Return what one run's receipts have, by target partition."""
     found: dict[TopicPartition, Committed] = {}
     for one in receipts:
-        end, target_next, records, size = found.get(one.target, (-1, -1, 0, 0))
+        end, target_next, records, size = found.get(one.target, (0, None, 0, 0))
         if one.end > end:
             end, target_next = one.end, one.target_next
         found[one.target] = Committed(end, target_next, records + one.records, size + one.bytes)
@@ -136,11 +136,12 @@ def _is_done(piece: Slice, done: Committed | None) -> bool:
 
 def _of_slice(piece: Slice, done: Committed | None, log: LogEnd | None) -> Progress:
     is_done = _is_done(piece, done)
-    end, target_next, records, size = done or (piece.start, -1, 0, 0)
+    end, target_next, records, size = done or (piece.start, None, 0, 0)
     sent = 0
     if log is not None and not is_done:
         # A transaction that is open since before our last receipt is another producer's.
-        begin = max(log.stable, target_next, piece.target_end, piece.target_next)
+        known = (log.stable, target_next, piece.target_end, piece.target_next)
+        begin = max(one for one in known if one is not None)
         sent = max(0, log.end - begin)
     sent_bytes: int | None = 0
     if sent:

@@ -55,8 +55,8 @@ class TopicRanges:
     """The target partitions that got records."""
     read: tuple[SourceRange, ...]
     """The source partitions that the records came from; those of the target when the topic keeps its partitions."""
-    newest_ms: int = -1
-    """The timestamp of the newest record; -1: not known."""
+    newest_ms: int | None = None
+    """The timestamp of the newest record; None: not known."""
     dealt: bool = False
     """Whether its records were repartitioned."""
 
@@ -84,12 +84,18 @@ def _kept(receipts: Iterable[Receipt]) -> list[TopicRanges]:
             target=target_topic,
             records=sum(one.records for ones in parts for one in ones),
             bytes=sum(one.bytes for ones in parts for one in ones),
-            newest_ms=max(one.max_timestamp_ms for ones in parts for one in ones),
+            newest_ms=_newest(one for ones in parts for one in ones),
             partitions=partitions,
             read=tuple(SourceRange(partition=part.partition, start=part.start, end=part.end) for part in partitions),
         )
         found.append(topic)
     return found
+
+
+def _newest(receipts: Iterable[Receipt]) -> int | None:
+    """Return the newest record's timestamp; None when one of the receipts does not have it."""
+    known = [one.max_timestamp_ms for one in receipts if one.records]
+    return None if None in known else max((at_ms for at_ms in known if at_ms is not None), default=None)
 
 
 def _range_of(receipts: list[Receipt]) -> PartitionRange:
@@ -122,7 +128,7 @@ def _dealt_topic(own: list[Receipt]) -> TopicRanges:
         target=own[0].target.topic,
         records=sum(unit.records for unit in own),
         bytes=sum(unit.bytes for unit in own),
-        newest_ms=max(unit.max_timestamp_ms for unit in own),
+        newest_ms=_newest(own),
         partitions=tuple(
             DealtRange(
                 partition=number,

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.login.connection import TYPES as KAFKA_TYPES
@@ -94,61 +95,71 @@ def _set_up(flows: Sequence[FlowConfig], *, create_spark: bool, dry_run: bool) -
 
 def _ensure_pool(name: str) -> None:
     from airflow.models.pool import Pool  # noqa: PLC0415 - Airflow reads its configuration when it is imported
-    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
 
-    with create_session() as session:
-        pool = session.query(Pool).filter(Pool.pool == name).one_or_none()
-        if pool is None or pool.slots != 1:
-            Pool.create_or_update_pool(
-                name, slots=1, description="Keeps the runs of a flow apart", include_deferred=True, session=session
-            )
+    if _slots(name) != 1:
+        Pool.create_or_update_pool(name, slots=1, description="Keeps the runs of a flow apart", include_deferred=True)
 
 
-def _wrong_pool(name: str) -> str | None:
-    """Return None when the pool is there with one slot; else what an operator has to do."""
+def _slots(pool: str) -> int | None:
+    """Return how many slots a pool has; None when there is no such pool."""
     from airflow.models.pool import Pool  # noqa: PLC0415 - as above
     from airflow.utils.session import create_session  # noqa: PLC0415 - as above
 
     with create_session() as session:
-        pool = session.query(Pool).filter(Pool.pool == name).one_or_none()
-        slots = None if pool is None else pool.slots
+        found = session.query(Pool).filter(Pool.pool == pool).one_or_none()
+        return None if found is None else found.slots
+
+
+def _wrong_pool(name: str) -> str | None:
+    """Return None when the pool is there with one slot; else what an operator has to do."""
+    slots = _slots(name)
     if slots == 1:
         return None
     found = "is missing" if slots is None else f"has {slots} slots, so that two runs of a flow may compete"
     return f"pool {name!r} {found}: run ferry airflow setup, which makes it with one slot"
 
 
-def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
-    """Return None when the connection exists by now; else what an operator has to do."""
+def _connection(conn_id: str) -> Any:
+    """Return a connection of Airflow; None when it does not exist."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - as above
     from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
-    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
 
     try:
-        connection = Connection.get_connection_from_secrets(conn_id)
+        return Connection.get_connection_from_secrets(conn_id)
     except AirflowNotFoundException:
-        if not create:
-            return (
-                f"Spark connection {conn_id!r} is missing: "
-                f"airflow connections add {conn_id} --conn-type spark --conn-host 'spark://HOST:7077'"
-            )
-        with create_session() as session:
-            session.add(Connection(conn_id=conn_id, conn_type="spark", host=LOCAL_SPARK))
         return None
+
+
+def _ensure_connection(conn_id: str, *, create: bool) -> str | None:
+    """Return None when the connection exists by now; else what an operator has to do."""
+    connection = _connection(conn_id)
+    if connection is None and create:
+        _create_spark(conn_id)
+        return None
+    if connection is None:
+        return (
+            f"Spark connection {conn_id!r} is missing: "
+            f"airflow connections add {conn_id} --conn-type spark --conn-host 'spark://HOST:7077'"
+        )
     if connection.conn_type not in SPARK_TYPES:
         return f"connection {conn_id!r} is of type {connection.conn_type!r}: make it 'spark' or 'spark_connect'"
     return None
 
 
+def _create_spark(conn_id: str) -> None:
+    from airflow.models.connection import Connection  # noqa: PLC0415 - as above
+    from airflow.utils.session import create_session  # noqa: PLC0415 - as above
+
+    with create_session() as session:
+        session.add(Connection(conn_id=conn_id, conn_type="spark", host=LOCAL_SPARK))
+
+
 def _kafka_connection(conn_id: str) -> str | None:
     """Return None when the connection exists; else what an operator has to do. The Test button checks its settings."""
-    from airflow.models.connection import Connection  # noqa: PLC0415 - as above
-    from airflow.sdk.exceptions import AirflowNotFoundException  # noqa: PLC0415 - as above
-
-    try:
-        kind = Connection.get_connection_from_secrets(conn_id).conn_type
-    except AirflowNotFoundException:
+    connection = _connection(conn_id)
+    if connection is None:
         return f"Kafka connection {conn_id!r} is missing: create it with the type Kafka cluster"
+    kind = connection.conn_type
     if kind in KAFKA_TYPES:
         return None
     return f"connection {conn_id!r} is of type {kind!r}: make it {' or '.join(map(repr, KAFKA_TYPES))}"

@@ -19,7 +19,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.spark.credentials_pipe import emptied, offered
-from ferry.spark.job_end import JobEnd, told_end
+from ferry.spark.job_end import JobEnd, Terminated, told_end
 from ferry.spark.package import zip_package
 from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.spark.submit import submit_conf
@@ -63,8 +63,6 @@ class FerrySparkOperator(SparkSubmitOperator):
     def on_kill(self) -> None:
         """End the driver in an orderly way, so that it ends open work; then make sure that nothing of Spark is left."""
         if self._connected:
-            from ferry.spark.job import Terminated  # noqa: PLC0415 - Spark only where it is used
-
             self._connected = False
             raise Terminated  # inside the job's function, which interrupts Spark and ends what is open
 
@@ -154,8 +152,7 @@ class FerrySparkOperator(SparkSubmitOperator):
 
     def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
         """Return what `work` returns in this process, given a session of the Spark Connect server."""
-        from ferry.spark.job import Terminated  # noqa: PLC0415 - as above
-        from ferry.spark.session import connect  # noqa: PLC0415 - as above
+        from ferry.spark.session import connect  # noqa: PLC0415 - Spark only where it is used
 
         url = SparkConnectHook(self._conn_id).get_connection_url()
         try:

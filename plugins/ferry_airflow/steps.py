@@ -9,7 +9,6 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
-from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.ledger.report import Report
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
@@ -72,6 +71,8 @@ def copied_topics(flow: FlowConfig, run: str) -> list[TopicRanges]:
 
 def verify_by_receipt(flow: FlowConfig, run: str) -> tuple[VerifyMode, RunVerified | None]:
     """Return how the run is to verify itself, and the result if that is by its receipts."""
+    from ferry.features.verify.acts.own_run import OwnRun  # noqa: PLC0415 - only the task verify needs it
+
     with OwnRun(flow, run) as own:
         mode = own.due()
         return mode, own.keep(mode, own.verify(mode)) if mode is VerifyMode.RECEIPT else None

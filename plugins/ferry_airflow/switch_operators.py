@@ -15,7 +15,6 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.execution_time.hitl import HITLUser
 
 from ferry.config.flow.report import ReportConfig
-from ferry.features.switch.acts.approvals import keep_approval, use_approval
 from ferry.features.switch.settings import Approvers
 from ferry.model import Flow
 from ferry.model.switch import Approval, Step, SwitchOptions, SwitchState, Verb, next_step
@@ -143,6 +142,7 @@ class AskingOperator(ApprovalOperator):
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Keep the answer, with who gave it and when; without an approval in time the task fails at once."""
+        from ferry.features.switch.acts.approvals import keep_approval  # noqa: PLC0415 - as above
 
         try:
             answer = super().execute_complete(context, event)
@@ -197,6 +197,7 @@ def approval_of(context: Context, ledger: LedgerAccess, by: str) -> Approval:
     Raises Refused without an approval, or for one of other parameters, one that was used already, or one that has
     expired.
     """
+    from ferry.features.switch.acts.approvals import use_approval  # noqa: PLC0415 - as above
 
     params = context["params"]
     within = _approval_seconds(params)

@@ -10,7 +10,8 @@ from typing import Any
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaProducer
 
-from ferry.config.flow.clients import ENGINE_CHOOSES, kafka_python_options
+from ferry.config.client_options import ENGINE_CHOOSES
+from ferry.config.flow.clients import kafka_python_options
 from ferry.dev import RunningCluster
 from ferry.features.records.acts.cluster import connected
 from ferry.features.records.acts.reading import ReadSpec, read_batches

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ferry.cli.output import print_error
 from ferry.cli.stopping import Stop, stop_signals
 from ferry.commands.progress import shown_progress
-from ferry.copy.slot_end import SlotEnd, failure_of, told_report
+from ferry.copy.slot_end import SlotEnd, failure_of, outcome_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.records.cli.in_spark import copied_in_spark
-from ferry.features.verify.acts.own_run import verify_run
-from ferry.ledger.report import Report, not_verified, without_groups
-from ferry.model import Attempt, Plan, VerifyMode
+from ferry.ledger.report import Report, not_verified, report_of, without_groups
+from ferry.model import Attempt, Plan, TopicPartition, VerifyMode
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 
@@ -70,6 +71,8 @@ def _verify_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, F
     """Verify what was copied if that is due; return the report, and why that failed, None if it did not."""
     if runs.flow.verification.mode is VerifyMode.OFF:
         return runs.report(run), None
+    from ferry.features.verify.acts.own_run import verify_run  # noqa: PLC0415 - only where a run verifies itself
+
     if stop():
         return not_verified(runs.report(run), f"{stop.by} came first, so verify it with ferry verify"), None
     try:
@@ -77,3 +80,16 @@ def _verify_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, F
     except (Refused, Unreachable) as error:
         return not_verified(runs.report(run), str(error)), error
     return runs.report(run), None
+
+
+def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
+    """Return the report of a run from its slots alone, for when the ledger cannot be read.
+
+    Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.
+    """
+    receipts = [receipt for end in ends for receipt in end.receipts]
+    reached: dict[TopicPartition, int] = {}
+    for receipt in receipts:
+        reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
+    lasts = {receipt.target: receipt for receipt in receipts if receipt.dealt}
+    return report_of(plan, started_ms, receipts, reached, outcome_of(plan, ends), lasts)

@@ -13,7 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
-from ferry.config.flow.clients import ConnectionOptions, FetchOptions, fetch_options, kafka_python_options
+from ferry.config.client_options import ConnectionOptions, FetchOptions
+from ferry.config.flow.clients import fetch_options, kafka_python_options
 from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.keys import values
 from ferry.config.keys.catalogue import find

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ferry.config.flow.clients import ConnectionOptions, kafka_python_options, produce_options
+from ferry.config.client_options import ConnectionOptions
+from ferry.config.flow.clients import kafka_python_options, produce_options
 from ferry.config.keys import values
 from ferry.config.record_source import check_names, cluster_of, read_option
 from ferry.errors import BadInput, Refused

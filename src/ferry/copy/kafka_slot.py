@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
 from ferry.copy.batching import PackingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import REQUEST_BYTES, Copier

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.ledger.report import Report, report_of
 from ferry.ledger.runs import Outcome
 from ferry.messages.refusals import refused
-from ferry.model import Plan, Receipt, Refusal, TopicPartition
+from ferry.model import Plan, Receipt, Refusal
 from ferry.protocol.slot import SlotResult
 
 TRIES = 2
@@ -106,19 +105,6 @@ def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
 
 def _place(refusal: Refusal) -> tuple[str, int | None]:
     return refusal.topic, refusal.partition
-
-
-def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
-    """Return the report of a run from its slots alone, for when the ledger cannot be read.
-
-    Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.
-    """
-    receipts = [receipt for end in ends for receipt in end.receipts]
-    reached: dict[TopicPartition, int] = {}
-    for receipt in receipts:
-        reached[receipt.source] = max(receipt.end, reached.get(receipt.source, -1))
-    lasts = {receipt.target: receipt for receipt in receipts if receipt.dealt}
-    return report_of(plan, started_ms, receipts, reached, outcome_of(plan, ends), lasts)
 
 
 def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ferry.config.flow.clients import ConnectionOptions
+from ferry.config.client_options import ConnectionOptions
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
 from ferry.copy.row_scope import RowScope
 from ferry.lane.connections import FlowConnections

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from ferry.config.flow.clients import ConnectionOptions, flow_client_options
-from ferry.config.flow.flow import FlowConfig
+from ferry.config.client_options import ConnectionOptions
 from ferry.errors import FerryError
 from ferry.kafka.connect.cluster import Cluster, Options, event_loop
 from ferry.kafka.connect.security import security_arguments
@@ -20,6 +19,10 @@ from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.lane.ledger_cache import LedgerCache
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Flow
+
+if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
+    from ferry.config.keys.layers import Side
 
 T = TypeVar("T")
 
@@ -39,6 +42,12 @@ def manager_options(options: ConnectionOptions) -> Options:
     return arguments | security_arguments(arguments.pop("tls"), arguments.pop("login"))
 
 
+def _options(flow: FlowConfig, side: Side) -> ConnectionOptions:
+    from ferry.config.flow.clients import flow_client_options  # noqa: PLC0415 - a copy process has no file to read
+
+    return flow_client_options(flow, side, "consumer" if side == "source" else "producer")
+
+
 class TargetConnection:
     """The target of a flow and its ledger. Use it as a context manager; `run` executes work on its event loop."""
 
@@ -54,7 +63,7 @@ class TargetConnection:
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:
         """Make the connection of a flow's configuration. Raises BadInput when a secret cannot be resolved."""
-        return cls(flow.flow, flow_client_options(flow, "target", "producer"), patience_s=patience_s)
+        return cls(flow.flow, _options(flow, "target"), patience_s=patience_s)
 
     def __enter__(self) -> Self:
         """Connect. Raises Unreachable, which names the cluster that does not answer."""
@@ -111,8 +120,8 @@ class FlowConnections(TargetConnection):
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:
         """Make the connections of a flow's configuration. Raises BadInput when a secret cannot be resolved."""
-        source = flow_client_options(flow, "source", "consumer")
-        return cls(flow.flow, flow_client_options(flow, "target", "producer"), source, patience_s=patience_s)
+        source = _options(flow, "source")
+        return cls(flow.flow, _options(flow, "target"), source, patience_s=patience_s)
 
     @property
     def has_source(self) -> bool:

@@ -1,6 +1,6 @@
 """A worker of a run: a process, or a thread, that copies one slot after the other as its parent sends them.
 
-It imports nothing that plans: a worker process starts sooner for it.
+It imports nothing that plans or reads a file: a worker process starts sooner for it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ferry.errors import FerryError, Retryable
 from ferry.spark import parent_watch
 from ferry.spark.blocking_call import Call
 from ferry.spark.credentials_pipe import taken
-from ferry.spark.job_end import tell_end
+from ferry.spark.job_end import Terminated, tell_end
 from ferry.spark.session import gist, interrupt, stop
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
@@ -35,10 +35,6 @@ TERMINATED = 128 + signal.SIGTERM
 
 Say = Callable[[str], None]
 T = TypeVar("T")
-
-
-class Terminated(BaseException):
-    """SIGTERM came."""
 
 
 def job_parser(description: str) -> argparse.ArgumentParser:

@@ -17,6 +17,10 @@ FINAL = (BadInput, Refused, Superseded, Corrupt)
 """Errors that a retry meets again."""
 
 
+class Terminated(BaseException):
+    """SIGTERM came to a job."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
     """Why the job failed; `final` when another try meets it again."""

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ferry.config.client_options import ENGINE_CHOOSES
 from ferry.config.explain import every_key, explain
-from ferry.config.flow.clients import ENGINE_CHOOSES, flow_client_options, flow_fetch_options
+from ferry.config.flow.clients import flow_client_options, flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.catalogue import keys_of
 from ferry.config.keys.own import FERRY_KEYS

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from ferry.config.flow.clients import ENGINE_CHOOSES, ConnectionOptions, FetchOptions, kafka_python_options
+from ferry.config.client_options import ENGINE_CHOOSES, ConnectionOptions, FetchOptions
+from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.librdkafka import (
     SIZES,
     TIMES,

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from ferry.config.flow.clients import FetchOptions
+from ferry.config.client_options import FetchOptions
 from ferry.errors import Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, event_loop

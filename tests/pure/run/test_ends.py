@@ -9,7 +9,8 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from ferry.copy.slot_end import SlotEnd, failure_of, joined, refusals_of, told_report
+from ferry.commands.copying import told_report
+from ferry.copy.slot_end import SlotEnd, failure_of, joined, refusals_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.report import RunState

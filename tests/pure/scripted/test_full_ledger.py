@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.copy.slot_end import end_of, refusals_of, told_report
+from ferry.commands.copying import told_report
+from ferry.copy.slot_end import end_of, refusals_of
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.model import RefusalKind

@@ -83,6 +83,16 @@ def test_the_help_of_a_command_brings_no_client_along() -> None:
     assert done.stdout.strip() == "[] True"
 
 
+def test_a_copy_process_brings_nothing_along_that_plans_or_reads_a_file() -> None:
+    script = (
+        "import sys, ferry.run.worker\n"
+        "heavy = ('ferry.plan', 'ferry.config.flow', 'ferry.policy', 'cryptography', 'pyspark')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(
     "command", ["", "config new", "dev", "dev up", "airflow", "airflow setup", "migrate hand-back"]
 )

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
+from ferry.config.client_options import ConnectionOptions, FetchOptions, ProduceOptions
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.origins import placed
 from ferry.config.keys import values
 from ferry.config.keys.layers import Role, Side
 from ferry.config.login.sasl import login
-from ferry.config.login.security import Login, TlsOptions
+from ferry.config.login.security import TlsOptions
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
@@ -24,61 +24,10 @@ from ferry.model import Codec, Compression
 
 T = TypeVar("T")
 
-MAX_FRAME_BYTES = 2**31 - 1
-"""Kafka's own limit of a response. A Java client has no smaller one, and fetch sizes keep responses far below it."""
-
 _LEVELS = {Codec.GZIP: (-1, 9), Codec.LZ4: (1, 17), Codec.ZSTD: (-131_072, 22)}
 """Kafka's limits of `compression.*.level` (KIP-390)."""
 
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionOptions:
-    """How to reach a cluster.
-
-    Times are ms; `ferry.lane.connections.manager_options` makes kafka-python's arguments of it.
-    """
-
-    bootstrap_servers: tuple[str, ...]
-    client_id: str
-    request_timeout_ms: int
-    reconnect_backoff_ms: int
-    reconnect_backoff_max_ms: int
-    socket_connection_setup_timeout_ms: int
-    socket_connection_setup_timeout_max_ms: int
-    connections_max_idle_ms: int
-    metadata_max_age_ms: int
-    socket_options: tuple[tuple[int, int, int], ...]
-    client_dns_lookup: str
-    receive_message_max_bytes: int = MAX_FRAME_BYTES
-    security_protocol: str
-    tls: TlsOptions | None
-    login: Login | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchOptions:
-    """Sizes of fetches; None where the file has no value and the engine chooses."""
-
-    max_bytes: int | None
-    partition_max_bytes: int | None
-    min_bytes: int | None
-    max_wait_ms: int | None
-    rack: str
-    """`client.rack`, sent with each fetch so that a near replica may answer; empty is none."""
-
-
-ENGINE_CHOOSES = FetchOptions(max_bytes=None, partition_max_bytes=None, min_bytes=None, max_wait_ms=None, rack="")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProduceOptions:
-    """Sizes and compression of produce requests; None where the file has no value and the engine chooses."""
-
-    max_request_bytes: int | None
-    compression: Compression | None
-    """The compression of all batches; None: each batch keeps its own."""
 
 
 def flow_client_options(flow: FlowConfig, side: Side, role: Role) -> ConnectionOptions:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
-from ferry.config.flow.clients import ConnectionOptions, FetchOptions, kafka_python_options, of_cluster
+from ferry.config.client_options import ConnectionOptions, FetchOptions
+from ferry.config.flow.clients import kafka_python_options, of_cluster
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys.layers import ROLE_AT, Side
 from ferry.config.login.security import Login, OAuthLogin, PasswordLogin, TlsOptions

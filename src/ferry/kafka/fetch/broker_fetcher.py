@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
 
-from ferry.config.flow.clients import FetchOptions
+from ferry.config.client_options import FetchOptions
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster

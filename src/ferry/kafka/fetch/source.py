@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.broker_fetcher import BrokerFetcher
 from ferry.kafka.fetch.epoch_check import Lineage, Mark

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from ferry.config.flow.clients import FetchOptions
+from ferry.config.client_options import FetchOptions
 from ferry.errors import Corrupt, Unreachable
 from ferry.features.verify.acts.pairing import Side, opened
 from ferry.kafka.connect.cluster import Cluster

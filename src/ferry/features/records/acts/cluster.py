@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ferry.config.flow.clients import ConnectionOptions
+from ferry.config.client_options import ConnectionOptions
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.lane.connections import manager_options
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
-from ferry.config.flow.clients import ConnectionOptions, FetchOptions
+from ferry.config.client_options import ConnectionOptions, FetchOptions
 from ferry.errors import Corrupt, FerryError, Refused, Unreachable
 from ferry.features.records.acts.cluster import connected
 from ferry.features.records.acts.cutoffs import OnFailure

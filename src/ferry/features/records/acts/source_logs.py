@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.config.flow.clients import ConnectionOptions
+from ferry.config.client_options import ConnectionOptions
 from ferry.copy.chunk import PartProgress
 from ferry.features.records.acts.cluster import connected
 from ferry.features.records.acts.cutoffs import Failure, Withheld

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from ferry.config.flow.clients import ConnectionOptions, FetchOptions
+from ferry.config.client_options import ConnectionOptions, FetchOptions
 from ferry.config.flow.start import Start, StartTime
 from ferry.config.record_source import RecordSource
 from ferry.config.text.filters import LEGAL_NAME, PatternList

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ferry.config.flow.clients import ConnectionOptions
+from ferry.config.client_options import ConnectionOptions
 from ferry.model import Compression, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due
 

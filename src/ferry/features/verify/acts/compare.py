@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from ferry.config.flow.clients import ENGINE_CHOOSES, FetchOptions
+from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
 from ferry.features.verify.rules.differences import SHOWN, SOURCE, TARGET, Comparison, See
 from ferry.features.verify.rules.differences import OneSided as TakeLone
 from ferry.features.verify.rules.stretches import Stretch, unreadable

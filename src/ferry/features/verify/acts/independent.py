@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from ferry.config.flow.clients import FetchOptions
+from ferry.config.client_options import FetchOptions
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.librdkafka import flow_librdkafka_options, reading_options
 from ferry.config.keys.layers import SIDES

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ferry.config.flow.clients import ConnectionOptions, flow_fetch_options
+from ferry.config.client_options import ConnectionOptions
+from ferry.config.flow.clients import flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.verify.acts.compare import Compared, CompareLimits, Comparer, Progress, unheard
 from ferry.features.verify.acts.survey import Survey, survey

@@ -22,7 +22,7 @@ from tests.pure.decide.values import PLAN, piece
 
 LONG = "x" * 250
 OVER = "2001-01-01T00:00"
-PAGES = {"backfill": "/backfills", "drill": "/reports"}
+PAGES = {"backfill": "/backfills", "drill": "/reports", "switchover": "/reports"}
 WRONG = {
     "run": ({"topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
     "dry-run": ({"topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
@@ -34,6 +34,12 @@ WRONG = {
         {"end": "2026-03-01T00:00"},
     ),
     "drill": ({"kind": "partial", "reason": "a rehearsal"}, "topics", "name one", {"groups": "billing"}),
+    "switchover": (
+        {"reason": "a move", "reverse": "false", "confirm": "primary"},
+        "confirm",
+        "Clients would go to backup",
+        {"confirm": "backup"},
+    ),
     "pause": ({"why": "a migration", "until": OVER}, "until", "is in the past", {"until": ""}),
 }
 """By verb: what is typed, the field that it is refused for, words of the sentence, and what is then taken."""

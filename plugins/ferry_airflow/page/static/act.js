@@ -381,8 +381,9 @@
       const result = found.job && !found.done ? await ended(found.job) : found;
       if (result.error) throw new Error(result.error);
       box.innerHTML = result.html; // made by the server's templates, which escape
+      scrolled();
     } catch (error) {
-      box.replaceChildren(said(`Not checked: ${error.message}`, "class", "wrong"));
+      box.textContent = `Not checked: ${error.message}`;
     }
   };
 

@@ -373,7 +373,7 @@
 
   // What a question shows while it is answered: the checks that the server makes for it.
   const checked = async (question, here) => {
-    const box = Object.assign(document.createElement("div"), { className: "checks", textContent: "The clusters are checked." });
+    const box = Object.assign(document.createElement("div"), { className: "checks scroll", textContent: "The clusters are checked." });
     box.setAttribute("role", "status");
     one("#ask-fields").prepend(box);
     try {

@@ -202,3 +202,10 @@ def test_a_chunk_without_records_maps_to_its_end() -> None:
     assert [made.translate(offset) for offset in (3, 4, 6, 7)] == [
         *(Before(offset=7), InGap(offset=7), Exact(offset=7), Ahead(offset=7)),
     ]
+
+
+@pytest.mark.parametrize("stands_at", [None, 0, 7], ids=["not known", "empty", "others' records are there"])
+def test_a_map_of_which_nothing_was_copied_yet_leads_to_the_first_offset(stands_at: int | None) -> None:
+    nothing = replace(RECEIPT, target_next=None, segments=(), records=0)
+    assert OffsetMap.forward([nothing], stands_at=stands_at).translate(nothing.end) == Exact(offset=0)
+    assert OffsetMap.backward([nothing], stands_at=stands_at).translate(0) == Exact(offset=nothing.end)

@@ -102,6 +102,8 @@ class Form(Generic[T]):
                 continue
             names[f"load{number}"], names[f"default{number}"] = one.kind.load, one.default
             read = f"body[{one.name!r}]" if one.kind.load is None else f"load{number}(body[{one.name!r}])"
+            if one.kind.none is not None:
+                read = f"(None if (value := body[{one.name!r}]) == {one.kind.none} else value)"
             if one.default is not REQUIRED:
                 read = f"{read} if {one.name!r} in body else default{number}"
             outer, _, inner = one.attribute.partition(".")

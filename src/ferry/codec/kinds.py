@@ -20,6 +20,8 @@ class Kind:
     dump: Callable[[Any], Any] | None = None
     load: Callable[[Any], Any] | None = None
     schema: Callable[[], Json] | None = None
+    none: int | None = None
+    """The number that is None, where `load` does nothing else: a form reads it without a call."""
 
 
 PLAIN = Kind()
@@ -72,6 +74,7 @@ def or_minus_one(least: int | None = -1) -> Kind:
         lambda value: -1 if value is None else value,
         lambda value: None if value == -1 else value,
         lambda: of_type(int, least),
+        none=-1,
     )
 
 

@@ -45,9 +45,9 @@ def micro_run_id(own: str, dag: str, group: str, run: str) -> str:
     """Return Ferry's id of what an Airflow run copies: Airflow's ids are unique within a DAG only.
 
     A run of the DAG `own` keeps Airflow's id. The id of any other begins with its DAG, and with the task group that its
-    tasks are in (empty: none). Airflow allows no "/" in any of these, so no two of them are one run.
+    tasks are in (empty: none). Airflow allows no "@" in any of these, so no two of them are one run.
     """
-    return run if (dag, group) == (own, "") else "/".join(part for part in (dag, group, run) if part)
+    return run if (dag, group) == (own, "") else "@".join(part for part in (dag, group, run) if part)
 
 
 def refuse_same_ids(flows: Iterable[Flow]) -> None:

@@ -177,5 +177,6 @@ class FerryReportOperator(FerryOperator):
         states = context["ti"].get_task_states(dag_id=dag, task_ids=[plan], run_ids=[run])
         state = states.get(run, {}).get(plan)
         if state == TaskInstanceState.SKIPPED:
+            self.run_link = ""
             raise AirflowSkipException(f"task {plan} was skipped: there is no run to report")
         return f"a task before {plan} failed" if state == TaskInstanceState.UPSTREAM_FAILED else ""

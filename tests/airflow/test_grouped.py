@@ -28,7 +28,7 @@ def test_a_group_in_another_dag_is_a_run_of_its_own_with_the_same_id_in_airflow(
         return rest.wait_run(dag, run)
 
     assert trigger(DAG) == "success", rest.log(DAG, run, "orders.report")
-    name = f"{DAG}/orders/{run}"
+    name = f"{DAG}@orders@{run}"
     assert lab.assert_equal() == 150
     assert {(one.run, one.origin.dag_id, one.records) for one in lab.receipts()} == {
         (run, own, 100),

@@ -113,6 +113,7 @@ def test_a_report_of_a_run_that_was_not_planned_says_what_the_plan_said(monkeypa
     context["ti"] = Task(state="skipped")
     with set_current_context(context), pytest.raises(AirflowSkipException, match="task plan was skipped"):
         operator._reported(None, context)  # type: ignore[arg-type]
+    assert operator.run_link == "", "there is no page of it"
 
 
 @pytest.mark.parametrize(

@@ -98,17 +98,17 @@ def test_a_run_is_of_one_dag_and_one_group_alone(config: Path) -> None:
     assert {live_run(task, context(task)) for task in own} == {RUN}, "as Airflow has it"
     with dag("etl"):
         assert len({*found, RUN}) == 10
-        assert found[3:6] == [f"etl/one/{RUN}", f"etl/two/{RUN}", f"etl/outer.one/{RUN}"]
+        assert found[3:6] == [f"etl@one@{RUN}", f"etl@two@{RUN}", f"etl@outer.one@{RUN}"]
         ferry_task_group("a->b", config)
         with pytest.raises(DuplicateTaskIdFound):
             ferry_task_group("a->b", config)
-    assert micro_run_id(OWN, "etl", "", RUN) == f"etl/{RUN}", "of operators in no group"
+    assert micro_run_id(OWN, "etl", "", RUN) == f"etl@{RUN}", "of operators in no group"
 
 
 def test_groups_without_a_prefix_cannot_share_a_run(config: Path) -> None:
     with dag("etl"):
         group = ferry_task_group("a->b", config, group_id="one", prefix_group_id=False)
-        assert {live_run(task, context(task)) for task in group} == {f"etl/one/{RUN}"}
+        assert {live_run(task, context(task)) for task in group} == {f"etl@one@{RUN}"}
         with pytest.raises(DuplicateTaskIdFound):
             ferry_task_group("a->b", config, group_id="two", prefix_group_id=False)
 
@@ -119,7 +119,7 @@ def test_a_window_in_the_live_lane_is_no_run_of_the_flows_own_dag(config: Path) 
     window = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
     for form, run, place in (
         ({"lane": "backfill-x"}, RUN, "lane/backfill-x/run/scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"),
-        ({"into_live": True}, f"{name}/{RUN}", f"run/{name}%2Fscheduled__2026-01-01T00%3A00%3A00%2B00%3A00"),
+        ({"into_live": True}, f"{name}@{RUN}", f"run/{name}%40scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"),
     ):
         backfill = _backfill(copy, context(copy, **window, **form))
         assert (backfill.run, copy.run_link) == (run, f"/ferry/flow/a/b/{place}")
@@ -134,7 +134,7 @@ def test_each_task_of_a_micro_run_leads_to_its_page(config: Path) -> None:
         live_run(task, context(task, dry_run=True))
         assert link.get_link(task, ti_key=SimpleNamespace()) == "", "a dry run has no page"
         live_run(task, context(task))
-        place = "/ferry/flow/a/b/run/etl%2Fone%2Fscheduled__2026-01-01T00%3A00%3A00%2B00%3A00"
+        place = "/ferry/flow/a/b/run/etl%40one%40scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"
         assert link.get_link(task, ti_key=SimpleNamespace()) == place
 
 

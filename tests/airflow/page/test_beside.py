@@ -204,7 +204,7 @@ def test_a_backfill_leads_to_its_lane(desk: Desk, monkeypatch: pytest.MonkeyPatc
     assert "backfill-&lt;x&gt;" in page
     assert "a, b" in page
     live = shown(desk, monkeypatch, dag, replace(STORY, conf={"into_live": True}))
-    assert f'href="{HERE}/run/{dag}%2Fscheduled__' in live, "the flow's own DAG may have a run of the same id"
+    assert f'href="{HERE}/run/{dag}%40scheduled__' in live, "the flow's own DAG may have a run of the same id"
 
 
 def test_a_run_that_is_not_there_or_may_not_be_seen(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,8 +127,8 @@ def test_a_run_of_another_dag_is_not_taken_for_the_run_of_the_flows_own_with_its
     row = DagRunRow(run="scheduled__1", state="failed", queued=None, started=None, ended=None, who="")
     desk.dag = DagState(known=True, runs=(row,))
     origin = Origin(dag_id="etl", dag_run_id="scheduled__1")
-    for run, linked in (("etl/one/scheduled__1", False), ("scheduled__1", True)):
-        record = replace(run_of(run), origin=origin if "/" in run else Origin())
+    for run, linked in (("etl@one@scheduled__1", False), ("scheduled__1", True)):
+        record = replace(run_of(run), origin=origin if "@" in run else Origin())
         answered(
             desk,
             ("run", run, ""),

@@ -19,8 +19,9 @@ from ferry.ledger.history import Holder, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import Gap, GroupKind, LaneKind, OpenedRun, Pause, Plan, Refusal, RefusalKind, Segment
+from ferry.model.switch import SwitchOutcome, Verb
 from ferry.reader.answering import LaneStory
-from ferry.reader.documents import Answer
+from ferry.reader.documents import Answer, Moved
 from ferry.reader.lag_point import LagPoint
 from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.snapshot import digest_of, topic_rows
@@ -53,6 +54,15 @@ GONE = Refusal(
     message="offset 1204111 of orders-3 is what comes next, and the source's log begins at 1209412: raise retention.ms",
 )
 
+MOVED = Moved(
+    verb=Verb.SWITCHOVER,
+    switch="s1",
+    cluster="backup",
+    since_ms=1_790_000_000_000,
+    end=SwitchOutcome.FINISHED,
+    redirected=True,
+)
+
 
 def filled(desk: Desk) -> None:
     """Let the flow be seen, and every question be answered."""
@@ -64,6 +74,7 @@ def filled(desk: Desk) -> None:
             generation=100 - at,
             started_ms=now - at * 7 * MINUTE_MS,
             ended_ms=now - at * 7 * MINUTE_MS + 4_000,
+            idle=at in (7, 8),
         )
         for at, state in ((at, states[at] if at < len(states) else PastState.SUCCESS) for at in range(12))
     ]
@@ -87,7 +98,13 @@ def filled(desk: Desk) -> None:
     desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not answer"}))
     seen = desk.watcher._seen
     desk.watcher._seen = replace(
-        seen, never_ran=False, known_runs=100, pauses=held, topics=topic_rows(seen.lags, held), troubles=seen.troubles
+        seen,
+        moved=MOVED,
+        never_ran=False,
+        known_runs=100,
+        pauses=held,
+        topics=topic_rows(seen.lags, held),
+        troubles=seen.troubles,
     )
     moment = datetime.now(UTC)
     desk.dag = DagState(
@@ -99,6 +116,7 @@ def filled(desk: Desk) -> None:
             DagRunRow(run=RUN, state="success", queued=moment, started=moment, ended=moment, who="ada"),
         ),
     )
+    desk.asking.add(("ferry_switchover__primary__backup", "manual__1"))
     answers = _answers(now)
 
     def answer(key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:

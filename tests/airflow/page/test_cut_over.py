@@ -15,27 +15,20 @@ from ferry.ledger.ledger import UNREAD
 from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record
 from ferry.model import Flow, Record
 from ferry.model.switch import Evidence, Step, StepBegun, StepDone, Switch, SwitchEnd, SwitchOutcome, Verb
-from ferry.reader.documents import Moved, Status
+from ferry.reader.documents import Status
 from ferry.reader.snapshot import moved_of
 from ferry.reader.watch import Sight
 from ferry_airflow.page import dag_runs
 from ferry_airflow.page.clients import clients_of_all, last_moved
 from tests.airflow.page.conftest import HERE, Desk
+from tests.airflow.page.everything import MOVED
 from tests.airflow.page.test_beside import DRILL, RUN, STORY, planted, shown
-from tests.airflow.page.values import NINE
 from tests.browser.page.test_map import flows
 from tests.pure.decide.test_ledger import view_of
 
 FLOW = Flow(source="primary", target="backup")
 SWITCHOVER = "ferry_switchover__primary__backup"
-MOVED = Moved(
-    verb=Verb.SWITCHOVER,
-    switch="s1",
-    cluster="backup",
-    since_ms=NINE,
-    end=SwitchOutcome.FINISHED,
-    redirected=True,
-)
+NINE = MOVED.since_ms
 
 
 def opened(switch: str, verb: Verb = Verb.SWITCHOVER) -> Record:

@@ -313,7 +313,7 @@
   // The axis of time, the same for all charts of a page.
   const axis = (data) => {
     const { from, to } = data;
-    const edge = (to - from) / 100; // so that the first and the last bar are whole
+    const edge = Math.max((to - from) / 100, span(data.runs) / 2); // so that the first and the last bar are whole
     if (to - from > 60000) return { range: [wall(at(from - edge)), wall(at(to + edge))] };
     // A few points of a moment: two minutes around them, rather than labels with milliseconds that do not fit.
     const middle = Math.round((from + to) / 2000) * 1000;
@@ -332,7 +332,7 @@
       fillcolor: colour(`${TONES[spell.mark]}-soft`), line: { width: 0 },
     }));
     const names = data.spells.slice(-MOST_NAMED).map((spell, index) => ({
-      x: within(spell.from), xanchor: "left", yref: "paper", y: 1 - index * 0.09, yanchor: "top", showarrow: false,
+      x: within(spell.from), xanchor: spell.from > (data.from + data.to) / 2 ? "right" : "left", yref: "paper", y: 1 - index * 0.09, yanchor: "top", showarrow: false,
       text: named(spell), font: { size: 10, color: colour(TONES[spell.mark]) },
     }));
     const ofRuns = ["lag", "due", "bytes"].includes(figure.dataset.chart) ? data.runs.filter((run) => !run.idle) : [];
@@ -347,7 +347,10 @@
     for (const other of all("figure[data-chart] .plot")) {
       if (other === plot || !other.data) continue; // nothing is drawn in it
       if (time === null) window.Plotly.Fx.unhover(other, {});
-      else window.Plotly.Fx.hover(other, { xval: time, yval: 0 }, "xy", true);
+      else {
+        const { xaxis, yaxis } = other._fullLayout;
+        window.Plotly.Fx.hover(other, { xpx: xaxis.d2p(time), ypx: yaxis._length / 2 }, "xy", true);
+      }
     }
   };
   const draw = (figure, data) => {

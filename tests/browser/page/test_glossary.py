@@ -54,7 +54,7 @@ def test_from_a_badge_the_keyboard_leads_to_its_sentence_and_back(desk: Desk) ->
     filled(desk)
     with served(desk) as address, chromium() as page:
         page.goto(f"{address}{HERE}/runs")
-        badge = page.get_by_role("link", name="unplanned").first
+        badge = page.get_by_role("link", name="unplanned", exact=True).first
         expect(badge).to_have_accessible_description("What this means")
         badge.focus()
         page.keyboard.press("Enter")

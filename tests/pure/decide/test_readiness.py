@@ -250,6 +250,17 @@ def test_a_lag_over_the_rpo_is_told(rpo: Rpo) -> None:
     assert "orders-0 (3 records)" in message
 
 
+def test_the_age_of_a_lag_is_not_known_where_one_partition_has_none(golden: Golden) -> None:
+    """A record of it may be stamped later than now."""
+    (lag,) = with_ages(lag_of(WELL.facts, POLICY, "a"), {place("orders"): 1_000}, 5_000)
+    unaged = replace(lag, source=place("orders", 1), seconds=None)
+    ready = readiness_of(replace(WELL, lags=[lag, unaged]), POLICY, "a", Rpo())
+    assert (ready.seconds, ready.records) == (None, 6)
+    golden(next(check.message for check in ready.checks if check.name == "lag"))
+    (late,) = readiness_of(replace(WELL, lags=[lag, unaged]), POLICY, "a", Rpo(seconds=60)).failed
+    assert late.name == "lag"
+
+
 def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
     lags = lag_of(WELL.facts, POLICY, "a")
     silent = replace(WELL, lags=[replace(lag, records=None, seconds=None) for lag in lags])

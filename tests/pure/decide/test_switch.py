@@ -120,7 +120,7 @@ def test_a_plan_says_nothing_of_the_ends_of_what_it_left_out(left: dict[str, Any
     copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=3)
     plan = replace(PLAN, slices=(), caught_up=2, **left)
     (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, started_ms={RECEIPT.generation: 5})
-    assert (one.source_known, one.observed_ms) == ("receipt", 3)
+    assert (one.source_known, one.observed_ms, one.reached_ms) == ("receipt", 5, 0)
 
 
 @pytest.mark.parametrize(
@@ -209,9 +209,9 @@ def test_an_end_that_a_budget_set_was_not_seen_at_the_source() -> None:
     copied = replace(RECEIPT, source=HERE, target=COPY, end=150, max_timestamp_ms=7)
     planned = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
     plan = replace(PLAN, slices=(planned,))
-    for whole, seen_ms in ((True, 20), (False, 7)):
+    for whole, reached_ms in ((True, 20), (False, 0)):
         (one,) = standings([copied], plan, 20, {}, {}, {}, NOW, whole=whole)
-        assert (one.source_known, one.observed_ms) == ("plan", seen_ms)
+        assert (one.source_known, one.observed_ms, one.reached_ms) == ("plan", 20, reached_ms)
 
 
 @pytest.mark.parametrize("cut_short", [False, True])
@@ -249,7 +249,7 @@ def test_a_loss_is_counted_and_what_nobody_knows_is_said(golden: Golden) -> None
     (gone,) = standings([copied], replace(PLAN, slices=(), caught_up=1), NOW - 60_000, {}, {}, {}, NOW)
     assert [one.to_json() for one in loss_of([live, behind, gone], {}, NOW)] == [
         {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 0.0, "certain": True},
-        {"topic": "orders", "partition": 0, "start": 100, "end": 104, "records": 4, "seconds": 5.0, "certain": True},
+        {"topic": "orders", "partition": 0, "start": 100, "end": 104, "records": 4, "seconds": None, "certain": True},
         {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 60.0, "certain": False},
     ]
     (aged,) = loss_of([behind], {HERE: NOW - 2_500}, NOW)
@@ -258,11 +258,65 @@ def test_a_loss_is_counted_and_what_nobody_knows_is_said(golden: Golden) -> None
     golden(loss_sentence(loss_of([gone], {}, NOW)))
     (lost,) = loss_of([gone], {}, NOW - 20_000)
     assert lost.seconds == 40.0, "counted back from the time of the loss, where it is known"
-    (unseen,) = loss_of([replace(gone, observed_ms=0)], {}, NOW)
+    (unseen,) = loss_of([replace(gone, reached_ms=0)], {}, NOW)
     assert unseen.seconds is None
     assert longest([lost, unseen]) is None
-    (early,) = loss_of([replace(behind, source_known="plan", observed_ms=NOW - 9_000)], {}, NOW)
-    assert early.seconds == 9.0, "the run before it saw an end before that record"
+    (early,) = loss_of([replace(behind, source_known="plan", reached_ms=NOW - 9_000)], {}, NOW)
+    assert early.seconds == 9.0, "a run before it saw an end before that record"
+
+
+LATER = NOW + 3_600_000
+"""A timestamp that a producer's wrong clock set: an hour later than now."""
+
+
+@pytest.mark.parametrize("stamp", [LATER, NOW - 500, -1], ids=["later than now", "before now", "none"])
+def test_a_loss_does_not_rest_on_what_producers_stamp(stamp: int, golden: Golden) -> None:
+    """50 offsets were lost when a run ended midway. The records that it did copy say nothing about their age."""
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=stamp)
+    planned = Slice(source=HERE, target=COPY, start=60, end=150, slot=0, bytes_estimate=1, first=False)
+    plan = replace(PLAN, slices=(planned,))
+    (one,) = standings([copied], plan, NOW - 1_000, {}, {}, {}, NOW)
+    (lost,) = loss_of([one], {}, NOW)
+    assert (lost.records, lost.seconds, lost.certain) == (50, None, False)
+    if stamp == LATER:
+        golden(loss_sentence([lost]))
+
+
+@pytest.mark.parametrize(
+    ("slices", "caught_up", "left", "reached_ms"),
+    [
+        ({"end": 100}, 0, {}, 15),
+        ({"end": 90}, 0, {}, 15),
+        ({"end": 101}, 0, {}, 0),
+        (None, 1, {}, 15),
+        (None, 0, {}, 0),
+        (None, 1, {"paused": (HERE.topic,)}, 0),
+        ({"end": 100}, 0, {"cut_short": True}, 0),
+    ],
+)
+def test_what_is_lost_came_after_a_run_that_planned_up_to_the_end_of_the_copy(
+    slices: dict[str, int] | None, caught_up: int, left: dict[str, Any], reached_ms: int
+) -> None:
+    """The newest run planned more, so the run before it shows since when that came: since its start (15)."""
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=LATER)
+    newest = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
+    earlier = replace(
+        PLAN, slices=() if slices is None else (replace(newest, start=0, **slices),), caught_up=caught_up, **left
+    )
+    looks = [(earlier, 15)] if reaches_the_ends(earlier, Budget(max_bytes=99, max_records=None, max_seconds=60)) else []
+    (one,) = standings([copied], replace(PLAN, slices=(newest,)), 20, {}, {}, {}, NOW, earlier=looks)
+    assert (one.source_end, one.observed_ms, one.reached_ms) == (150, 20, reached_ms)
+    (answers,) = standings([copied], replace(PLAN, slices=(newest,)), 20, {HERE: 130}, {}, {}, NOW, earlier=looks)
+    assert answers.reached_ms == reached_ms
+    (frozen,) = best_known([answers], [replace(one, copied_end=130, source_end=130, reached_ms=0)])
+    assert frozen.reached_ms == NOW, "all of it was copied that the source had then"
+
+
+def test_a_record_stamped_later_than_now_has_no_known_age() -> None:
+    copied = replace(RECEIPT, source=HERE, target=COPY, end=100)
+    (behind,) = standings([copied], None, 0, {HERE: 104}, {}, {}, NOW)
+    ages = {stamp: loss_of([behind], {HERE: stamp}, NOW)[0].seconds for stamp in (LATER, NOW + 1, NOW, NOW - 2_500)}
+    assert ages == {LATER: None, NOW + 1: None, NOW: 0.0, NOW - 2_500: 2.5}
 
 
 def test_without_a_known_partition_neither_the_loss_nor_what_is_not_copied_is_known(golden: Golden) -> None:
@@ -330,16 +384,21 @@ def test_what_a_dealt_topic_loses_counts_from_where_all_of_its_copy_has_it() -> 
     assert dealt_ends([era], lasts, {place("copy")}, started) == [Dealt(HERE, "copy", 6, 3, answers=False)]
     dealt = dealt_ends([era], lasts, {place("copy"), place("copy", 1)}, started)
     cut = replace(PLAN, slices=(), cut_short=True)
-    for live, plan, wanted in [
-        ({}, None, (6, 6, "receipt", 3)),
-        ({}, replace(PLAN, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 7)),
-        ({HERE: 20}, None, (6, 20, "source", NOW)),
-        ({}, replace(cut, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 0)),
-        ({}, cut, (6, 6, "receipt", 0)),
-        ({HERE: 20}, cut, (6, 20, "source", NOW)),
+    for live, plan, wanted, reached_ms in [
+        ({}, None, (6, 6, "receipt", 3), 0),
+        ({}, replace(PLAN, slices=()), (6, 6, "receipt", 3), 3),
+        ({}, replace(PLAN, slices=(), paused=("orders",)), (6, 6, "receipt", 3), 0),
+        ({}, replace(PLAN, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 7), 0),
+        ({}, replace(PLAN, slices=(reading(UNIT, source=place("orders", 1), ends=(6, 4)),)), (6, 6, "plan", 7), 7),
+        ({HERE: 20}, None, (6, 20, "source", NOW), 0),
+        ({HERE: 6}, None, (6, 6, "source", NOW), NOW),
+        ({}, replace(cut, slices=(reading(UNIT, source=place("orders", 1), ends=(12, 4)),)), (6, 12, "plan", 0), 0),
+        ({}, cut, (6, 6, "receipt", 0), 0),
+        ({HERE: 20}, cut, (6, 20, "source", NOW), 0),
     ]:
         (one,) = standings([], plan, 7, live, {HERE: COPY}, {COPY: 77}, NOW, repartitioned=dealt)
         assert (one.copied_end, one.source_end, one.source_known, one.observed_ms) == wanted
+        assert one.reached_ms == reached_ms
         assert (one.source, one.target_end, one.target_copied) == (HERE, 0, 0)
 
 
@@ -532,7 +591,6 @@ def test_what_a_source_that_is_gone_holds_is_not_known() -> None:
         source=place("orders"),
         target=place("a.orders"),
         copied_end=10,
-        copied_ms=1,
         source_end=13,
         source_known="source",
         observed_ms=5,

@@ -22,7 +22,7 @@ class PartitionLag:
     - `records`: the offsets between them, so an upper bound. It counts markers and records of aborted transactions. It
       also counts what open transactions hold back, which no run copies before they end.
     - `seconds`: the age of the oldest record that is not yet copied, by its batch's first timestamp; 0 when there is
-      none.
+      none. A timestamp later than now shows no age.
     """
 
     source: TopicPartition
@@ -186,9 +186,13 @@ def _not_known(
 def with_ages(lags: Iterable[PartitionLag], oldest_ms: Mapping[TopicPartition, int], now_ms: int) -> list[PartitionLag]:
     """Return the lags with the ages of the oldest records; `oldest_ms` holds their timestamps by source partition."""
     return [
-        replace(lag, seconds=max(0, now_ms - oldest_ms[lag.source]) / 1000) if lag.source in oldest_ms else lag
-        for lag in lags
+        replace(lag, seconds=age_s(oldest_ms[lag.source], now_ms)) if lag.source in oldest_ms else lag for lag in lags
     ]
+
+
+def age_s(stamp_ms: int | None, now_ms: int) -> float | None:
+    """Return the seconds since a timestamp (ms); None, not known, without one, and if it is later than `now_ms`."""
+    return None if stamp_ms is None or stamp_ms > now_ms else (now_ms - stamp_ms) / 1000
 
 
 def is_behind(lag: PartitionLag, *, max_records: int | None, max_seconds: float | None) -> bool:

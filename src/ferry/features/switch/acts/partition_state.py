@@ -63,7 +63,7 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     """Return the state of the flow's partitions; if the source does not answer, as the ledger last recorded it."""
     known = connections.known
     await connections.ledger.find()
-    view = await known.view_with_newest(flow.lane, 1)
+    view = await known.view_with_newest(flow.lane, 2)
     newest = newest_run(view, flow.lane)
     sealed = None if newest is None else sealed_plan(view, flow.lane, newest.record.run, newest.generation)
     last_plan = None if sealed is None else sealed[0]
@@ -111,7 +111,19 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         ),
         started_ms=started_ms,
         whole=sealed is not None and reaches_the_ends(sealed[0], flow.copy.budget),
+        earlier=_earlier(flow, view),
     )
+
+
+def _earlier(flow: FlowConfig, view: LedgerView) -> list[tuple[Plan, int]]:
+    """Return the plan of the run before the newest one, and when it began (ms); nothing if it misses an end."""
+    runs = view.remembered(flow.lane)[-2:-1]
+    plans = [(sealed_plan(view, flow.lane, run.record.run, run.generation), run.record.started_ms) for run in runs]
+    return [
+        (_covered(flow, sealed[0]), began_ms)
+        for sealed, began_ms in plans
+        if sealed is not None and sealed[0].looked and reaches_the_ends(sealed[0], flow.copy.budget)
+    ]
 
 
 def _covered(flow: FlowConfig, plan: Plan) -> Plan:

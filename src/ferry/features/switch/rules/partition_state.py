@@ -10,6 +10,7 @@ from ferry.config.flow.parts import Budget
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.units import least_dealt, read_ranges
 from ferry.model import Era, Plan, Receipt, RefusalKind, TopicPartition
+from ferry.plan.rules.lag import age_s
 from ferry.plan.rules.starts import recorded_starts
 from ferry.words import agreeing, count_of, several
 
@@ -33,12 +34,15 @@ class PartitionState:
     source: TopicPartition
     target: TopicPartition
     copied_end: int
-    copied_ms: int
-    """The largest timestamp of the last receipt's records; -1: none."""
     source_end: int
     source_known: str
     observed_ms: int
     target_end: int | None
+    reached_ms: int = 0
+    """When the source had no record after `copied_end`, by a time that Ferry measured; 0: not known.
+
+    All that is not copied came after it. Timestamps of records do not show that: producers set them.
+    """
     target_copied: int = 0
     """The offset up to which the target holds copied or accounted records; other clients wrote the records after it."""
     has_copy: bool = True
@@ -57,10 +61,10 @@ class PartitionState:
             "target_topic": self.target.topic,
             "target_partition": self.target.partition,
             "copied_end": self.copied_end,
-            "copied_ms": self.copied_ms,
             "source_end": self.source_end,
             "source_known": self.source_known,
             "observed_ms": self.observed_ms,
+            "reached_ms": self.reached_ms,
             "target_end": self.target_end,
             "target_copied": self.target_copied,
             **({} if self.has_copy else {"has_copy": False}),
@@ -73,11 +77,11 @@ def parse_standing(row: Mapping[str, Any]) -> PartitionState:
         source=TopicPartition(topic=row["topic"], partition=row["partition"]),
         target=TopicPartition(topic=row["target_topic"], partition=row["target_partition"]),
         copied_end=row["copied_end"],
-        copied_ms=row["copied_ms"],
         source_end=row["source_end"],
         source_known=row["source_known"],
         observed_ms=row["observed_ms"],
         target_end=row["target_end"],
+        reached_ms=row.get("reached_ms", 0),
         target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry recorded only the end
         has_copy=row.get("has_copy", True),
     )
@@ -163,14 +167,17 @@ def _of_dealt(
     end, known, observed = max(ends, key=lambda each: each[0])
     if known != "source" and plan is not None and plan.cut_short:
         observed = 0  # there may have been more already that the run did not take
+    # Whether the runs of the receipts took all is not known. A later run without a slice of it shows that they did.
+    looked = plan is not None and one.source.topic not in _passed(plan)
+    sure = end == one.copied_end and (known == "source" or looked)
     return PartitionState(
         source=one.source,
         target=TopicPartition(one.copy, one.source.partition),
         copied_end=one.copied_end,
-        copied_ms=-1,
         source_end=end,
         source_known=known,
         observed_ms=observed,
+        reached_ms=observed if sure else 0,
         target_end=0 if one.answers else None,  # the copy's end does not depend on this partition alone
     )
 
@@ -222,6 +229,7 @@ def standings(
     *,
     started_ms: Mapping[int, int] | None = None,
     whole: bool = True,
+    earlier: Iterable[tuple[Plan, int]] = (),
 ) -> list[PartitionState]:
     """Return the state of each partition that was copied, was in the last `plan`, or has a copy in `targets`.
 
@@ -232,7 +240,8 @@ def standings(
 
     `started_ms` is when runs began, by generation, and `planned_ms` when the run of the `plan` began. A run reads the
     end of a receipt before it copies, so the end was observed no later than the run began. `whole`: no budget kept the
-    plan from reaching the ends.
+    plan from reaching the ends. `earlier` are plans of runs before it that reach the ends, each with the start of its
+    run.
     """
     onward = goes_on or {}
     receipts = {last.source: last for last in lasts}
@@ -242,8 +251,9 @@ def standings(
     copies |= {source: last.target for source, last in receipts.items()}
     parted = {one.source: one for one in repartitioned}
     places = (receipts.keys() | slices.keys() | targets.keys()) - parted.keys()
-    # A plan counts what is caught up of repartitioned topics by the partitions of their copies.
-    covered = plan is not None and not parted and len(slices) + plan.caught_up >= len(places)
+    counted = 0 if parted else len(places)
+    looks = [_Look.of(*each, counted) for each in [*([(plan, planned_ms)] if plan and whole else []), *earlier]]
+    covered = plan is not None and _covers(plan, counted)
     passed = _passed(plan)
     found = [_of_dealt(one, plan, planned_ms, live, now_ms) for _, one in sorted(parted.items())]
     for source in sorted(places):
@@ -260,24 +270,54 @@ def standings(
         looked = known in ("receipt", "none") and piece is None and covered and source.topic not in passed
         if looked:  # the last plan had nothing more of it to copy
             known, observed = "plan" if last is None else known, max(observed, planned_ms)
-        sure = looked or known == "source" or (known == "plan" and whole)
-        if not sure:  # there may have been more already that the run did not take
-            observed = 0 if last is None else max(0, min(observed, last.max_timestamp_ms or 0))
+        reached = max([observed if looked else 0, *(look.reached_ms(source, copied) for look in looks)])
         found.append(
             PartitionState(
                 source=source,
                 target=copies[source],
                 copied_end=copied,
-                copied_ms=-1 if last is None or last.max_timestamp_ms is None else last.max_timestamp_ms,
                 source_end=end,
                 source_known=known,
                 observed_ms=observed,
+                reached_ms=now_ms if known == "source" and end == copied else reached,
                 target_end=target_ends.get(copies[source]),
                 target_copied=(target_copied or {}).get(copies[source], 0),
                 has_copy=last is not None,
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a plan that reaches the ends shows of them: `ends` are those of its slices, `at_ms` its run's start.
+
+    If it `covers` all partitions, the others of topics that it has not `passed` had nothing to copy then.
+    """
+
+    ends: Mapping[TopicPartition, int]
+    covers: bool
+    passed: frozenset[str]
+    at_ms: int
+
+    @classmethod
+    def of(cls, plan: Plan, at_ms: int, counted: int) -> _Look:
+        """Return what the plan shows; `counted` is the number of partitions, 0: not known."""
+        ends = {piece.source: piece.end for piece in plan.kept}
+        return cls(ends, _covers(plan, counted), _passed(plan), at_ms)
+
+    def reached_ms(self, source: TopicPartition, copied: int) -> int:
+        """Return the run's start if the source had no record from the offset `copied` on then; else 0."""
+        none = self.covers and source.topic not in self.passed
+        return self.at_ms if (self.ends[source] <= copied if source in self.ends else none) else 0
+
+
+def _covers(plan: Plan, counted: int) -> bool:
+    """Return whether a plan says of all partitions what is to be copied of them; `counted` 0: their number is unknown.
+
+    A plan counts what is caught up of repartitioned topics by the partitions of their copies.
+    """
+    return counted > 0 and len(plan.kept) + plan.caught_up >= counted
 
 
 def _passed(plan: Plan | None) -> frozenset[str]:
@@ -299,11 +339,13 @@ def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]
         better = first is not None and (
             first.source_end > one.source_end or (one.source_known != "source" and first.source_end == one.source_end)
         )
-        found.append(
-            replace(one, source_end=first.source_end, source_known=_seen(first), observed_ms=first.observed_ms)
-            if first is not None and better
-            else one
-        )
+        if first is None or not better:
+            found.append(one)
+            continue
+        caught_up = _seen(first) == "freeze" and first.source_end == one.copied_end
+        reached = max(first.reached_ms, one.reached_ms, first.observed_ms if caught_up else 0)
+        seen = replace(one, source_end=first.source_end, source_known=_seen(first), observed_ms=first.observed_ms)
+        found.append(replace(seen, reached_ms=reached))
     return found
 
 
@@ -383,17 +425,11 @@ def loss_of(found: Collection[PartitionState], ages_ms: Mapping[TopicPartition, 
 def _seconds(one: PartitionState, ages_ms: Mapping[TopicPartition, int], until_ms: int) -> float | None:
     """Return the seconds since the oldest record that is not copied, or else since a time before it came.
 
-    It is None if that is not known.
+    It is None if that is not known, as it is of a record that is stamped later than the time from which they count.
     """
-    behind = one.source_end > one.copied_end
-    if one.source_known == "source" and not behind:
+    if one.source_known == "source" and one.source_end <= one.copied_end:
         return 0.0
-    if one.source in ages_ms:
-        return max(0, until_ms - ages_ms[one.source]) / 1000
-    before = [one.observed_ms] if one.observed_ms > 0 else []
-    if behind:
-        before = [min([one.copied_ms, *before])] if one.copied_ms >= 0 else []
-    return max(0, until_ms - before[0]) / 1000 if before else None
+    return age_s(ages_ms.get(one.source, one.reached_ms or None), until_ms)
 
 
 def longest(losses: Collection[Loss]) -> float | None:

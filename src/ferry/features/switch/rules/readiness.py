@@ -119,7 +119,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _back(looked),
         ),
         records=total.records,
-        seconds=total.seconds,
+        seconds=None if total.unknown else total.seconds,
         partitions=total.partitions,
     )
 
@@ -194,7 +194,8 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
     ]
     allowed = " and ".join(limits) or "no limit is set, ferry.rpo.records and ferry.rpo.seconds"
     behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
-    age = "an unknown time" if total.seconds is None else f"{total.seconds:.1f} s"
+    unaged = total.unknown or total.seconds is None
+    age = "since when is not known" if unaged else f"for {total.seconds:.1f} s at most"
     silent = [str(lag.source) for lag in lags if lag.records is None and lag.source not in leaderless]
     if behind:
         worst = max(behind, key=lambda lag: (lag.records is None, lag.records or 0))
@@ -215,7 +216,7 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
     return Check(
         name="lag",
         ok=True,
-        message=f"{total.records} records of {total.behind} partitions are not copied, for {age} at most ({allowed})",
+        message=f"{total.records} records of {total.behind} partitions are not copied, {age} ({allowed})",
     )
 
 

@@ -102,9 +102,35 @@ def test_groups_that_have_read_on_since_are_not_put_back(
 
 
 @pytest.mark.timeout(180)
+def test_a_checkpoint_that_wakes_after_a_finished_switch_leaves_the_group_where_it_reads_on(
+    pair: Pair, clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group has no members at that moment, so the broker would take the commit."""
+    clients.consume(pair.here, [clients.topic], 1)
+
+    def meanwhile() -> None:
+        clients.consume(pair.here, [clients.topic], 11)
+        up_to(pair, Step.PROMOTE)
+        finished_by_bob(pair)
+        clients.produce(pair.there, 6)
+        clients.consume(pair.there, [clients.topic])
+
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
+        plan = runs.open_new("late", local_origin())
+        runs.record_outcome(plan, runs.begin(plan, local_origin()), [])
+        sleeping(monkeypatch, checkpoint, "commit_offsets", meanwhile)
+        assert checkpoint_groups(runs, plan.run) is None
+    clients.produce(pair.there, 4)
+    clients.consume(pair.there, [clients.topic])
+    assert sorted(clients.read) == sorted(clients.produced), "each is read once"
+
+
+@pytest.mark.timeout(180)
 def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
     pair: Pair, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The run sleeps between its last check and the commit, which no broker can fence."""
+    monkeypatch.setattr(checkpoint, "last_check", lambda *_, **__: None)
     clients.consume(pair.here, [clients.topic], 1)
 
     def meanwhile() -> None:

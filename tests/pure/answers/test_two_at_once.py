@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ferry.features.groups.acts import snapshots
+from ferry.features.groups.acts import checkpoint, snapshots
 from ferry.features.groups.rules.codec import Snapshot, snapshot_record
 from ferry.features.groups.rules.concurrent_changes import meanwhile
 from ferry.features.groups.rules.rollback import decide_rollback
@@ -18,7 +18,9 @@ from ferry.features.migrate.rules.adoption import adoptions_of
 from ferry.features.migrate.rules.hand_back import HANDED_BACK, position_records
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.codec import encode, pause_record
-from ferry.model import Pause, Record
+from ferry.ledger.run_codec import run_record
+from ferry.model import Flow, Pause, Record, RunRecord
+from ferry.model.run import LOCAL
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import IDENTITY, begun
@@ -103,6 +105,52 @@ def test_a_pass_sees_the_rollback_of_a_group_that_ferry_never_wrote(
     assert made.ask("groups", "rollback", "a->b", "--snapshot", "kept", "--force").code == 0
     assert [at for at, _ in made.b.groups["billing"].values()] == [2]
     assert meanwhile(lying(*found), "live", now_ms=made.now_ms, is_run=True).taken == {"billing": "a rollback"}
+
+
+PAUSED = pause_record(Pause(topic="", who="ann@desk-7", why="s-1: switchover to b", since_ms=1))
+NEWER = run_record(
+    RunRecord(
+        flow=Flow(source="a", target="b"), lane="live", run="r3", slots=1, config_digest="", started_ms=1, origin=LOCAL
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "last", "then"),
+    [
+        (("run", "a->b", "--id", "r2"), checkpoint, "still_there", PAUSED),
+        (("run", "a->b", "--id", "r2"), checkpoint, "still_there", NEWER),
+        (("groups", "sync", "a->b"), checkpoint, "still_there", PAUSED),
+        (("groups", "rollback", "a->b", "--snapshot", "kept"), snapshots, "overwritten", PAUSED),
+    ],
+    ids=["a run, and the flow was paused", "a run, and a newer one began", "a sync by hand", "a rollback"],
+)
+def test_a_pass_that_slept_right_before_it_commits_leaves_the_groups_alone(
+    made: World, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], module: Any, last: str, then: Record
+) -> None:
+    """A switch moved them meanwhile, and finished; they have read on since, and have no members at this moment."""
+    begun(made)
+    made.commit(made.a, "billing", orders_0=4)
+    made.ask("run", "a->b", "--id", "r1")
+    made.ask("groups", "snapshot", "a->b", "--name", "kept")
+    made.commit(made.a, "billing", orders_0=8)
+    if words[1] == "rollback":
+        made.ask("groups", "sync", "a->b")
+    there = dict(made.b.groups["billing"])
+    real, asleep = getattr(module, last), [True]
+
+    def slowly(*given: Any) -> Any:
+        found = real(*given)
+        if asleep:
+            asleep.clear()
+            other(made, then)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, last, slowly)
+        made.ask(*words)
+    assert not asleep
+    assert made.b.groups["billing"] == there
 
 
 def test_a_pause_that_is_set_while_a_flow_is_taken_over_stays(made: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,14 @@ from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TooOld, TopicInfo, event_loop
 from ferry.kafka.groups.coordinators import NotPermittedGroup, coordinators
-from ferry.kafka.groups.offsets import CommittedOffsets, GroupActive, commit_offsets, fetch_offsets
+from ferry.kafka.groups.offsets import (
+    MOST_CHECKS,
+    CommittedOffsets,
+    GroupActive,
+    LastCheck,
+    commit_offsets,
+    fetch_offsets,
+)
 from ferry.model import CommittedOffset, TopicPartition
 
 PLACES = [TopicPartition("orders", number) for number in range(3)]
@@ -198,7 +206,11 @@ def test_the_last_check_comes_after_the_connection_and_right_before_each_commit(
 
     cluster.ask = noted  # type: ignore[method-assign]
     offsets = {group: {PLACES[0]: CommittedOffset(offset=7)} for group in ("good", "better")}
-    looked = partial(commit_offsets, cluster, offsets, last_check=lambda: events.append("look"))
+
+    async def look() -> None:
+        events.append("look")
+
+    looked = partial(commit_offsets, cluster, offsets, last_check=look)
     assert cluster.loop.run(looked).failed == {}
     commits = [at for at, event in enumerate(events) if event == "OffsetCommitRequest"]
     assert len(commits) == 2
@@ -207,7 +219,7 @@ def test_the_last_check_comes_after_the_connection_and_right_before_each_commit(
 
 
 def test_after_a_look_that_finds_another_process_nothing_is_written(cluster: Scripted) -> None:
-    def lost() -> None:
+    async def lost() -> None:
         raise Superseded("another process does it")
 
     cluster.codes["good"] = iter(())
@@ -215,3 +227,67 @@ def test_after_a_look_that_finds_another_process_nothing_is_written(cluster: Scr
     with pytest.raises(Superseded):
         cluster.loop.run(partial(commit_offsets, cluster, offsets, last_check=lost))
     assert not cluster.sent
+
+
+class Ticks:
+    """A clock that moves by what each look takes, and by sleeps between them."""
+
+    def __init__(self, looks: float = 0.01) -> None:
+        self.now = 100.0
+        self.looked = 0
+        self._takes = looks
+
+    async def look(self) -> None:
+        self.looked += 1
+        self.now += self._takes
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
+    made = Ticks()
+    monkeypatch.setattr("ferry.kafka.groups.offsets.time", SimpleNamespace(monotonic=lambda: made.now))
+    return made
+
+
+def test_requests_that_follow_at_once_share_a_look_and_a_sleep_ends_it(ticks: Ticks) -> None:
+    last = LastCheck(ticks.look)
+    for _ in range(20):
+        asyncio.run(last())
+    assert ticks.looked == 1
+    ticks.now += 3600
+    asyncio.run(last())
+    assert ticks.looked == 2
+
+
+def test_a_sleep_within_a_look_is_followed_by_another_look(ticks: Ticks) -> None:
+    slept = iter([5.0, 0.0])
+
+    async def look() -> None:
+        await ticks.look()
+        ticks.now += next(slept)
+
+    asyncio.run(LastCheck(look)())
+    assert ticks.looked == 2
+
+
+def test_a_ledger_that_always_answers_slowly_stops_no_switch(ticks: Ticks) -> None:
+    async def slow() -> None:
+        await ticks.look()
+        ticks.now += 1
+
+    asyncio.run(LastCheck(slow)())
+    assert ticks.looked == MOST_CHECKS
+
+
+def test_a_look_that_has_not_ended_does_not_count_for_another_request(ticks: Ticks) -> None:
+    """Requests to several coordinators are on their way at the same time."""
+
+    async def look() -> None:
+        await asyncio.sleep(0)
+        raise Superseded("another process does it")
+
+    async def both() -> list[BaseException | None]:
+        last = LastCheck(look)
+        return await asyncio.gather(last(), last(), return_exceptions=True)
+
+    assert [type(one) for one in asyncio.run(both())] == [Superseded, Superseded]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Superseded
-from ferry.features.switch.acts import engine
 from ferry.features.switch.acts.earlier import refuse_unfinished
-from ferry.features.switch.acts.engine import MOST_CHECKS, Act, LastCheck, StillMine, advance, do_step
+from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
 from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.acts.stop import pause_reason
@@ -485,53 +483,3 @@ def test_every_step_has_a_sentence(verb: Verb) -> None:
     sentences = [sentence(made, step) for step in STEPS[verb]]
     assert len(set(sentences)) == len(sentences)
     assert next_step(SwitchState(switch=made, offset=0)) is Step.READINESS
-
-
-class Ticks:
-    """A clock that moves by what each look takes, and by sleeps between them."""
-
-    def __init__(self, looks: float = 0.01) -> None:
-        self.now = 100.0
-        self.looked = 0
-        self._takes = looks
-
-    def look(self) -> None:
-        self.looked += 1
-        self.now += self._takes
-
-
-@pytest.fixture
-def ticks(monkeypatch: pytest.MonkeyPatch) -> Ticks:
-    made = Ticks()
-    monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: made.now))
-    return made
-
-
-def test_requests_that_follow_at_once_share_a_look_and_a_sleep_ends_it(ticks: Ticks) -> None:
-    last = LastCheck(ticks.look)
-    for _ in range(20):
-        last()
-    assert ticks.looked == 1
-    ticks.now += 3600
-    last()
-    assert ticks.looked == 2
-
-
-def test_a_sleep_within_a_look_is_followed_by_another_look(ticks: Ticks) -> None:
-    slept = iter([5.0, 0.0])
-
-    def look() -> None:
-        ticks.look()
-        ticks.now += next(slept)
-
-    LastCheck(look)()
-    assert ticks.looked == 2
-
-
-def test_a_ledger_that_always_answers_slowly_stops_no_switch(ticks: Ticks) -> None:
-    def slow() -> None:
-        ticks.look()
-        ticks.now += 1
-
-    LastCheck(slow)()
-    assert ticks.looked == MOST_CHECKS

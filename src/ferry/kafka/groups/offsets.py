@@ -5,7 +5,9 @@ TxnOffsetCommit is never used: while the group has a member, the broker refuses 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import math
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,11 +183,35 @@ class CommittedOffsets:
     """When the last answer about a group came, in epoch milliseconds."""
 
 
+CHECK_HOLDS_SECONDS = 0.25
+"""How long a check counts: another process needs longer to move the groups, and to let clients read on."""
+MOST_CHECKS = 3
+"""Checks before one request, at most: the ledger may always answer more slowly."""
+
+
+class LastCheck:
+    """Awaits `check` unless one began just now and has ended: many requests share it, and none follows a sleep."""
+
+    def __init__(self, check: Callable[[], Awaitable[None]]) -> None:
+        """Prepare for requests of one process; `check` raises to stop it."""
+        self._check = check
+        self._began = -math.inf
+
+    async def __call__(self) -> None:
+        """Raise what `check` raises."""
+        for _ in range(MOST_CHECKS):
+            began = time.monotonic()
+            if began - self._began < CHECK_HOLDS_SECONDS:
+                return
+            await self._check()
+            self._began = began
+
+
 async def commit_offsets(
     cluster: Cluster,
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]],
     *,
-    last_check: Callable[[], None] | None = None,
+    last_check: Callable[[], Awaitable[None]] | None = None,
 ) -> CommittedOffsets:
     """Write offsets of groups that have no members; a group that has one fails with GroupActive.
 
@@ -207,7 +233,7 @@ async def commit_offsets(
             )  # any request makes the connection
         for piece in part:
             if last_check is not None:
-                last_check()
+                await last_check()
             answers.append((piece, await cluster.ask(_commit_request(piece), node)))
         return answers
 

@@ -33,13 +33,14 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.concurrent_changes import Meanwhile, left_to_others, meanwhile, still_there
 from ferry.features.groups.rules.repartition_map import read_of
 from ferry.features.groups.rules.selection import GroupRules, chosen, is_own
 from ferry.features.groups.rules.translated import TranslatedGroups, translated
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.kafka.groups.listing import ListedGroups, list_groups
-from ferry.kafka.groups.offsets import CommittedOffsets, FetchedOffsets, commit_offsets, fetch_offsets
+from ferry.kafka.groups.offsets import CommittedOffsets, FetchedOffsets, LastCheck, commit_offsets, fetch_offsets
+from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.rebuilt import newest_rebuild
@@ -63,6 +64,24 @@ KEPT_SNAPSHOTS = 10
 
 class StoodBack(Refused):
     """The flow was paused, or a newer run began, while groups were read. So this run leaves the groups alone."""
+
+
+def last_check(ledger: LedgerTopic, seen: int, lane: str, *, is_run: bool) -> LastCheck:
+    """Return the check right before commits: it raises StoodBack for what came into the ledger since its offset `seen`.
+
+    That is a pause of the flow, or (`is_run`) a newer run of the lane.
+    """
+
+    async def check() -> None:
+        since = await ledger.read_untransacted(seen, await ledger.end())
+        _stand_back(meanwhile(since, lane, now_ms=wall_ms(), is_run=is_run))
+
+    return LastCheck(check)
+
+
+def _stand_back(found: Meanwhile) -> None:
+    if found.why is not None:
+        raise StoodBack(f"groups are left alone: {found.why}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,8 +270,8 @@ class GroupSync:
         """Write what was decided. The ledger first gets what is on the target, and what is to be written.
 
         Reading may take long, so the decision is compared with the ledger and the target once more. Raises StoodBack,
-        with nothing written to the target, when the flow was paused since `view`, or (`is_run`) a newer run of the lane
-        began.
+        with nothing more written to the target, when the flow was paused since `view`, or (`is_run`) a newer run of the
+        lane began.
         """
         ledger, now_ms = self.connections.ledger, wall_ms()
         # Once before the records, which would hide those of another pass, and once after them: of two passes at the
@@ -263,7 +282,7 @@ class GroupSync:
         records = _records(kept, self.lane, looked, run, now_ms)
         if records:
             own = await ledger.append_each(records)
-            since = await ledger.read_untransacted(end, own[-1] + 1)
+            since, end = await ledger.read_untransacted(end, own[-1] + 1), own[-1] + 1
             looked = self._relieved(looked, since, own=frozenset(own), is_run=is_run)
         decided = looked.decided
         now = await self._now(decided.writes)
@@ -277,7 +296,8 @@ class GroupSync:
             }
             for group, ones in writes.items()
         }
-        done = await commit_offsets(self.connections.target, wanted)
+        last = last_check(ledger, end, self.lane, is_run=is_run)
+        done = await commit_offsets(self.connections.target, wanted, last_check=last)
         outcome = outcome_of(wanted, done, left=(*looked.left, *changed), unchanged=decided.unchanged, at_ms=now_ms)
         latency = latency_of(wanted, done, looked.asked_ms)
         return replace(outcome, inexact=_inexact(writes, done), again=_again(writes, done), latency=latency)
@@ -290,8 +310,7 @@ class GroupSync:
         StoodBack when the flow was paused or a newer run began.
         """
         found = meanwhile(since, self.lane, own=own, now_ms=wall_ms(), is_run=is_run)
-        if found.why is not None:
-            raise StoodBack(f"groups are left alone: {found.why}")
+        _stand_back(found)
         if not found.taken:
             return looked
         decided = looked.decided

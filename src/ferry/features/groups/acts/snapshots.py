@@ -14,6 +14,7 @@ from typing import Self
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.features.groups.acts.checkpoint import last_check
 from ferry.features.groups.acts.rules import group_rules
 from ferry.features.groups.acts.saved_offsets import with_saved
 from ferry.features.groups.acts.written import outcome_of
@@ -139,7 +140,8 @@ class GroupSnapshots:
     ) -> tuple[Snapshot, Rollback, GroupOutcome | None]:
         """Write a snapshot's offsets back. What is there now becomes the snapshot `run`, so this can be undone, too.
 
-        From then on runs leave these offsets where they are. The outcome is None for a dry run.
+        From then on runs leave these offsets where they are. The outcome is None for a dry run. Raises StoodBack, with
+        nothing more written to the target, when the flow was paused since the ledger was read.
         """
         return self._connection.run(partial(self._rollback, name, run, only, force, dry_run))
 
@@ -178,7 +180,8 @@ class GroupSnapshots:
             )
             if theirs := overwritten(since, (one for one in records if one.key.startswith(b'["group",'))):
                 await self._connection.ledger.append(theirs)
-        done = await commit_offsets(self._connection.target, decided.writes)
+        last = last_check(self._connection.ledger, view.end, self._lane, is_run=False)
+        done = await commit_offsets(self._connection.target, decided.writes, last_check=last)
         outcome = outcome_of(decided.writes, done, left=decided.left, unchanged=decided.unchanged, at_ms=now_ms)
         return snapshot, decided, outcome
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Mapping
 
 from ferry.errors import BadInput, FerryError, Superseded
@@ -20,28 +18,6 @@ Act = Callable[[SwitchState, StillMine], Evidence]
 A process may stop for long inside a step while another one finishes the switch. So right before the act changes what
 clients see, it checks that the step is still its own.
 """
-
-
-CHECK_HOLDS_SECONDS = 0.25
-"""How long a check counts: another process needs longer to begin the step, to do it, and to let clients read on."""
-MOST_CHECKS = 3
-"""Checks before one request, at most: the ledger may always answer more slowly."""
-
-
-class LastCheck:
-    """Calls `still_mine` unless it was called just now: many requests share a check, and none follows a sleep."""
-
-    def __init__(self, still_mine: StillMine) -> None:
-        self._still_mine = still_mine
-        self._began = -math.inf
-
-    def __call__(self) -> None:
-        """Raise Superseded if the step is another process's."""
-        for _ in range(MOST_CHECKS):
-            if time.monotonic() - self._began < CHECK_HOLDS_SECONDS:
-                return
-            self._began = time.monotonic()
-            self._still_mine()
 
 
 def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:

@@ -29,7 +29,7 @@ from ferry.features.groups.rules.repartition_map import DealtMap, read_of
 from ferry.features.groups.rules.selection import chosen, is_own, merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
-from ferry.features.switch.acts.engine import LastCheck, StillMine
+from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.quiet import groups_at_work
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import (
@@ -58,7 +58,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.groups.listing import list_groups
-from ferry.kafka.groups.offsets import FetchedOffsets, commit_offsets, fetch_offsets
+from ferry.kafka.groups.offsets import FetchedOffsets, LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection, TargetFirst
 from ferry.ledger.checkpoint_codec import newest_outcome
 from ferry.ledger.ledger import UNREAD, LedgerView
@@ -553,7 +553,11 @@ async def _commit(
         if one.writes
     }
     # Another process may have finished the switch, and the groups may have read further since.
-    done = await commit_offsets(connection.target, wanted, last_check=LastCheck(still_mine))
+
+    async def check() -> None:
+        still_mine()
+
+    done = await commit_offsets(connection.target, wanted, last_check=LastCheck(check))
     for error in done.failed.values():
         raise error
     for group, refused in done.refused.items():

@@ -237,6 +237,8 @@ def _failure(place: TopicPartition, offset: int, error: Any) -> Event | None:
         KafkaError._UNKNOWN_PARTITION: RefusalKind.TOPIC_GONE,  # noqa: SLF001 - as above
         KafkaError.TOPIC_AUTHORIZATION_FAILED: RefusalKind.NOT_AUTHORIZED,
         KafkaError._BAD_MSG: RefusalKind.CORRUPT,  # noqa: SLF001 - as above
-        KafkaError._BAD_COMPRESSION: RefusalKind.CORRUPT,  # noqa: SLF001 - as above
     }
+    if code == KafkaError._BAD_COMPRESSION:  # noqa: SLF001 - as above
+        why = f"librdkafka cannot decompress the batch at offset {offset}: it is damaged, or longer than the limit"
+        return Failed(place, None, f"{why}; compare it without --independent")
     return Failed(place, kinds.get(code), f"librdkafka reports {error.str()}: look at its brokers, then verify again")

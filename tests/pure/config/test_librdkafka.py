@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaError
 
 from ferry.config.client_options import ENGINE_CHOOSES, ConnectionOptions, FetchOptions
 from ferry.config.flow.clients import kafka_python_options
@@ -21,6 +22,7 @@ from ferry.config.flow.librdkafka import (
 from ferry.config.login.security import KerberosLogin, OAuthLogin, TlsOptions
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
+from ferry.kafka.librdkafka import Failed, _event
 from tests.golden import Golden
 from tests.pure.config.test_clients import OAUTH, SASL, SERVERS
 
@@ -68,8 +70,21 @@ def test_reading_ahead_is_bounded_and_librdkafka_takes_it(memory: int, size: int
     options = reading_options(fetch, memory)
     assert int(options["queued.max.messages.kbytes"]) <= max(1 << 10, memory >> 11)
     assert int(options["max.partition.fetch.bytes"]) <= int(options["fetch.max.bytes"]) <= max(1 << 20, memory // 2)
+    assert int(options["receive.message.max.bytes"]) <= int(options["fetch.max.bytes"]) + (64 << 20)
     assert options["client.rack"] == "r1"
     Consumer({**librdkafka_options(SERVERS), **options, "group.id": "g"}).close()
+
+
+def test_a_batch_that_librdkafka_does_not_open_is_not_called_damaged(golden: Golden) -> None:
+    """It may only be longer than the limit."""
+    error = KafkaError(KafkaError._BAD_COMPRESSION, "Local: Invalid compressed data")
+    message = SimpleNamespace(
+        topic=lambda: "orders", partition=lambda: 3, offset=lambda: 17, error=lambda: error, headers=lambda: None
+    )
+    found = _event(message)
+    assert isinstance(found, Failed)
+    assert found.kind is None
+    golden(found.message)
 
 
 def test_what_the_file_leaves_open_the_engine_chooses() -> None:

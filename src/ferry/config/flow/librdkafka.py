@@ -63,6 +63,11 @@ _WAIT_MS = 10
 What is read ends, and is read once. `fetch.max.wait.ms` is for consumers that follow a log: it is not translated.
 """
 _QUEUE_MOST_KB = 64 << 10
+_MOST_BATCH = 64 << 20
+"""Most bytes of a batch that does not fit a fetch, and so comes alone.
+
+librdkafka also decompresses no more of a batch with zstd than an answer may have, and gzip, lz4 and snappy unbounded.
+"""
 
 
 def flow_librdkafka_options(flow: FlowConfig, side: Side) -> Options:
@@ -103,7 +108,10 @@ def translated(connection: ConnectionOptions) -> Options:
 
 
 def reading_options(fetch: FetchOptions, memory_bytes: int) -> Options:
-    """Return how librdkafka reads ahead in about `memory_bytes`: half in its queue, and half in a fetch on its way."""
+    """Return how librdkafka reads ahead in about `memory_bytes`: half in its queue, and half in a fetch on its way.
+
+    That counts a fetch before it is decompressed, and no batch that is larger than a fetch.
+    """
     half = max(1 << 20, memory_bytes // 2)
     options: Options = {
         "queued.max.messages.kbytes": min(_QUEUE_MOST_KB, half >> 10),
@@ -120,7 +128,7 @@ def reading_options(fetch: FetchOptions, memory_bytes: int) -> Options:
     options["message.max.bytes"] = min(_LARGEST_MESSAGE, fetched)
     parted = int(options.get("max.partition.fetch.bytes", fetched))
     options["max.partition.fetch.bytes"] = min(fetched, parted, _MOST_PARTITION)
-    options["receive.message.max.bytes"] = 2**31 - 1
+    options["receive.message.max.bytes"] = min(fetched + _MOST_BATCH, 2**31 - 1)
     if fetch.rack:
         options["client.rack"] = fetch.rack
     return options

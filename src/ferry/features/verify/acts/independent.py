@@ -1,7 +1,7 @@
 """Reads both sides of a comparison with librdkafka, which shares no code with Ferry's fetch and batch reader.
 
-What belongs together comes from the ledger, and all decisions from `rules`, as with Ferry's own reader. Memory is
-bounded: librdkafka reads ahead within its queue, and what waits for the other side is counted.
+What belongs together comes from the ledger, and all decisions from `rules`, as with Ferry's own reader. What
+librdkafka reads ahead and what waits for the other side is bounded. What it decompresses an answer to is not.
 """
 
 from __future__ import annotations

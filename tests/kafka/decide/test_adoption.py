@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+import pytest
+
 from ferry.features.groups.rules.adopted_map import approximate
+from ferry.features.migrate.rules.adoption import mirror_makers
 from ferry.model import OffsetSync
 from tests.kafka.mirror.mirror_oracle import translated
-from tests.pure.decide.test_adoption import ORDERS, kept_in_ledger, syncs
+from tests.pure.decide.test_adoption import ORDERS, kept_in_ledger, of_mirror_maker, syncs
 
 
 def test_a_reader_reads_as_little_again_as_mirror_makers_own_translation() -> None:
@@ -26,3 +29,13 @@ def test_a_reader_reads_as_little_again_as_mirror_makers_own_translation() -> No
         assert ours.offset == target + (offset > source), "from the last sync, one further at most"
         again.append(offset - source)
     assert max(again) <= 140
+
+
+@pytest.mark.parametrize("count", [1, 2, 65, 346, 5_000])
+def test_the_pairs_that_are_kept_of_many_are_those_by_which_mirror_maker_translates(count: int) -> None:
+    pairs = syncs(count)
+    written = [OffsetSync(source=ORDERS, upstream=source, downstream=target) for source, target in pairs]
+    offsets = [*range(0, pairs[-1][0] + 200, 97), *(source + more for source, _ in pairs[::7] for more in (0, 1))]
+    kept = sorted(mirror_makers(pairs))
+    theirs = [-1 if their is None else their for their in translated(written, offsets)]
+    assert [of_mirror_maker(kept, offset) for offset in offsets] == theirs

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from ferry.errors import BadInput
 from ferry.features.groups.rules.adopted_map import approximate
 from ferry.features.migrate.rules.adoption import (
+    MIRROR_MAKERS,
     MOST_PAIRS,
     Left,
     Row,
@@ -25,6 +27,7 @@ from ferry.features.migrate.rules.adoption import (
     adoptions_of,
     judged,
     kept_pairs,
+    mirror_makers,
     takeover,
 )
 from ferry.features.migrate.rules.seam import Seam, SeamState
@@ -309,3 +312,30 @@ def test_a_group_reads_again_at_most_what_mirror_maker_2_would_have_it_read(
         ours = approximate([adoption], offset)
         assert ours is not None
         assert ours.offset >= of_mirror_maker(stored, offset)
+
+
+@given(count=st.integers(257, 3_000), seed=st.integers(0, 1 << 16), chosen=st.randoms(use_true_random=False))
+def test_of_more_pairs_than_are_kept_those_of_mirror_maker_2_are_kept(count: int, seed: int, chosen: Random) -> None:
+    pairs = syncs(count, seed)
+    with mock.patch("ferry.features.migrate.rules.adoption.MOST_PAIRS", 256):
+        adoption, _ = kept_in_ledger(pairs)
+    stored = mirror_makers(pairs)
+    assert len(stored) <= MIRROR_MAKERS
+    assert stored <= set(adoption.pairs) <= set(pairs)
+    assert len(adoption.pairs) <= 256
+    for offset in chosen.sample(range(adoption.end), min(50, adoption.end)):
+        ours = approximate([adoption], offset)
+        assert ours is not None
+        assert ours.offset >= of_mirror_maker(sorted(stored), offset)
+
+
+def test_the_store_of_mirror_maker_2_has_the_newest_pair_and_fewer_the_older_they_are() -> None:
+    assert mirror_makers(()) == frozenset()
+    assert mirror_makers([(7, 7)]) == {(7, 7)}
+    dense = [(at, at) for at in range(10_000)]
+    ages = sorted(9_999 - at for at, _ in mirror_makers(dense))
+    assert (ages[0], ages[-1]) == (0, 9_999)
+    assert len(ages) <= MIRROR_MAKERS
+    assert all(later <= 4 * (age + 1) for age, later in pairwise(ages))
+    rewound = [*dense, (3, 20_000), (4, 20_001)]
+    assert mirror_makers(rewound) == {(3, 20_000), (4, 20_001)}

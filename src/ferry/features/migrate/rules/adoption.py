@@ -6,7 +6,7 @@ others nothing changes, so that the next plan's guards refuse what is not explai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -27,6 +27,9 @@ MOST_PAIRS = 1 << 16
 
 By default MirrorMaker 2 writes one for 100 records that it copies.
 """
+
+MIRROR_MAKERS = 64
+"""How many pairs of a partition MirrorMaker 2 holds in memory to translate by."""
 
 Pair = tuple[int, int]
 
@@ -176,7 +179,7 @@ def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
     """Return the valid pairs of one partition, ascending.
 
     All are kept, because a reader after a pair reads on from there. If there are more than MOST_PAIRS, the newest half
-    of that number is kept, and a sample of the older ones.
+    of that number is kept, and a sample of the older ones, and among them those that MirrorMaker 2 would go by.
 
     The pairs come in the order of writing. If a pair goes back on either side, the pairs before it belong to another
     log or another copy, and are dropped.
@@ -195,7 +198,59 @@ def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
         return tuple(inside)
     dense = MOST_PAIRS // 2
     older = inside[:-dense]
-    return (*older[:: -(-len(older) // dense)], *inside[-dense:])
+    sample = older[:: -(-len(older) // (dense - MIRROR_MAKERS))]
+    return (*sorted({*sample, *mirror_makers(found).intersection(older)}), *inside[-dense:])
+
+
+def mirror_makers(pairs: Sequence[Pair]) -> frozenset[Pair]:
+    """Return the pairs of one partition by which MirrorMaker 2 translates after it has read all, in order of writing.
+
+    The rule is that of `OffsetSyncStore.updateSyncArray` (Kafka 4.3.0). The newest pair is in place 0. The pair in place
+    *i* is less than 2^i source offsets before it, and at least 2^(i-2) after another pair in place *i + 1*. So the newer
+    pairs are, the more are held. A pair that goes back voids all before it.
+    """
+    places: list[Pair] = []
+    for pair in pairs:
+        if not places or pair[0] < places[0][0]:
+            places = [pair] * MIRROR_MAKERS
+        else:
+            _place(places, pair)
+    return frozenset(places)
+
+
+def _place(places: list[Pair], newest: Pair) -> None:
+    """Put the newest pair in place 0, and move older ones on, as long as places have a pair that is too old for them.
+
+    A pair that moves on is the one that was considered last and fits its place: an older one is held as long as it can.
+    """
+    before, last = list(places), len(places) - 1
+    moving, seen = newest, 0
+    places[0] = newest
+    for at in range(1, len(places)):
+        while True:
+            pair = before[seen]
+            is_apart = _is_apart(places[at - 1], pair, at - 1)
+            fits = is_apart and _is_recent(places[at - 1], pair, at)
+            fits = fits and (at == last or _is_apart(pair, places[at + 1], at))
+            if fits:
+                moving = pair
+            is_over = not is_apart or (seen < last and pair == before[seen + 1])
+            seen += fits or is_over
+            if not is_over or seen >= at:
+                break
+        if _is_recent(places[at - 1], places[at], at):
+            return  # what is in the places after it is unchanged
+        places[at] = moving
+
+
+def _is_recent(newer: Pair, older: Pair, at: int) -> bool:
+    """Return whether a pair is new enough for the place `at`, with `newer` in the place before it."""
+    return newer[0] - older[0] <= (1 << at) - (1 << (at - 1))
+
+
+def _is_apart(newer: Pair, older: Pair, at: int) -> bool:
+    """Return whether a pair is old enough to be in a later place than `at`, where `newer` is; or is the same."""
+    return newer == older or newer[0] - older[0] >= 1 << max(at - 2, 0)
 
 
 def _rows(

@@ -179,7 +179,7 @@ def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
     """Return the valid pairs of one partition, ascending.
 
     All are kept, because a reader after a pair reads on from there. If there are more than MOST_PAIRS, the newest half
-    of that number is kept, and a sample of the older ones, and among them those that MirrorMaker 2 would go by.
+    of that number is kept, and a sample of the older ones. The sample has those that MirrorMaker 2 would go by.
 
     The pairs come in the order of writing. If a pair goes back on either side, the pairs before it belong to another
     log or another copy, and are dropped.
@@ -205,9 +205,9 @@ def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
 def mirror_makers(pairs: Sequence[Pair]) -> frozenset[Pair]:
     """Return the pairs of one partition by which MirrorMaker 2 translates after it has read all, in order of writing.
 
-    The rule is that of `OffsetSyncStore.updateSyncArray` (Kafka 4.3.0). The newest pair is in place 0. The pair in place
-    *i* is less than 2^i source offsets before it, and at least 2^(i-2) after another pair in place *i + 1*. So the newer
-    pairs are, the more are held. A pair that goes back voids all before it.
+    The rule is that of `OffsetSyncStore.updateSyncArray` (Kafka 4.3.0). The newest pair is in place 0. The pair in
+    place *i* is less than 2^i source offsets before it, and at least 2^(i-2) after another pair in place *i + 1*. So
+    the newer pairs are, the more are held. A pair that goes back voids all before it.
     """
     places: list[Pair] = []
     for pair in pairs:
@@ -221,7 +221,7 @@ def mirror_makers(pairs: Sequence[Pair]) -> frozenset[Pair]:
 def _place(places: list[Pair], newest: Pair) -> None:
     """Put the newest pair in place 0, and move older ones on, as long as places have a pair that is too old for them.
 
-    A pair that moves on is the one that was considered last and fits its place: an older one is held as long as it can.
+    The one that moves is the last that was considered and fits its place. So an older pair is held as long as it can.
     """
     before, last = list(places), len(places) - 1
     moving, seen = newest, 0

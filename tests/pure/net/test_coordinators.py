@@ -286,8 +286,8 @@ def test_a_look_that_has_not_ended_does_not_count_for_another_request(ticks: Tic
         await asyncio.sleep(0)
         raise Superseded("another process does it")
 
-    async def both() -> list[BaseException | None]:
+    async def both() -> tuple[BaseException | None, ...]:
         last = LastCheck(look)
-        return await asyncio.gather(last(), last(), return_exceptions=True)
+        return tuple(await asyncio.gather(last(), last(), return_exceptions=True))
 
     assert [type(one) for one in asyncio.run(both())] == [Superseded, Superseded]

@@ -283,25 +283,25 @@ def test_a_loss_does_not_rest_on_what_producers_stamp(stamp: int, golden: Golden
 
 
 @pytest.mark.parametrize(
-    ("slices", "caught_up", "left", "reached_ms"),
+    ("end", "caught_up", "left", "reached_ms"),
     [
-        ({"end": 100}, 0, {}, 15),
-        ({"end": 90}, 0, {}, 15),
-        ({"end": 101}, 0, {}, 0),
+        (100, 0, {}, 15),
+        (90, 0, {}, 15),
+        (101, 0, {}, 0),
         (None, 1, {}, 15),
         (None, 0, {}, 0),
         (None, 1, {"paused": (HERE.topic,)}, 0),
-        ({"end": 100}, 0, {"cut_short": True}, 0),
+        (100, 0, {"cut_short": True}, 0),
     ],
 )
 def test_what_is_lost_came_after_a_run_that_planned_up_to_the_end_of_the_copy(
-    slices: dict[str, int] | None, caught_up: int, left: dict[str, Any], reached_ms: int
+    end: int | None, caught_up: int, left: dict[str, Any], reached_ms: int
 ) -> None:
     """The newest run planned more, so the run before it shows since when that came: since its start (15)."""
     copied = replace(RECEIPT, source=HERE, target=COPY, end=100, max_timestamp_ms=LATER)
     newest = Slice(source=HERE, target=COPY, start=100, end=150, slot=0, bytes_estimate=1, first=False)
     earlier = replace(
-        PLAN, slices=() if slices is None else (replace(newest, start=0, **slices),), caught_up=caught_up, **left
+        PLAN, slices=() if end is None else (replace(newest, start=0, end=end),), caught_up=caught_up, **left
     )
     looks = [(earlier, 15)] if reaches_the_ends(earlier, Budget(max_bytes=99, max_records=None, max_seconds=60)) else []
     (one,) = standings([copied], replace(PLAN, slices=(newest,)), 20, {}, {}, {}, NOW, earlier=looks)

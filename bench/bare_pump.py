@@ -4,6 +4,8 @@ No transaction, no checksum, no guard, no receipt: base offsets are set to 0, as
 uses Ferry's connections, so that the difference to the engine is what the engine does in addition.
 
     python bench/bare_pump.py SOURCE TARGET TOPIC TARGET_TOPIC      copies when a line arrives on standard input
+
+It answers with one line of JSON, which is `null` if a request has no answer: the target topic is of no use then.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 import struct
 import sys
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -30,6 +33,10 @@ IN_FLIGHT = 5
 PATIENCE_S = 600
 PAUSE_S = 0.002
 SIZE = struct.Struct(">i")
+
+
+class Unanswered(Exception):
+    """A request has no answer. Batches that it was to write may be written or not."""
 
 
 class Side:
@@ -72,7 +79,7 @@ class Side:
         return connection.send_request(request)
 
     async def ends(self) -> dict[int, int]:
-        """Return the end offset of each partition."""
+        """Return the end offset of each partition. Raises Unanswered."""
         asked = ListOffsetsRequest.ListOffsetsTopic
         topic = asked(
             name=self.topic,
@@ -82,7 +89,9 @@ class Side:
             ],
         )
         request = ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[topic], timeout_ms=30_000)
-        answer = await (await self.submit(request))
+        answer = await answer_to(await self.submit(request))
+        if answer is None:
+            raise Unanswered
         return {part.partition_index: part.offset for part in answer.topics[0].partitions}
 
 
@@ -138,28 +147,37 @@ def next_request(queues: dict[int, deque[Any]]) -> list[tuple[int, Any]]:
     return parts
 
 
-async def topics_of(sent: Any) -> Any:
-    """Wait for the answer to a request; return its topics, which are empty if there is no answer.
+async def answer_to(sent: Any) -> Any:
+    """Wait for the answer to a request; None if there is none.
 
     kafka-python's future returns None to a waiter that is woken before the answer has come: it waits again.
     """
     answer = await sent
     while not sent.is_done:
         answer = await sent
+    return answer
+
+
+async def topics_of(sent: Any) -> Any:
+    """Wait for the answer to a request; return its topics, which are empty if there is no answer."""
+    answer = await answer_to(sent)
     return () if answer is None else answer.responses or ()
 
 
 async def settle(flying: deque[Any]) -> None:
-    """Wait for the oldest answer. Raises RuntimeError if there is none, because the batches may be written or not."""
+    """Wait for the oldest answer. Raises Unanswered if there is none."""
     topics = await topics_of(flying.popleft())
     if not topics:
-        raise RuntimeError("a produce request has no answer: run the scenario again")
+        raise Unanswered
     for part in topics[0].partition_responses:
         assert part.error_code == 0, part
 
 
 async def copy(source: Side, target: Side) -> int:
-    """Copy everything; return the bytes copied. Each partition has a fetch in flight while too little is queued."""
+    """Copy everything; return the bytes copied. Each partition has a fetch in flight while too little is queued.
+
+    Raises Unanswered if the end offsets or a produce request have no answer.
+    """
     position = dict.fromkeys(source.partitions, 0)
     ends = await source.ends()
     queues: dict[int, deque[Any]] = {number: deque() for number in source.partitions}
@@ -204,8 +222,11 @@ def main(source_address: str, target_address: str, topic: str, target_topic: str
     sys.stdout.flush()
     sys.stdin.readline()
     watch = Stopwatch()
-    copied = loop.run(copy, source, target)
-    sys.stdout.write(json.dumps({"usage": asdict(watch.usage()), "bytes": copied}) + "\n")
+    answer: dict[str, Any] | None = None
+    with suppress(Unanswered):
+        copied = loop.run(copy, source, target)
+        answer = {"usage": asdict(watch.usage()), "bytes": copied}
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":

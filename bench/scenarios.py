@@ -163,7 +163,7 @@ class Bout:
     def bare_pump(self, source: str) -> Pair:
         """Run the bare pump. It has no producer id and no transaction, so only bytes and records are counted."""
         name = f"bare-{self._label}.{self._shape.topic}"
-        usage = bare_pump(
+        usage, name = bare_pump(
             source, self._target, topic=self._shape.topic, target_topic=name, partitions=self._shape.partitions
         )
         found = fingerprint(self._field.target, name)

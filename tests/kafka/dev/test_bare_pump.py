@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import io
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,13 +78,61 @@ def test_a_waiter_that_is_woken_early_waits_on(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("answer", [None, SimpleNamespace(responses=None), SimpleNamespace(responses=[])])
-def test_a_produce_request_without_an_answer_is_an_error_with_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, answer: object
+def test_a_produce_request_without_an_answer_ends_the_pump_without_a_figure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: object
 ) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
     pump = importlib.import_module("bare_pump")
-    with pytest.raises(RuntimeError, match="has no answer"):
-        asyncio.run(pump.settle(deque([Future().success(answer)])))
+
+    def run(work: Any, *_: object) -> None:
+        if work is pump.copy:
+            asyncio.run(pump.settle(deque([Future().success(answer)])))
+
+    monkeypatch.setattr(pump, "event_loop", lambda: SimpleNamespace(run=run))
+    monkeypatch.setattr(pump, "Side", lambda *_: SimpleNamespace(open=None))
+    monkeypatch.setattr("sys.stdin", io.StringIO("go\n"))
+    pump.main("h:1", "h:2", "orders", "copy")
+    assert capsys.readouterr().out.splitlines() == ["ready", "null"]
+
+
+def test_end_offsets_without_an_answer_end_the_pump_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    pump = importlib.import_module("bare_pump")
+    side: Any = object.__new__(pump.Side)
+    side.topic, side.partitions = "orders", [0]
+
+    async def unanswered(_: object) -> Future:
+        return Future().success(None)
+
+    monkeypatch.setattr(side, "submit", unanswered)
+    with pytest.raises(pump.Unanswered):
+        asyncio.run(side.ends())
+
+
+@pytest.mark.parametrize(("unanswered", "topic"), [(0, "copy"), (1, "again-copy"), (2, None)])
+def test_a_pump_without_an_answer_is_repeated_once_into_another_topic(
+    monkeypatch: pytest.MonkeyPatch, unanswered: int, topic: str | None
+) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    contenders = importlib.import_module("contenders")
+    usage = {"wall": 1.0, "cpu": 1.0, "peak_mb": 1.0}
+    answers: list[Any] = [None] * unanswered + [{"usage": usage, "bytes": 1}]
+    there: list[str] = []
+
+    def pumped(*arguments: Any) -> Any:
+        there.append(arguments[3])
+        return answers.pop(0)
+
+    monkeypatch.setattr(contenders, "pumped", pumped)
+    monkeypatch.setattr(contenders, "delete_topic", lambda _, name: there.remove(name))
+    names: Any = {"topic": "orders", "target_topic": "copy", "partitions": 1}
+    if topic is None:
+        with pytest.raises(RuntimeError):
+            contenders.bare_pump("h:1", "h:2", **names)
+        assert there == []
+    else:
+        assert contenders.bare_pump("h:1", "h:2", **names) == (contenders.Usage(**usage), topic)
+        assert there == [topic], "what the first one wrote is deleted"
 
 
 def test_a_fetch_without_an_answer_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def _builders(
     found[verify_dag_id(flow.flow)] = partial(verify_dag, flow, path, overrides)
     for verb in Verb:
         found[switch_dag_id(verb.value, flow.flow)] = partial(switch_dag, flow, path, verb, back, overrides)
-    found[drill_dag_id(flow.flow)] = partial(drill_dag, flow, path, overrides)
+    found[drill_dag_id(flow.flow)] = partial(drill_dag, flow, path, back, overrides)
     return found
 
 

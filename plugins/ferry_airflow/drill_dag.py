@@ -7,8 +7,8 @@ preview >> approve >> rehearse
 
 The form says which drill. Tabletop and shadow do not touch production and need no approval: `rehearse` does them while
 the flow's runs continue. Partial and full need an approval, and `drill` does them in the flow's pool. The last line of
-the log names the place of the report, and so does the return value. `assets` updates the assets of what a partial
-drill copied, also when the drill failed.
+the log names the place of the report, and so does the return value. `assets` updates the assets of what a partial or
+full drill copied, also when the drill failed.
 """
 
 from __future__ import annotations
@@ -44,13 +44,17 @@ from ferry_airflow.form import (
 from ferry_airflow.measures import BYTES, SECONDS
 from ferry_airflow.naming import DRILL, drill_dag_id
 from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
-from ferry_airflow.switch_operators import APPROVE, PREVIEW
+from ferry_airflow.switch_operators import APPROVE, ASSETS, PREVIEW
 
-REHEARSE, ASSETS = "rehearse", "assets"
+REHEARSE = "rehearse"
 
 
-def drill_dag(flow: FlowConfig, path: Path, overrides: Overrides = NOTHING) -> DAG:
-    """Return the DAG of the flow's drills; a drill is not retried automatically."""
+def drill_dag(flow: FlowConfig, path: Path, back: FlowConfig | None = None, overrides: Overrides = NOTHING) -> DAG:
+    """Return the DAG of the flow's drills; a drill is not retried automatically.
+
+    `back` is the opposite flow, if the file has one: a full drill returns along it.
+    """
+    copying = [one for one in (flow, back) if one is not None and one.airflow.updates_assets]
     names: dict[str, Any] = {"config": str(path), "flow": str(flow.flow), "retries": 0}
     with ferry_dag(
         drill_dag_id(flow.flow),
@@ -74,9 +78,10 @@ def drill_dag(flow: FlowConfig, path: Path, overrides: Overrides = NOTHING) -> D
         rehearse = RehearsalOperator(task_id=REHEARSE, **names)
         drill = DrillOperator(task_id=DRILL, conn_id=flow.airflow.spark_conn_id, pool=flow.airflow.pool, **names)
         preview >> approve >> [rehearse, drill]
-        if flow.airflow.updates_assets:
+        if copying:
             # As a teardown it runs however the drill ends, and the run's state is the drill's.
-            drill >> DrillAssetsOperator(task_id=ASSETS, outlets=[flow_alias(flow.flow)], **names).as_teardown()
+            outlets = [flow_alias(one.flow) for one in copying]
+            drill >> DrillAssetsOperator(task_id=ASSETS, outlets=outlets, **names).as_teardown()
     # Set last, as in the DAG of a switch: each task would have its own copy of the form.
     dag.params = ParamsDict(overrides.form(_params()))
     return dag

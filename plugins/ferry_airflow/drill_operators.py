@@ -14,13 +14,13 @@ from airflow.sdk.exceptions import AirflowSkipException
 from ferry.features.evidence.rules.lines import told_lines
 from ferry.words import count_of
 from ferry_airflow.assets import publish
-from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, flow_named, run_of
+from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, run_of
 from ferry_airflow.connection import settings_for
 from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import DRILL, IN_PRODUCTION, RUNS
 from ferry_airflow.report_link import ReportLink
 from ferry_airflow.spark_job import FerrySparkOperator
-from ferry_airflow.switch_operators import AskingOperator, approval_of, approver_named
+from ferry_airflow.switch_operators import AskingOperator, approval_of, approver_named, publish_drained
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry_airflow.drilling import Asked
@@ -124,20 +124,23 @@ class DrillOperator(FerrySparkOperator):
 
 
 class DrillAssetsOperator(FerryOperator):
-    """Updates the assets of what a partial drill copied, even if the drill failed: the copy stays."""
+    """Updates the assets of what a partial or full drill copied, even if the drill failed: the copy stays."""
 
     def execute(self, context: Context) -> None:
         """Send an event for each topic and run, as the flow's own runs do; skipped if nothing was copied."""
-        from ferry_airflow import steps  # noqa: PLC0415 - as above
+        from ferry_airflow import drilling, steps, switching  # noqa: PLC0415 - as above
 
         count = 0
         with airflow_errors():
-            flow = flow_named(self)
+            asked = _asked(self, context)
             for run in context["ti"].xcom_pull(task_ids=DRILL, key=RUNS) or ():
-                count += publish(context, flow, run, steps.copied_topics(flow, run))
+                count += publish(context, asked.flow, run, steps.copied_topics(asked.flow, run))
+            for verb, switch in drilling.switches_to_drain(asked):
+                with switching.switcher(self.config, self.flow, verb, str(context["dag"].dag_id)) as found:
+                    count += publish_drained(context, found, switch)
         if not count:
             raise AirflowSkipException("the drill copied nothing in the live lane: no asset is updated")
-        self.log.info("%s of assets on %s", count_of(count, "event"), flow.flow.target)
+        self.log.info("%s of assets", count_of(count, "event"))
 
 
 def _asked(task: Named, context: Context) -> Asked:

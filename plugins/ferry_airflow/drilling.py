@@ -14,7 +14,7 @@ from ferry.config.flow.start import Start, StartTime, parse_start
 from ferry.config.settings import Settings
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, FerryError, OutcomeUnknown
-from ferry.features.drill.acts.full import FullDrill, FullOptions
+from ferry.features.drill.acts.full import FullDrill, FullOptions, switches_of
 from ferry.features.drill.acts.partial import PartialDrill, PartialOptions
 from ferry.features.drill.acts.shadow import ShadowDrill, ShadowOptions
 from ferry.features.drill.acts.tabletop import tabletop
@@ -22,8 +22,9 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.evidence.acts.folder import ReportFolder, Written
 from ferry.features.evidence.acts.store import why_unwritten
 from ferry.features.switch.acts.drain import Copy
+from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, TimelineStep
-from ferry.model.switch import Step, StepDone
+from ferry.model.switch import Step, StepDone, Verb
 from ferry.run.local import copy_plan
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.measures import seconds_of, size_of
@@ -145,7 +146,7 @@ class _Full:
     def _drill(self) -> FullDrill:
         asked = self.asked
         options = FullOptions(
-            drill=switch_id(asked.run, asked.params)[-LONGEST_ID:],
+            drill=_full_id(asked),
             who=asked.who,
             approved_by=asked.approved_by,
             approved_ms=asked.approved_ms,
@@ -174,6 +175,22 @@ _DRILLS: Mapping[EvidenceKind, Callable[[Asked], Drill]] = {
     EvidenceKind.PARTIAL: _Partial,
     EvidenceKind.FULL: _Full,
 }
+
+
+def switches_to_drain(asked: Asked) -> tuple[tuple[Verb, str], ...]:
+    """Return the switches whose drains copy in the live lanes, by verb and id: both of a full drill, none of others.
+
+    None either if the file has no flow back, because a full drill does not begin then.
+    """
+    flow = asked.flow.flow
+    back = Flow(source=flow.target, target=flow.source)
+    if asked.params["kind"] != EvidenceKind.FULL or all(one.flow != back for one in asked.settings.flows):
+        return ()
+    return switches_of(_full_id(asked))
+
+
+def _full_id(asked: Asked) -> str:
+    return switch_id(asked.run, asked.params)[-LONGEST_ID:]
 
 
 def reports_of(asked: Asked) -> ReportFolder:

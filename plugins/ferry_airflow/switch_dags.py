@@ -2,11 +2,13 @@
 
 ```
 preview >> approve >> open >> one task per step >> report
+                              drain >> assets
 ```
 
 `preview` shows what will happen and checks whether it can. `approve` waits for a person (Required Actions). Without an
 approval in time nothing happens. `open` writes into the ledger who approved and when. Each step is written there, too:
 a task that was killed or cleared continues at the next step, and so does `ferry switchover|failover|failback --id`.
+`assets` updates the assets of what `drain` copied, also when `drain` failed.
 """
 
 from __future__ import annotations
@@ -21,16 +23,19 @@ from airflow.sdk.definitions.param import ParamsDict
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.switch.settings import SwitchSettings
 from ferry.model.switch import STEPS, Step, SwitchOptions, Verb
+from ferry_airflow.assets import flow_alias
 from ferry_airflow.form import approval_params, flag, leaving_params, measured_param, topics_to_leave, waiting_params
 from ferry_airflow.measures import SECONDS
 from ferry_airflow.naming import switch_dag_id
 from ferry_airflow.overrides import NOTHING, Overrides, ferry_dag
 from ferry_airflow.switch_operators import (
     APPROVE,
+    ASSETS,
     OPEN,
     PREVIEW,
     REPORT,
     SwitchApprovalOperator,
+    SwitchAssetsOperator,
     SwitchDrainOperator,
     SwitchOpenOperator,
     SwitchPreviewOperator,
@@ -91,6 +96,11 @@ def switch_dag(
                 task = SwitchStepOperator(step=step.value, **common)
             last >> task
             last = task
+            if step is Step.DRAIN and via.airflow.updates_assets:
+                # As a teardown it runs however the drain ends, and does not count for the run's state.
+                outlets = [flow_alias(via.flow)]
+                retries = flow.airflow.retries
+                task >> SwitchAssetsOperator(task_id=ASSETS, outlets=outlets, retries=retries, **names).as_teardown()
         report = SwitchReportOperator(
             task_id=REPORT, retries=flow.airflow.retries, trigger_rule=TriggerRule.ALL_DONE, **names
         )

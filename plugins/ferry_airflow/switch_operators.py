@@ -18,7 +18,9 @@ from ferry.config.flow.report import ReportConfig
 from ferry.features.switch.settings import Approvers
 from ferry.model import Flow
 from ferry.model.switch import Approval, Step, SwitchOptions, SwitchState, Verb, next_step
+from ferry.words import count_of
 from ferry_airflow.approving import digest_of_params, question, trouble_with
+from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
 from ferry_airflow.copying import copy_left
 from ferry_airflow.measures import APPROVAL_SECONDS, seconds_of
@@ -30,7 +32,7 @@ if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry.features.switch.acts.switcher import Switcher
     from ferry.run.ledger.access import LedgerAccess
 
-PREVIEW, APPROVE, OPEN, REPORT = "preview", "approve", "open", "report"
+PREVIEW, APPROVE, OPEN, ASSETS, REPORT = "preview", "approve", "open", "assets", "report"
 
 
 class OfSwitch:
@@ -265,6 +267,32 @@ class SwitchDrainOperator(OfSwitch, FerrySparkOperator):
             lines = step_lines(found.step(self.id(context), Step.DRAIN), Step.DRAIN)
         for line in lines:
             self.log.info("%s", line)
+
+
+class SwitchAssetsOperator(SwitchOperator):
+    """Updates the assets of what a switch's drain copied, even if the drain failed: the copy stays."""
+
+    def execute(self, context: Context) -> None:
+        """Send an event for each topic and run, as the flow's own runs do; skipped if nothing was copied."""
+        with airflow_errors(), self.switcher(context) as found:
+            count = publish_drained(context, found, self.id(context))
+        if not count:
+            raise AirflowSkipException("the drain copied nothing: no asset is updated")
+        self.log.info("%s of assets", count_of(count, "event"))
+
+
+def publish_drained(context: Context, found: Switcher, switch: str) -> int:
+    """Update the assets of what a switch's drain copied; return the number of events.
+
+    It is 0 for a dry run, and if the drained flow updates no assets.
+    """
+    from ferry_airflow import steps, switching  # noqa: PLC0415 - as above
+
+    via = found.sides.via
+    if context["params"].get("dry_run") or not via.airflow.updates_assets:
+        return 0
+    runs = switching.drained_by(found, switch)
+    return sum(publish(context, via, run, steps.copied_topics(via, run)) for run in runs)
 
 
 class SwitchReportOperator(SwitchOperator):

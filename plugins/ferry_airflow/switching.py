@@ -16,7 +16,9 @@ from ferry.features.evidence.acts.places import is_allowed_place
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.report import kept_report
 from ferry.features.switch.acts.switcher import Preview, Switcher
+from ferry.features.switch.rules.drained import drain_runs
 from ferry.features.switch.rules.steps import left_of
+from ferry.ledger.runs import sealed_plan
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.local import copy_plan
 from ferry.words import to_the_second
@@ -100,6 +102,21 @@ def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None 
     settings = settings_for(Path(config), flow)
     who = f"{dag_id}@{socket.gethostname()}"
     return Switcher(settings, settings.flow(flow), verb, who=who, copy=copy or copy_plan)
+
+
+def drained_by(found: Switcher, switch: str) -> list[str]:
+    """Return the micro-runs with a plan by which a switch drained its flow, as far as the ledger keeps them.
+
+    Those of killed tries are among them.
+    """
+    if not found.ledger.exists():
+        return []
+    lane, opened = found.sides.via.lane, drain_runs(found.ledger.view(), found.sides.via.lane, switch)
+    return [
+        one.record.run
+        for one in opened
+        if sealed_plan(found.ledger.view_with(lane, one.record.run), lane, one.record.run, one.generation) is not None
+    ]
 
 
 def preview_lines(preview: Preview) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +12,15 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, ParamValidationError
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput, Refused
 from ferry.features.drill.cli import app as command_line
+from ferry.features.switch.acts.sides import sides_of
 from ferry.ledger.topic_ranges import TopicRanges
+from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
-from ferry.model.switch import SwitchOptions
+from ferry.model.switch import SwitchOptions, Verb
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of, reports_of
@@ -29,7 +33,7 @@ FILE = (
 )
 SETTINGS = parse_settings(FILE, "f")
 FLOW = SETTINGS.flow("a->b")
-DAG = drill_dag(FLOW, Path("/f"))
+DAG = drill_dag(FLOW, Path("/f"), SETTINGS.flow("b->a"))
 KINDS = [kind for kind in EvidenceKind if kind.is_drill]
 
 FIELDS = {
@@ -74,6 +78,9 @@ def test_assets_are_updated_however_the_drill_ends_and_the_run_is_as_the_drill()
     assert (assets.is_teardown, assets.on_failure_fail_dagrun) == (True, False)
     without = parse_settings(f"{FILE}ferry.airflow.assets = false\n", "f").flow("a->b")
     assert not drill_dag(without, Path("/f")).has_task("assets")
+    assert [one.name for one in drill_dag(without, Path("/f"), SETTINGS.flow("b->a")).get_task("assets").outlets] == [
+        "ferry b->a"
+    ]
 
 
 def test_each_run_that_a_partial_drill_opened_has_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,12 +90,15 @@ def test_each_run_that_a_partial_drill_opened_has_its_events(monkeypatch: pytest
     }
     told: list[tuple[str, Any]] = []
     monkeypatch.setattr("ferry_airflow.steps.copied_topics", lambda flow, run: [copied[run]])
-    monkeypatch.setattr("ferry_airflow.drill_operators.flow_named", lambda task: FLOW)
+    monkeypatch.setattr("ferry_airflow.drill_operators.settings_for", lambda path, flow: SETTINGS)
     kept: dict[str, Any] = {"ferry_runs": ["partial-1", "partial-2"]}
     alias = SimpleNamespace(add=lambda asset, extra: told.append((asset.uri, extra)))
     context: Any = {
         "ti": SimpleNamespace(xcom_pull=lambda task_ids, key: kept.get(key) if task_ids == "drill" else None),
         "outlet_events": {flow_alias(FLOW.flow): alias},
+        "params": DAG.params.dump() | {"kind": "partial"},
+        "run_id": "manual__1",
+        "dag": DAG,
     }
     task: Any = DAG.get_task("assets")
     task.execute(context)
@@ -98,6 +108,38 @@ def test_each_run_that_a_partial_drill_opened_has_its_events(monkeypatch: pytest
         (uri, "partial-2", 7),
     ]
     kept.clear()
+    with pytest.raises(AirflowSkipException, match="copied nothing"):
+        task.execute(context)
+
+
+def test_each_run_that_drained_in_a_full_drill_has_its_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, str]] = []
+    events = {
+        flow_alias(Flow.parse(name)): SimpleNamespace(add=lambda asset, extra: told.append((asset.uri, extra["run"])))
+        for name in ("a->b", "b->a")
+    }
+
+    def switcher(config: str, flow: str, verb: Verb, dag_id: str) -> Any:
+        return nullcontext(SimpleNamespace(sides=sides_of(SETTINGS, SETTINGS.flow(flow), verb)))
+
+    def copied(flow: FlowConfig, run: str) -> list[TopicRanges]:
+        return [TopicRanges(source="t", target=flow.copy_of("t"), records=1, bytes=1, partitions=(), read=())]
+
+    monkeypatch.setattr("ferry_airflow.switching.switcher", switcher)
+    monkeypatch.setattr("ferry_airflow.switching.drained_by", lambda found, switch: [f"{switch}-drain-1"])
+    monkeypatch.setattr("ferry_airflow.steps.copied_topics", copied)
+    monkeypatch.setattr("ferry_airflow.drill_operators.settings_for", lambda path, flow: SETTINGS)
+    context: Any = {
+        "ti": SimpleNamespace(xcom_pull=lambda task_ids, key: None),
+        "outlet_events": events,
+        "params": DAG.params.dump() | {"kind": "full", "id": "spring"},
+        "run_id": "manual__1",
+        "dag": DAG,
+    }
+    task: Any = DAG.get_task("assets")
+    task.execute(context)
+    assert told == [("kafka://b/a.t", "spring-out-drain-1"), ("kafka://a/b.t", "spring-back-drain-1")]
+    context["params"]["dry_run"] = True
     with pytest.raises(AirflowSkipException, match="copied nothing"):
         task.execute(context)
 

@@ -93,6 +93,11 @@ def test_drills_end_in_reports_that_say_who_approved(flows: Flows) -> None:
     assert len(read_topic(flows.target.bootstrap, f"rehearsed.{TOPIC}")[0]) == 70
     assert "copied 10 records" in rest.log(DAG, run, "drill"), "in Spark"
     assert committed_offsets(flows.target, GROUP, f"rehearsed.{TOPIC}", 1) == {0: 20}
+    assert rest.states(DAG, run)["assets"] == "success"
+    told = [
+        one["extra"] for one in events(flows, f"kafka://trehearsed/rehearsed.{TOPIC}") if one["source_run_id"] == run
+    ]
+    assert [(one["records"], one["run"].startswith("spring-out-drain-")) for one in told] == [(10, True)]
 
     store = store_of(str(flows.home.path.parent / "reports"))
     assert [one.report.evidence.kind for one in read_folder(store) if one.report] == [*("shadow", "partial", "full")]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from airflow.sdk.exceptions import AirflowSkipException
 
+from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import ReportConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 from ferry.features.switch.acts.sides import sides_of
 from ferry.features.switch.cli import switching
+from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
 from ferry.model.switch import (
     STEPS,
@@ -27,6 +32,7 @@ from ferry.model.switch import (
     Verb,
 )
 from ferry.ports import free_ports
+from ferry_airflow.assets import flow_alias
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
 from ferry_airflow.switching import asked_for, complaint, options_of, refuse_other_export, report_kept, switch_id
@@ -68,14 +74,14 @@ NO_FIELD = {
 @pytest.mark.parametrize("verb", Verb)
 def test_steps_follow_the_approval_in_their_order_and_the_flows_own_run_goes_first(verb: Verb) -> None:
     dag = DAGS[f"ferry_{verb}__a__b"]
-    order = [task.task_id for task in dag.topological_sort()]
+    order = [task.task_id for task in dag.topological_sort() if task.task_id != "assets"]
     assert order == ["preview", "approve", "open", *STEPS[verb], "report"]
-    assert all(len(list(task.downstream_list)) <= 1 for task in dag.tasks)
+    assert all(len(task.downstream_task_ids - {"assets"}) <= 1 for task in dag.tasks)
     schedule: object = dag.schedule  # None too, which its type does not say
     assert schedule is None
     for task in dag.tasks:
         assert task.retries == (0 if task.task_id == "approve" else 2), task.task_id
-        looks = task.task_id in {"preview", "approve", "report", Step.READINESS, Step.QUIET}
+        looks = task.task_id in {"preview", "approve", "assets", "report", Step.READINESS, Step.QUIET}
         pool = "ferry_b_a" if verb is Verb.FAILBACK else "ferry_a_b"  # of the flow whose runs it keeps apart from
         assert task.pool == ("default_pool" if looks else pool), task.task_id
         assert (task.priority_weight, task.weight_rule) == (1, "absolute"), task.task_id
@@ -113,6 +119,61 @@ def test_what_is_left_is_copied_by_the_spark_of_the_flow_that_is_drained(verb: V
     drain = DAGS[f"ferry_{verb}__a__b"].get_task(Step.DRAIN)
     assert isinstance(drain, SwitchDrainOperator)
     assert drain._conn_id == ("way_back" if verb is Verb.FAILBACK else "spark_default")
+
+
+@pytest.mark.parametrize("verb", Verb)
+def test_assets_are_updated_however_the_drain_ends_and_the_run_is_as_its_steps(verb: Verb) -> None:
+    dag, via = DAGS[f"ferry_{verb}__a__b"], "b->a" if verb is Verb.FAILBACK else "a->b"
+    assert dag.has_task("assets") == (Step.DRAIN in STEPS[verb])
+    if verb is not Verb.FAILOVER:
+        assets = dag.get_task("assets")
+        assert assets.upstream_task_ids == {"drain"}
+        assert (assets.is_teardown, assets.on_failure_fail_dagrun) == (True, False)
+        assert [one.name for one in assets.outlets] == [f"ferry {via}"]
+    without = parse_settings(f"{FILE}{via}.ferry.airflow.assets = false\n", "f")
+    assert not switch_dag(without.flow("a->b"), Path("/f"), verb, without.flow("b->a")).has_task("assets")
+
+
+@pytest.mark.parametrize("verb", [Verb.SWITCHOVER, Verb.FAILBACK])
+def test_each_run_with_a_plan_that_a_drain_opened_has_its_events(monkeypatch: pytest.MonkeyPatch, verb: Verb) -> None:
+    """The ledger has them, also those of a try that was killed; a run of the flow, or of another switch, has not."""
+    via = sides_of(SETTINGS, SETTINGS.flow("a->b"), verb).via
+    copied = {"june-drain-1": 5, "june-drain-2": 7}
+    runs = ["june-drain-1", "june-drain-2", "june-drain-fenced", "july-drain-1", "scheduled__1"]
+    view = SimpleNamespace(
+        runs=[
+            SimpleNamespace(record=SimpleNamespace(run=run, lane=via.lane), generation=number)
+            for number, run in enumerate(runs)
+        ]
+    )
+    ledger = SimpleNamespace(exists=lambda: True, view=lambda: view, view_with=lambda lane, run: run)
+    found = SimpleNamespace(sides=SimpleNamespace(via=via), ledger=ledger)
+    told: list[tuple[str, str, int]] = []
+
+    def add(asset: Any, extra: Any) -> None:
+        told.append((asset.uri, extra["run"], extra["records"]))
+
+    def topics(flow: FlowConfig, run: str) -> list[TopicRanges]:
+        return [TopicRanges(source="t", target="t-copy", records=copied[run], bytes=1, partitions=(), read=())]
+
+    monkeypatch.setattr("ferry_airflow.switching.switcher", lambda *_: nullcontext(found))
+    monkeypatch.setattr("ferry_airflow.switching.sealed_plan", lambda view, *_: () if view in copied else None)
+    monkeypatch.setattr("ferry_airflow.steps.copied_topics", topics)
+    dag = DAGS[f"ferry_{verb}__a__b"]
+    context: Any = {
+        "dag": dag,
+        "run_id": "manual__1",
+        "params": dag.params.dump() | {"id": "june"},
+        "outlet_events": {flow_alias(via.flow): SimpleNamespace(add=add)},
+    }
+    task: Any = dag.get_task("assets")
+    task.execute(context)
+    uri = f"kafka://{via.flow.target}/t-copy"
+    assert told == [(uri, "june-drain-1", 5), (uri, "june-drain-2", 7)]
+    for nothing in ({"id": "may"}, {"id": "june", "dry_run": True}):
+        context["params"] = dag.params.dump() | nothing
+        with pytest.raises(AirflowSkipException, match="copied nothing"):
+            task.execute(context)
 
 
 def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None:

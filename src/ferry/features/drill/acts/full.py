@@ -56,6 +56,15 @@ class FullOptions:
     hook: SwitchHook | None = None
 
 
+def switches_of(drill: str) -> tuple[tuple[Verb, str], ...]:
+    """Return both switches of a full drill, by verb and id."""
+    return tuple((verb, _id_of(drill, way)) for verb, way in WAYS)
+
+
+def _id_of(drill: str, way: str) -> str:
+    return f"{drill}-{way}"
+
+
 @dataclass(slots=True, kw_only=True)
 class _Found(Found):
     states: list[SwitchState] = field(default_factory=list)
@@ -144,7 +153,7 @@ class FullDrill:
             raise Refused(f"clients are not moved to {flow.target}, because on the way back {failed[0].message}{more}")
 
     def _id(self, way: str) -> str:
-        return f"{self._options.drill}-{way}"
+        return _id_of(self._options.drill, way)
 
     def run(
         self, on_step: Callable[[Step, StepDone | None], None], between: Callable[[], None] = lambda: None

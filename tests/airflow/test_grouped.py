@@ -6,6 +6,7 @@ import pytest
 
 from tests.airflow.conftest import GROUPED, Flows
 from tests.harness import create_topic, numbered, producer, send
+from tests.spark.jobs import until
 
 DAG, SKIPPED, TOPIC = "copy_orders", "skip_orders", f"{GROUPED}-orders"
 TASKS = ("plan", "copy", "checkpoint", "report")
@@ -37,11 +38,12 @@ def test_a_group_in_another_dag_is_a_run_of_its_own_with_the_same_id_in_airflow(
     assert f"copied by {name}" in rest.log(DAG, run, "after")
     tasks = rest.tasks(DAG, run)
     assert {tasks[f"orders.{one}"]["pool"] for one in TASKS[:3]} == {f"ferry_{GROUPED}_t{GROUPED}"}
+    its_own = rest.links(own, run, "report")["Receipts"]
+    until(lambda: "Tasks and logs" in rest.opened(its_own), "the page has read the ledger")
     for task in TASKS:
         page = rest.opened(rest.links(DAG, run, f"orders.{task}")["Receipts"])
         assert name in page
         assert f"/dags/{own}/runs/" not in page, "Airflow's run of the same id is another"
-    assert "Tasks and logs" in rest.opened(rest.links(own, run, "report")["Receipts"])
 
     # A run that is cleared finds its plan again, and copies nothing twice.
     rest.clear(DAG, run)

@@ -117,6 +117,7 @@
       if (target.checked && rest && chosen.at(-1) === rest && target.value.toLowerCase().includes(rest.toLowerCase()) && !all("input", picks).some((one) => one.value === rest)) chosen.pop();
       if (target.checked) chosen.push(target.value);
       input.value = chosen.length ? `${chosen.join(" ")} ` : "";
+      input.setSelectionRange(input.value.length, input.value.length); // what is typed next is added
       shown = null; // the next word that is typed is asked for
       input.dispatchEvent(new Event("change", { bubbles: true }));
     });

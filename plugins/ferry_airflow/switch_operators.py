@@ -46,7 +46,9 @@ class OfSwitch:
         """Return the switcher, which connects when it is entered; `copy` copies what is left, None: on this machine."""
         from ferry_airflow.switching import switcher  # noqa: PLC0415 - Kafka's libraries only where they are used
 
-        return switcher(self.config, self.flow, Verb(self.verb), str(context["dag"].dag_id), copy)
+        removes = bool(context["params"].get("remove_write_block"))
+        dag_id = str(context["dag"].dag_id)
+        return switcher(self.config, self.flow, Verb(self.verb), dag_id, copy, remove_write_block=removes)
 
     def id(self, context: Context) -> str:
         """Return the switch that the DAG run is about."""

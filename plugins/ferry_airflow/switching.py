@@ -94,14 +94,24 @@ def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
         raise BadInput(f"{not_allowed('export', named)}; a switch of the command line continues there")
 
 
-def switcher(config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None = None) -> Switcher:
+def switcher(
+    config: str, flow: str, verb: Verb, dag_id: str, copy: Copy | None = None, *, remove_write_block: bool = False
+) -> Switcher:
     """Return the switcher for the flow of the file, with the settings of Airflow's connections, in the DAG's name.
 
-    `copy` copies what is left of a plan when the flow is drained; None: on this machine.
+    `copy` copies what is left of a plan when the flow is drained; None: on this machine. `remove_write_block` is the
+    form's.
     """
     settings = settings_for(Path(config), flow)
     who = f"{dag_id}@{socket.gethostname()}"
-    return Switcher(settings, settings.flow(flow), verb, who=who, copy=copy or copy_plan)
+    return Switcher(
+        settings,
+        settings.flow(flow),
+        verb,
+        who=who,
+        remove_write_block=remove_write_block,
+        copy=copy or copy_plan,
+    )
 
 
 def drained_by(found: Switcher, switch: str) -> list[str]:

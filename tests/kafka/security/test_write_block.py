@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ferry.config.settings import parse_settings
+from ferry.errors import BadInput
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.model.switch import Step, SwitchOptions, Verb
 from tests.harness import Lab, new_alias
@@ -36,6 +39,10 @@ def test_a_switch_deletes_just_the_denials_of_write_on_its_own_topics(secured: P
     settings = parse_settings(lab.text, "lab.properties")
     with Switcher(settings, lab.flow, Verb.FAILOVER, who="ann@desk-7", patience_s=ANSWER_S) as switcher:
         switcher.open("s-1", SwitchOptions(remove_write_block=True), "bob")
+        with pytest.raises(BadInput, match="--remove-write-block"):
+            switcher.run("s-1")
+    asked = Switcher(settings, lab.flow, Verb.FAILOVER, who="ann@desk-7", remove_write_block=True, patience_s=ANSWER_S)
+    with asked as switcher:
         state = switcher.run("s-1")
     assert acls_of(secured.target, topic) == others
     assert len(state.fact(Step.PROMOTE, "removed_acls")) == len(blocks), "the ledger has what was taken away"

@@ -13,6 +13,7 @@ from ferry.features.switch.rules.steps import (
     clients_sentence,
     refuse_other_approval,
     refuse_other_options,
+    refuse_unasked_removal,
     refuse_without_hook,
     remedied,
 )
@@ -98,6 +99,17 @@ def test_a_hook_that_was_given_is_given_again_until_it_is_called() -> None:
     refuse_without_hook(quiet, ("url",), ())
     with pytest.raises(BadInput, match="--redirect-url"):
         refuse_without_hook(quiet, (), ())
+
+
+def test_a_write_block_is_removed_only_if_that_is_asked_for_again(golden: Golden) -> None:
+    """The ledger's record alone does not do it: all who may write there could have forged it."""
+    begun = state(options=SwitchOptions(remove_write_block=True))
+    with pytest.raises(BadInput) as refused:
+        refuse_unasked_removal(begun, asked=False)
+    golden(str(refused.value))
+    refuse_unasked_removal(begun, asked=True)
+    refuse_unasked_removal(state(), asked=False)
+    refuse_unasked_removal(replace(state(Step.PROMOTE), switch=begun.switch), asked=False)
 
 
 def test_clients_are_where_the_switch_that_promoted_last_has_moved_them(golden: Golden) -> None:

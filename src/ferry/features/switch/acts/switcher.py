@@ -36,7 +36,13 @@ from ferry.features.switch.acts.stranded import export_stranded, looked_to, refu
 from ferry.features.switch.acts.topics import live_topics
 from ferry.features.switch.rules.opposite import moved_sentence, opposing
 from ferry.features.switch.rules.readiness import Check, Readiness
-from ferry.features.switch.rules.steps import refuse_ended, refuse_second, refuse_without_hook, sentence
+from ferry.features.switch.rules.steps import (
+    refuse_ended,
+    refuse_second,
+    refuse_unasked_removal,
+    refuse_without_hook,
+    sentence,
+)
 from ferry.features.switch.settings import SwitchHook, SwitchSettings
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.runs import has_run
@@ -70,14 +76,16 @@ class Switcher:
         who: str,
         hook: SwitchHook | None = None,
         stop: SwitchHook | None = None,
+        remove_write_block: bool = False,
         copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
         """Choose a flow and a verb.
 
         `flow` is one of `settings`, as the operator named it; `who` does it, as `user@host`. `hook` redirects clients,
-        and `stop` stops them: a command or URL in them replaces the file's. `copy` copies a plan when the flow is
-        drained. Raises BadInput if a failback has no flow to go along.
+        and `stop` stops them: a command or URL in them replaces the file's. `remove_write_block`: ACLs that deny WRITE
+        may be deleted, if the switch began so. `copy` copies a plan when the flow is drained. Raises BadInput if a
+        failback has no flow to go along.
         """
         self.sides = sides_of(settings, flow, verb)
         self.verb = verb
@@ -88,6 +96,7 @@ class Switcher:
         hooks = self.sides.via.of(SwitchSettings)
         self._hook = with_given(hooks.redirect, hook)
         self._stop = with_given(hooks.stop, stop)
+        self._removes_block = remove_write_block
         self._copy = copy
         self._patience_s = patience_s
         self._access = LedgerAccess(self.sides.via, patience_s=patience_s)
@@ -114,8 +123,8 @@ class Switcher:
     def known(self, switch: str) -> SwitchState | None:
         """Return the switch of that id, to be continued or finished; None if there is none.
 
-        Raises BadInput if it belongs to another verb, or began with a hook that is not given now; Refused if it was
-        abandoned.
+        Raises BadInput if it belongs to another verb, or began with a hook, or a removal of ACLs, that is not given
+        now; Refused if it was abandoned.
         """
         states = self.states()
         if switch not in states:
@@ -124,7 +133,7 @@ class Switcher:
         if state is not None:
             if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
                 refuse_ended(state)
-            refuse_without_hook(state, self._given, self._given_stop)
+            self._refuse_ungiven(state)
             self._refuse_unusable()
         return state
 
@@ -201,13 +210,13 @@ class Switcher:
         Raises BadInput for a step that the verb does not have, Refused for one that is not due, and the errors of the
         step. Raises Superseded if another process has begun it.
         """
-        if step in (Step.QUIET, Step.REDIRECT):  # before it begins: after `promote` a switch cannot be abandoned
-            refuse_without_hook(self.state(switch), self._given, self._given_stop)
+        if step in (Step.QUIET, Step.PROMOTE, Step.REDIRECT):  # before: after `promote` a switch cannot be abandoned
+            self._refuse_ungiven(self.state(switch))
         return do_step(self._journal, switch, step, self._acts()[step])
 
     def run(self, switch: str, on_step: OnStep = lambda _step, _done: None) -> SwitchState:
         """Do all steps that are left, and finish. The error of a failed step is raised, and the step stays due."""
-        refuse_without_hook(self.state(switch), self._given, self._given_stop)
+        self._refuse_ungiven(self.state(switch))
         return advance(self._journal, switch, self._acts(), on_step)
 
     def finish(self, switch: str) -> SwitchState:
@@ -246,7 +255,11 @@ class Switcher:
 
     def _refuse_going_on(self, known: SwitchState) -> None:
         refuse_ended(known)
-        refuse_without_hook(known, self._given, self._given_stop)
+        self._refuse_ungiven(known)
+
+    def _refuse_ungiven(self, state: SwitchState) -> None:
+        refuse_without_hook(state, self._given, self._given_stop)
+        refuse_unasked_removal(state, asked=self._removes_block)
 
     def _refuse_before(self, switch: Switch, state: SwitchState) -> None:
         """Raise BadInput or Refused for what needs no cluster, or the ledger alone."""

@@ -252,7 +252,15 @@ def _switched(
     copy = copy_of(chosen)
     hook, stop = hooks
     with Switcher(
-        both, chosen, verb, who=person(), hook=hook, stop=stop, copy=copy, patience_s=context.patience_s
+        both,
+        chosen,
+        verb,
+        who=person(),
+        hook=hook,
+        stop=stop,
+        remove_write_block=options.remove_write_block,
+        copy=copy,
+        patience_s=context.patience_s,
     ) as switcher:
         known = switcher.known(switch)
         if known is not None:

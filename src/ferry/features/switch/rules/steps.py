@@ -149,9 +149,24 @@ def refuse_without_hook(state: SwitchState, redirect: Collection[str], stop: Col
         )
 
 
+def refuse_unasked_removal(state: SwitchState, *, asked: bool) -> None:
+    """Raise BadInput if the switch is still to delete ACLs that deny WRITE, and that is not `asked` for now.
+
+    The ledger's record alone does not decide it, because all writers of the ledger could have written it.
+    """
+    switch = state.switch
+    if switch.options.remove_write_block and not asked and Step.PROMOTE not in state.done and state.end is None:
+        raise BadInput(
+            f"{switch.verb} {switch.id} was begun with --remove-write-block, by the ledger: give it again (in Airflow in "
+            f"the form) to delete ACLs that deny WRITE, with {continuing(switch)}; or abandon it with ferry switches "
+            f"abandon '{switch.named}' {switch.id} --reason TEXT"
+        )
+
+
 def continuing(switch: Switch) -> str:
     """Return the command that continues a switch."""
-    return f"ferry {switch.verb} '{switch.named}' --id {switch.id}"
+    removing = " --remove-write-block" if switch.options.remove_write_block else ""
+    return f"ferry {switch.verb} '{switch.named}' --id {switch.id}{removing}"
 
 
 def remedied(state: SwitchState, sentence: str) -> str:

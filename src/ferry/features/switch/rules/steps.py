@@ -157,9 +157,9 @@ def refuse_unasked_removal(state: SwitchState, *, asked: bool) -> None:
     switch = state.switch
     if switch.options.remove_write_block and not asked and Step.PROMOTE not in state.done and state.end is None:
         raise BadInput(
-            f"{switch.verb} {switch.id} was begun with --remove-write-block, by the ledger: give it again (in Airflow in "
-            f"the form) to delete ACLs that deny WRITE, with {continuing(switch)}; or abandon it with ferry switches "
-            f"abandon '{switch.named}' {switch.id} --reason TEXT"
+            f"{switch.verb} {switch.id} was begun with --remove-write-block, by the ledger: give it again (in Airflow "
+            f"in the form) to delete ACLs that deny WRITE, with {continuing(switch)}; or abandon it with ferry "
+            f"switches abandon '{switch.named}' {switch.id} --reason TEXT"
         )
 
 

@@ -78,6 +78,8 @@ def addresses(found: Found) -> Mapping[str, list[str]]:
         f"{ANY_LANE}/offsets": [f"{live}/offsets{translated}"],
         f"{ANY_FLOW}/reports": [f"{FLOW_PAGE}/reports"],
         f"{ANY_FLOW}/report/{{number}}": [f"{FLOW_PAGE}/report/{found.report}"],
+        f"/api{ANY_FLOW}/topics": [f"/api{FLOW_PAGE}/topics{query}" for query in ("", "?q=wide-09")],
+        f"/api{ANY_FLOW}/groups": [f"/api{FLOW_PAGE}/groups{query}" for query in ("", "?q=9")],
         f"/api{ANY_FLOW}/series": [series, f"{series}?topic=wide-000", f"{series}?topic=wide-000&partition=7"],
         "/api/job/{number}": [f"/api/job/{found.job}"],
         "/static/{name}": [f"/static/{name}" for name in ("ferry.css", "ferry.js", "act.js", "theme.js")],

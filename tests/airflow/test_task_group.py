@@ -163,7 +163,7 @@ def test_tasks_that_write_in_the_live_lane_are_in_the_flows_pool(config: Path) -
         **{
             f"ferry_{verb}__a__b": {
                 task.task_id for task in dags[f"ferry_{verb}__a__b"].tasks
-            } - {"preview", "approve", "readiness", "quiet", "report"}
+            } - {"preview", "approve", "readiness", "quiet", "assets", "report"}
             for verb in ("switchover", "failover")
         },
         "ferry_failback__a__b": set(),

@@ -195,7 +195,7 @@ def test_the_recovery_point_is_a_line_where_the_ages_are(
 
 
 AXES = """() => [...document.querySelectorAll("figure[data-chart] .plot")]
-  .filter((plot) => plot.layout).map((plot) => plot.layout.xaxis.range.map(Number))"""
+  .filter((plot) => plot.layout).map((plot) => plot.layout.xaxis.range.map(Date.parse))"""
 MARKED = """(name) => {
   const { shapes, annotations } = document.querySelector(`figure[data-chart=${name}] .plot`).layout;
   const [bands, runs] = [1, 0.025].map((height) => shapes.filter((one) => one.type === "rect" && one.y1 === height));

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
@@ -243,7 +244,7 @@ def test_a_crash_between_the_ledger_and_the_target_is_told_from_a_stranger(
     groups.synced()
     groups.commit(source, "app", {0: 15, 1: 15})
 
-    async def half(cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]) -> None:
+    async def half(cluster: Cluster, offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]], **_: Any) -> None:
         """The coordinator got one of the two offsets, and then the process was killed."""
         first = {group: dict(sorted(places.items())[:1]) for group, places in offsets.items()}
         await commit_offsets(cluster, first)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ferry.model.switch import Verb
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "plugins" / "ferry_airflow" / "page"
 SHOWN = "".join(path.read_text() for path in [*sorted((PAGE / "templates").glob("*.html")), PAGE / "mount.py"])
@@ -16,6 +18,9 @@ TABS = {
     for name in re.findall(r'\bTab\([^)]*\bname="([a-z]+)"', path.read_text())
 }
 """The templates write the names of tabs with a capital."""
+
+VERBS = {verb.capitalize() for verb in Verb if "verb|capitalize" in SHOWN}
+"""Buttons, too."""
 
 BOLD = re.compile(r"\*\*([A-Z][^*\n]+)\*\*")
 ITALIC = re.compile(r"(?<!\*)\*([A-Z][^*\n]+)\*(?!\*)")
@@ -30,8 +35,8 @@ OTHERWISE = {"Copy it under another name"}
 
 
 def is_shown(label: str) -> bool:
-    """As the whole text of an element, as a string that one is made of, or as a tab."""
-    return label in TABS or any(text in SHOWN for text in (f">{label}<", f'"{label}"'))
+    """As the whole text of an element, as a string that one is made of, or as a tab or the name of a switch's verb."""
+    return label in TABS or label in VERBS or any(text in SHOWN for text in (f">{label}<", f'"{label}"'))
 
 
 @pytest.mark.parametrize("document", TOLD)
@@ -54,6 +59,7 @@ def test_the_buttons_that_the_page_is_said_to_have_are_there() -> None:
 def test_a_receipt_in_the_tutorial_has_the_columns_of_the_page() -> None:
     macro = (PAGE / "templates" / "parts.html").read_text().partition("macro receipts_table")[2]
     head = macro.partition("</thead>")[0].replace("{{ flow.source }}", "primary").replace("{{ flow.target }}", "backup")
+    head = re.sub(r'\{\{ term\("\w+", "([^"]+)"\) \}\}', r"\1", head)
     columns = re.findall(r"<th[^>]*>([^<]+)</th>", head)
     (told,) = re.findall(r"^ +\| (Source offsets \|.*) \|$", (ROOT / "docs" / "tutorial.md").read_text(), re.MULTILINE)
     named = told.split(" | ")

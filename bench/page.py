@@ -46,6 +46,8 @@ LOOKS = 1
 PATIENCE_S = 600.0
 UNREADY = ("Asking the clusters", "data-waiting")
 """What a page shows while its figures are not there yet."""
+DEALT_SHOWN = 'id="dealt-title"'
+"""What the page of a partition has when something of it was repartitioned."""
 DEALT_TO = 120
 """So many partitions the records of a topic with 100 partitions are repartitioned to, by Spark."""
 DAG = dag_id(FLOW)
@@ -160,7 +162,7 @@ def _addresses(browser: httpx.Client) -> Mapping[str, Sequence[str]]:
     routes = _routes()
     assert set(found) == routes, f"routes that nobody asks, or that are not there: {sorted(set(found) ^ routes)}"
     dealt = _ready(browser, f"{FLOW_PAGE}/partition/{DEALT}/7")
-    assert "Dealt to" in dealt, f"nothing of {DEALT} was dealt, so its page has nothing to show"
+    assert DEALT_SHOWN in dealt, f"nothing of {DEALT} was dealt, so its page has nothing to show"
     return found
 
 

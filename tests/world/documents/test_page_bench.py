@@ -80,6 +80,15 @@ def test_the_flow_of_the_benchmark_deals_that_topic_and_no_other(asked: Asked, m
     assert spec.partitions == made["DEALT_TO"]
 
 
+def test_what_the_benchmark_looks_for_on_a_page_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    made = runpy.run_path(str(BENCH / "page.py"))
+    templates = BENCH.parent / "plugins" / "ferry_airflow" / "page" / "templates"
+    text = "".join(path.read_text() for path in templates.glob("*.html"))
+    assert made["DEALT_SHOWN"] in text
+    assert all(word in text for word in made["UNREADY"])
+
+
 def test_the_table_in_the_readme_has_every_route_in_that_order(asked: Asked) -> None:
     below = (BENCH / "README.md").read_text().partition("| GET | requests | median ms | slowest ms |")[2]
     table = below.lstrip("\n").partition("\n\n")[0]

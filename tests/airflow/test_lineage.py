@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
+from airflow.providers.apache.kafka.assets import kafka as theirs
 from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from ferry.config.settings import parse_settings
@@ -114,7 +114,6 @@ def test_the_providers_event_has_both_topics_their_ranges_and_the_run(tmp_path: 
 
 def test_the_kafka_provider_gives_a_topic_the_same_name() -> None:
     """Airflow's assets go through the provider's handler of `kafka://`, and become datasets by its converter."""
-    theirs = pytest.importorskip("airflow.providers.apache.kafka.assets.kafka", reason="the provider is not installed")
     assert ProvidersManagerTaskRuntime().asset_uri_handlers["kafka"] is theirs.sanitize_uri
     outputs = lineage_of(FLOW, REPORT).outputs
     assert [out.name for out in outputs] == ["a.orders", "a.t"]

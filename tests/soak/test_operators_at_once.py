@@ -78,6 +78,44 @@ def test_an_operator_who_sleeps_in_any_step_and_wakes_late_changes_nothing(
     assert asleep == {(verb, step) for verb in WAYS for step in STEPS[verb]}
 
 
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("policy", ["Default", "Identity"])
+def test_an_operator_who_sleeps_in_any_step_of_a_failover_and_wakes_late_changes_nothing(
+    source_cluster: RunningCluster,
+    target_cluster: RunningCluster,
+    topic: str,
+    rng: random.Random,
+    tmp_path: Path,
+    policy: str,
+) -> None:
+    """The source counts as lost; a failback lies between two failovers."""
+    clients = Clients(topic=topic, group=f"g-{topic}")
+    pair = pair_of(source_cluster, target_cluster, clients, policy)
+    again = 0
+    for number, step in enumerate(STEPS[Verb.FAILOVER]):
+        clients.produce(source_cluster, 20)
+        pair.run(pair.flow)
+        clients.consume(source_cluster, read_there(pair.turned) if number else [topic], 12)
+        config, name = written(pair.lost, tmp_path), f"lost-{number}"
+        late = sleeper(pair.lost, Verb.FAILOVER, name, config, [step], rng.choice((*REQUESTS, AT_ITS_END)))
+        assert is_asleep(late), (step, late.communicate())
+        try:
+            ended(operator(pair.lost, Verb.FAILOVER, name, config), {0})
+            state = finished(pair.lost, name)
+            again += sum(row["again"] for row in state.rows(Step.GROUPS) if row["group"] == clients.group)
+            clients.produce(target_cluster, 5)
+            clients.consume(target_cluster, read_there(pair))
+        finally:
+            os.killpg(late.pid, signal.SIGCONT)
+        ended(late)
+        clients.produce(target_cluster, 5)
+        clients.consume(target_cluster, read_there(pair))
+        assert set(clients.read) == set(clients.produced), (step, "nothing is lost")
+        assert len(clients.read) - len(set(clients.read)) <= again, (step, "no more is read again than the switch said")
+        config, options = written(pair.turned, tmp_path), options_of(tmp_path, Verb.FAILBACK, number)
+        ended(operator(pair.turned, Verb.FAILBACK, f"back-{number}", config, *options), {0})
+
+
 def begun_together(pair: Pair, verb: Verb, names: Sequence[str], folder: Path, *options: str) -> SwitchState:
     """The one switch that is finished after operators have begun these at the same time."""
     config = written(pair, folder)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, HTTPException, Request, status
-from fastapi.concurrency import run_in_threadpool
+from fastapi import Body, HTTPException, Request, status
 from pydantic import Field
 
 from ferry.clock import wall_ms
@@ -40,6 +39,7 @@ from ferry_airflow.page.starting import (
     triggered,
     zoned,
 )
+from ferry_airflow.page.threads import in_page_threads, page_router
 
 WAIT_SECONDS = 15.0
 """How long a request waits for what it has begun. The next request may meet another process of the API server.
@@ -53,7 +53,7 @@ LONGEST_ID = 250
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
 
 
-router = APIRouter()
+router = page_router()
 acting = acting_router()
 
 
@@ -203,10 +203,10 @@ async def begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any],
         found: JobStory | None = open_flow.ask(OfJob(job=known.job)).got
         return found if found is not None and found.job else known
 
-    story = await run_in_threadpool(begin)
+    story = await in_page_threads(begin)()
     until, rest = asyncio.get_running_loop().time() + WAIT_SECONDS, LOOK_SECONDS
     while not story.done and asyncio.get_running_loop().time() < until:
         await asyncio.sleep(rest)
         rest = min(MOST_LOOK_SECONDS, 1.5 * rest)
-        story = await run_in_threadpool(asked_again, story)
-    return await run_in_threadpool(_told, request, story)
+        story = await in_page_threads(asked_again)(story)
+    return await in_page_threads(_told)(request, story)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ferry.config.flow.flow import FlowConfig
@@ -29,9 +29,10 @@ from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, TimeRange
 
-router = APIRouter(prefix="/flow/{source}/{target}")
+router = page_router(prefix="/flow/{source}/{target}")
 TABS = (Tab(place=40, name="offsets"),)
 
 INT32, INT64 = 2**31 - 1, 2**63 - 1

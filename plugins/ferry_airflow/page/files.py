@@ -7,12 +7,13 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from fastapi import APIRouter, HTTPException, Request, status
+from fastapi import HTTPException, Request, status
 from fastapi.responses import Response
 
 from ferry_airflow.page.rendering import FOLDER
+from ferry_airflow.page.threads import page_router
 
-router = APIRouter()
+router = page_router()
 
 TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}

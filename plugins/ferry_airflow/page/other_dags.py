@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from fastapi import APIRouter, HTTPException, Request, status
+from fastapi import HTTPException, Request, status
 from fastapi.responses import Response
 
 from ferry_airflow.naming import other_dags
@@ -12,8 +12,9 @@ from ferry_airflow.page.airflow_side import dag_states
 from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import may_continue, shown_page
+from ferry_airflow.page.threads import page_router
 
-router = APIRouter(prefix="/flow/{source}/{target}")
+router = page_router(prefix="/flow/{source}/{target}")
 
 
 @router.get("/dag/{dag}/run/{run:path}")

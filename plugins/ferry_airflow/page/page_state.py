@@ -42,6 +42,7 @@ from ferry_airflow.page.flow_health import (
 )
 from ferry_airflow.page.run_words import Badge, run_badge
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.threads import in_page_threads
 
 DAG_RUNS = 25
 """How many of Airflow's runs of a flow's DAG its page shows."""
@@ -191,6 +192,7 @@ def _opened(
     )
 
 
+@in_page_threads
 def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFlow:
     """Return the flow of the address; 403 if its DAG may not be seen, 404 if the file has none of that name."""
     wanted = Flow(source=source, target=target)

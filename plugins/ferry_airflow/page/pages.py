@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Request, status
+from fastapi import HTTPException, Request, status
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ferry.clock import wall_ms
@@ -31,9 +31,10 @@ from ferry_airflow.page.run_list import Fold, chosen_runs, folded, merged, words
 from ferry_airflow.page.run_words import DAG_MOODS
 from ferry_airflow.page.shown import moment, ms_of
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, CHOICES, Chosen, TimeRange, since
 
-router = APIRouter()
+router = page_router()
 TABS = (
     Tab(place=10, name="overview", path="/"),
     Tab(place=20, name="topics"),

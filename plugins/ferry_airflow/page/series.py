@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from ferry.clock import wall_ms
 from ferry.reader.documents import Series
 from ferry.reader.questions import OfSeries
 from ferry_airflow.page.page_state import FlowDep
+from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, TimeRange, since
 
-router = APIRouter(prefix="/api")
+router = page_router(prefix="/api")
 
 
 @router.get("/flow/{source}/{target}/series")

@@ -20,11 +20,12 @@ from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, airflow_of
 from ferry_airflow.page.shown import moment
+from ferry_airflow.page.threads import page_router
 
 
 def acting_router() -> APIRouter:
     """Return a router for actions on a flow. It refuses requests that come from a page of another server."""
-    return APIRouter(prefix="/api/flow/{source}/{target}", dependencies=[Depends(from_here)])
+    return page_router(prefix="/api/flow/{source}/{target}", dependencies=[Depends(from_here)])
 
 
 class Asked(BaseModel):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from ferry_airflow.page.glossary import all_words
 from ferry_airflow.page.rendering import written
+from ferry_airflow.page.threads import page_router
 
-router = APIRouter()
+router = page_router()
 
 
 @router.get("/words")

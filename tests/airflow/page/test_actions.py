@@ -26,6 +26,8 @@ from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause, Refusal, RefusalKind
+from ferry.reader.client import Reader
+from ferry.reader.process import Slow
 from ferry.reader.watch import FlowWatch, Sight
 from ferry.reader.watcher import MOST_WAITING, Job
 from ferry_airflow.page import actions, rendering
@@ -36,6 +38,7 @@ from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebod
 from tests.airflow.page.values import PAGES
 from tests.pure.decide.test_ledger import view_of
 from tests.pure.decide.values import PLAN, dealt_slice, piece, place
+from tests.tiers import ANSWER_S
 
 ROOT = Path(__file__).parents[3]
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
@@ -417,6 +420,31 @@ def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few
     assert set(refused) == {429}
     assert all_of_them.count(202) == MOST_WAITING
     assert all_of_them.count(429) == 45 - MOST_WAITING
+
+
+def test_what_waits_for_the_reader_takes_no_thread_of_airflows(desk: Desk) -> None:
+    """Pages and actions of twenty people, while the reader does not answer."""
+    waiting, answers = threading.Semaphore(0), threading.Event()
+
+    def silent(_: bytes, within: float) -> bytes:
+        waiting.release()
+        assert answers.wait(ANSWER_S)
+        raise Slow
+
+    desk.app.state.office = replace(desk.app.state.office, reader=Reader(silent, lookup=lambda _: {}))
+
+    async def everybody() -> float:
+        async with AsyncClient(transport=ASGITransport(app=desk.app), base_url="http://testserver") as client:
+            sent = {"X-Ferry-Request": "1"}
+            asked = [asyncio.create_task(client.get(f"{HERE}/topics")) for _ in range(10)]
+            asked += [asyncio.create_task(client.post(f"/api{HERE}/dry-run", json={}, headers=sent)) for _ in range(10)]
+            assert await asyncio.to_thread(waiting.acquire, timeout=ANSWER_S)
+            taken = to_thread.current_default_thread_limiter().borrowed_tokens
+            answers.set()
+            await asyncio.gather(*asked)
+            return taken
+
+    assert asyncio.run(everybody()) == 0
 
 
 def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:

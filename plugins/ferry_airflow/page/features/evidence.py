@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Request, status
+from fastapi import HTTPException, Path, Request, status
 from fastapi.responses import Response
 
 from ferry.features.evidence.rules.chain import page_name, report_name
@@ -16,8 +16,9 @@ from ferry_airflow.page.details import INT64, NOTHING
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, has_back
 from ferry_airflow.page.pages import shown_page
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.threads import page_router
 
-router = APIRouter(prefix="/flow/{source}/{target}")
+router = page_router(prefix="/flow/{source}/{target}")
 TABS = (Tab(place=70, name="reports"),)
 
 SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"

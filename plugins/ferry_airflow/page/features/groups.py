@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.responses import Response
 
 from ferry.features.groups.rules.page import MOST_GROUPS, GroupsStory, OfGroups
@@ -13,8 +13,9 @@ from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import shown_page
 from ferry_airflow.page.starting import names_to_pick
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.threads import page_router
 
-router = APIRouter()
+router = page_router()
 TABS = (Tab(place=50, name="groups"),)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, HTTPException, Path, Request, status
+from fastapi import Body, HTTPException, Path, Request, status
 from fastapi.responses import RedirectResponse, Response
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
@@ -27,9 +27,10 @@ from ferry_airflow.page.run_list import EitherRun, one_each
 from ferry_airflow.page.run_words import Badge, run_badge
 from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered, zoned
 from ferry_airflow.page.tabs import Tab
+from ferry_airflow.page.threads import page_router
 
-router = APIRouter()
-showing = APIRouter(prefix="/flow/{source}/{target}")
+router = page_router()
+showing = page_router(prefix="/flow/{source}/{target}")
 acting = acting_router()
 TABS = (Tab(place=60, name="backfills"),)
 

@@ -1,8 +1,9 @@
 """Print the pure tests of a source file; without a file, their folder.
 
 They are the nearest tests that import the file's module: directly, or through another module or a helper of the tests,
-over any number of steps. If there are more than MOST, those that are further away, or in a folder of another name, are
-left out. The exit code is 2 if there is none, so that nothing passes without a test.
+over any number of steps. A module that is named in a string (`"ferry.run.micro_run:MicroRuns"`) counts as imported. If
+there are more than MOST, those that are further away, or in a folder of another name, are left out. The exit code is 2
+if no pure test is there, so that nothing passes without a test; then the nearest other tests are named.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ MOST = 8
 
 # Not by a parser, because parsing all files takes four seconds.
 _IMPORT = re.compile(r"^[ \t]*(?:from +([\w.]+) +import +(\([^)]*\)|[^(\n]*)|import +([\w., ]+))", re.MULTILINE)
+_STRING = re.compile(r"[\"'](ferry(?:_airflow)?(?:\.\w+)+)[\"':]")
 _NAME = re.compile(r"^ *(\w+)", re.MULTILINE)
 
 
@@ -35,9 +37,12 @@ def main(name: str = "") -> int:
     if not path.is_file() or not path.is_relative_to(ROOT) or path.suffix != ".py":
         print(f"{name} is no file of src or plugins", file=sys.stderr)
         return 2
-    found = near(path)
+    tests = near(path)
+    found = [one for one in tests if Path(one).parts[0] == PURE]
     if not found:
-        print(f"no pure test imports {name}, nor what imports it: run make test", file=sys.stderr)
+        nearest = " ".join(f"tests/{one}" for one in tests[:MOST])
+        told = f'make test ARGS="{nearest}"' if tests else "make test"
+        print(f"no pure test imports {name}, nor what imports it: run {told}", file=sys.stderr)
         return 2
     longer = read(KEPT)
     seconds = [one for one in found if one not in longer] or found
@@ -49,7 +54,7 @@ def main(name: str = "") -> int:
 
 
 def near(path: Path) -> list[str]:
-    """Return pure test files under tests/: the nearest first, then those whose names or folders are the file's."""
+    """Return test files, as paths below tests/: the nearest first, then those whose names or folders are the file's."""
     importers: dict[str, set[Path]] = {}
     for one in (*(ROOT / "src").rglob("*.py"), *(ROOT / "plugins").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
         for imported in _imports(one):
@@ -61,9 +66,8 @@ def near(path: Path) -> list[str]:
         steps |= dict.fromkeys(reached, steps[latest[0]] + 1)
         latest = sorted(reached)
     tests = [one for one in steps if one.name.startswith("test_") and one.is_relative_to(ROOT / "tests")]
-    quick = [one for one in tests if one.relative_to(ROOT / "tests").parts[0] == PURE]
-    quick.sort(key=lambda one: (steps[one], path.stem not in one.stem, one.parent.name not in path.parts, one))
-    return [str(one.relative_to(ROOT / "tests")) for one in quick]
+    tests.sort(key=lambda one: (steps[one], path.stem not in one.stem, one.parent.name not in path.parts, one))
+    return [str(one.relative_to(ROOT / "tests")) for one in tests]
 
 
 def _module(path: Path) -> str:
@@ -72,8 +76,9 @@ def _module(path: Path) -> str:
 
 
 def _imports(path: Path) -> set[str]:
-    found = set()
-    for module, names, modules in _IMPORT.findall(path.read_text()):
+    text = path.read_text()
+    found = set(_STRING.findall(text))
+    for module, names, modules in _IMPORT.findall(text):
         if module:
             found |= {module, *(f"{module}.{one}" for one in _NAME.findall(names.strip("()").replace(",", "\n")))}
         else:

@@ -95,7 +95,9 @@ def test_drills_end_in_reports_that_say_who_approved(flows: Flows) -> None:
     assert committed_offsets(flows.target, GROUP, f"rehearsed.{TOPIC}", 1) == {0: 20}
     assert rest.states(DAG, run)["assets"] == "success"
     told = [
-        one["extra"] for one in events(flows, f"kafka://trehearsed/rehearsed.{TOPIC}") if one["source_run_id"] == run
+        one["extra"]
+        for one in events(flows, f"kafka://{flows.target.bootstrap}/rehearsed.{TOPIC}")
+        if one["source_run_id"] == run
     ]
     assert [(one["records"], one["run"].startswith("spring-out-drain-")) for one in told] == [(10, True)]
 

@@ -18,7 +18,7 @@ from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.portions import write_in_portions
 from ferry.features.records.spark.row_job import Stream
-from ferry.features.records.spark.sink import write_rows
+from ferry.features.records.spark.row_writing import write_rows
 from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
 from ferry.ledger.progress import RunProgress
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling

@@ -10,8 +10,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from ferry.features.records.acts.reading import ReadSpec
+from ferry.features.records.spark.row_stage import Stage, in_one_worker, read_apart
 from ferry.features.records.spark.schema import SCHEMA
-from ferry.features.records.spark.unit_stage import Stage, in_one_worker, read_apart
 
 
 def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec], then: Stage, columns: StructType) -> DataFrame:

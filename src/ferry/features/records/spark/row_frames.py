@@ -26,10 +26,10 @@ from ferry.features.records.spark.counters import KEPT, READ
 from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.local_transform import Alone, write_alone
 from ferry.features.records.spark.row_job import RowJob, Stream
+from ferry.features.records.spark.row_stage import END, FIRST, Stage, in_one_worker, write_slot
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.slot_assignment import SLOT, dealt_rows, kept_rows
 from ferry.features.records.spark.transform import Read
-from ferry.features.records.spark.unit_stage import END, FIRST, Stage, in_one_worker, write_slot
 from ferry.model import Slice
 from ferry.spark.session import at_once, slot_frame
 from ferry.spark.stage import ROW

@@ -13,9 +13,9 @@ from ferry.features.records.acts.cutoffs import Withholding, without
 from ferry.features.records.acts.source_logs import Marks
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.counters import Counters
+from ferry.features.records.spark.row_stage import Stage
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.transform import Read
-from ferry.features.records.spark.unit_stage import Stage
 from ferry.model import Plan, Slice
 
 Change = Callable[[Read, Stage, StructType], DataFrame]

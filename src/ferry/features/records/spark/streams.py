@@ -14,10 +14,10 @@ from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.row_job import Stream
+from ferry.features.records.spark.row_stage import Stage
+from ferry.features.records.spark.row_writing import refuse_remote
 from ferry.features.records.spark.schema import SCHEMA
-from ferry.features.records.spark.sink import refuse_remote
 from ferry.features.records.spark.transform import Read, is_plain, of_frame, prepare, steps_of, transformed
-from ferry.features.records.spark.unit_stage import Stage
 from ferry.model import Plan, Slice
 from ferry.plan.transform_digest import transform_digest
 

@@ -26,9 +26,9 @@ from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferr
 from ferry.features.records.spark.record_errors import faults_of
 from ferry.features.records.spark.row_frames import alone_frame, read_by, share_of, shuffled_frame
 from ferry.features.records.spark.row_job import RowJob, Stream
+from ferry.features.records.spark.row_stage import count
 from ferry.features.records.spark.schema import COUNT
 from ferry.features.records.spark.task_monitor import TooSlow, watched
-from ferry.features.records.spark.unit_stage import count
 from ferry.messages.refusals import refused
 from ferry.model import FilterCounts, Plan, RefusalKind, TopicPartition
 from ferry.spark.session import is_remote

@@ -529,6 +529,12 @@ class PlanStory:
     refusals: Cut[Refusal]
     gaps: Cut[GapLine]
     changes: Cut[ChangeLine]
+    drift: Cut[str]
+    """Settings of topics that differ from the source and are left."""
+    acls: Cut[str]
+    """Access control lists that would be created or deleted."""
+    not_copied: Cut[str]
+    """What the source has that no run copies, such as quotas."""
     paused: Cut[str]
     notes: Cut[str]
     slices: Cut[SliceLine]

@@ -13,6 +13,7 @@ from ferry.ledger.report import Report
 from ferry.ledger.units import read_ranges
 from ferry.model import Plan, Receipt
 from ferry.page.cut import A_PAGE, Cut, lines
+from ferry.plan.rules.change_sentences import differences
 from ferry.reader.documents import (
     FEW,
     SHOWN_SEGMENTS,
@@ -189,6 +190,9 @@ def plan_story(plan: Plan) -> PlanStory:
         changes=_first(
             plan.changes, lambda one: ChangeLine(kind=one.kind.value, topic=one.topic, partitions=one.partitions)
         ),
+        drift=Cut.of(tuple(line.removeprefix("drift: ") for line in differences(plan.drift)), 1, FEW),
+        acls=Cut.of(tuple(f"{one.kind} {one.binding}" for one in plan.acls), 1, FEW),
+        not_copied=Cut.of(tuple(left.message for left in plan.not_copied), 1, FEW),
         paused=Cut.of(plan.held_back, 1, FEW),
         notes=Cut.of(plan.notes, 1, FEW),
         slices=_first(

@@ -25,7 +25,7 @@ from httpx import ASGITransport, AsyncClient
 from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
-from ferry.model import Pause, Refusal, RefusalKind
+from ferry.model import AclBinding, AclChange, ChangeKind, Pause, Refusal, RefusalKind, TopicChange, Unsupported
 from ferry.reader.client import Reader
 from ferry.reader.process import Slow
 from ferry.reader.watch import FlowWatch, Sight
@@ -331,6 +331,33 @@ def test_a_plan_is_shown_and_an_error_told_by_the_request_itself(desk: Desk, mon
     ended(replace(PLAN, refusals=(refused,) * 22, notes=("late",) * 21), "")
     html = str(desk.act("dry-run", {})[1]["html"])
     assert ("and 2 more refusals" in html, "and 1 more notes" in html, "more gaps" in html) == (True, True, False)
+    acl = AclBinding(
+        resource_type="topic",
+        resource_name="a.orders",
+        pattern_type="literal",
+        principal="User:ann",
+        host="*",
+        operation="Read",
+        permission="allow",
+    )
+    drift = TopicChange(
+        kind=ChangeKind.CONFIGURE,
+        topic="a.orders",
+        source_topic="orders",
+        partitions=1,
+        replication_factor=0,
+        configs=(("retention.ms", "7"),),
+    )
+    besides = replace(
+        PLAN,
+        slices=(),
+        acls=(AclChange(kind="create", binding=acl, source=acl),),
+        drift=(drift,),
+        not_copied=(Unsupported(what="client-quotas", count=2, message="two quotas"),),
+    )
+    ended(besides, "")
+    html = str(desk.act("dry-run", {})[1]["html"]).replace("<wbr>", "")
+    assert ["User:ann" in html, "retention.ms" in html, "two quotas" in html] == [True] * 3, "though nothing is copied"
     unit = dealt_slice(
         topic="t", target=place("a.t", 7), starts=(1, 0), ends=(5, 3), slot=0, since=1, partitions=2, digest=""
     )

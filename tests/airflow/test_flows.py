@@ -29,6 +29,7 @@ from tests.harness import (
     send,
     watermark,
 )
+from tests.quotas import held
 from tests.spark.jobs import all_gone, until
 
 
@@ -226,18 +227,19 @@ def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows
     create_topic(flows.source, "struck-t", 4)
     send(producer(flows.source, batch_num_messages=20), "struck-t", numbered(8_000, partitions=4, size=300))
     dag, lab = flows.dag("struck"), flows.lab("struck")
-    run = flows.rest.trigger(dag)
-    flows.rest.wait_task(dag, run, "copy", {"running"})
-    point = rng.randint(1, 130)  # of about 200 chunks with two receipts each
-    until(lambda: len(lab.receipts()) >= point, f"receipt {point}")
-    task = psutil.Process(int(lab.receipts()[0].origin.host.rpartition(":")[2]))
-    spark = task.children(recursive=True)
-    assert set(job_processes(run)) <= set(spark), "the receipts do not name the process of the task"
-    with lab.runs() as runs:
-        before = runs.sealed_plan(run)
-    os.kill(task.pid, signal.SIGKILL)
+    with held(lab, 100_000):  # the last records come 13 s after the first million bytes
+        run = flows.rest.trigger(dag)
+        flows.rest.wait_task(dag, run, "copy", {"running"})
+        point = rng.randint(1, 130)  # of about 200 chunks with two receipts each
+        until(lambda: len(lab.receipts()) >= point, f"receipt {point}")
+        task = psutil.Process(int(lab.receipts()[0].origin.host.rpartition(":")[2]))
+        spark = task.children(recursive=True)
+        assert set(job_processes(run)) <= set(spark), "the receipts do not name the process of the task"
+        with lab.runs() as runs:
+            before = runs.sealed_plan(run)
+        os.kill(task.pid, signal.SIGKILL)
+        all_gone([task, *spark])
 
-    all_gone([task, *spark])
     assert not job_processes(run)
     with lab.runs() as runs:
         until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)

@@ -12,11 +12,14 @@ from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.errors import BadInput
 from ferry.features.lanes.rules.listing import Lane, outlook_of
-from ferry.features.switch.acts.readiness import check_readiness
-from ferry.features.switch.rules.readiness import Readiness, Rpo
+from ferry.features.switch.acts.preflight import look_before
+from ferry.features.switch.acts.sides import sides_of
+from ferry.features.switch.rules.readiness import Readiness
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import Flow, Pause, Plan
+from ferry.model.switch import Switch, SwitchOptions, SwitchState
 from ferry.page.cut import A_PAGE, Cut, lines
 from ferry.page.part import FromFiles, PageAnswer, page_answers
 from ferry.page.question import Question
@@ -246,9 +249,22 @@ def _plan(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Plan:
 
 
 def _readiness(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Readiness:
-    """Return the checks of a planned switchover along the flow, as its first step makes them."""
-    rpo = Rpo(records=watch.flow.rpo.records, seconds=watch.flow.rpo.seconds)
-    return check_readiness(watch.flow, rpo, back=asked.has_back, planned=True, patience_s=watch.patience_s)
+    """Return the checks of a switch of the flow's clients, as its first step makes them."""
+    if watch.settings is None:
+        raise BadInput(f"what a {asked.verb} of flow {flow} needs is not known here: see ferry readiness '{flow}'")
+    sides = sides_of(watch.settings(), watch.flow, asked.verb)
+    switch = Switch(
+        id="",
+        verb=asked.verb,
+        named=flow,
+        via=sides.via.flow,
+        who=asked.who,
+        approved_by="",
+        approved_ms=0,
+        at_ms=wall_ms(),
+        options=SwitchOptions(reverse=asked.reverse),
+    )
+    return look_before(sides, SwitchState(switch=switch, offset=-1), patience_s=watch.patience_s)[0]
 
 
 def _what(asked: Begin, flow: Flow) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ferry.model import TopicPartition
+from ferry.model.switch import Verb
 from ferry.page.cut import A_PAGE, Cut
 from ferry.page.question import Question
 from ferry.plan.rules.lag import PartitionLag
@@ -170,8 +171,10 @@ class Begin(Question[JobStory]):
     why: str = ""
     since_ms: int = 0
     until_ms: int = 0
-    has_back: bool = False
-    """Whether the file has the opposite flow, for readiness."""
+    verb: Verb = Verb.SWITCHOVER
+    """The switch that readiness is checked for."""
+    reverse: bool = True
+    """Whether that switch starts the flow back at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

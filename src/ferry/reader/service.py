@@ -13,7 +13,7 @@ from typing import Any
 import ferry
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.settings import load
+from ferry.config.settings import Settings, load
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Corrupt, FerryError
 from ferry.page.question import Question, answer_type
@@ -119,12 +119,20 @@ class Service:
     def _watcher(self, key: Key, config: FlowConfig) -> Watcher:
         flow = config.flow
         return Watcher(
-            partial(self._connected, key, config), flow.source, flow.target, at_rest=partial(self._forget, key)
+            partial(self._connected, key, config),
+            flow.source,
+            flow.target,
+            settings=partial(self._settings, key, config),
+            at_rest=partial(self._forget, key),
         )
 
     def _connected(self, key: Key, config: FlowConfig) -> FlowConfig:
         """Return the flow with its logins; raises BadInput if one is missing or wrong."""
-        name, path, _ = key
+        return self._settings(key, config).flow(key[0])
+
+    def _settings(self, key: Key, config: FlowConfig) -> Settings:
+        """Return the file with the logins of the flow's two clusters; raises BadInput if one is missing or wrong."""
+        _, path, _ = key
         with self._lock:
             _, handed = self._handed.get(key, (0.0, None))
         if not config.clients.connections:
@@ -138,7 +146,7 @@ class Service:
         def lookup(conn_id: str) -> ClientProperties | None:
             return ClientProperties(values_by_key=dict(of[conn_id])) if conn_id in of else None
 
-        return load(path, lookup, deployment=self._deployment).flow(name)
+        return load(path, lookup, deployment=self._deployment)
 
     def _forget(self, key: Key) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ not answer is named, and the other one is shown.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import in_lane
+from ferry.config.settings import Settings
 from ferry.errors import FerryError, Retryable, Unreachable
 from ferry.features.groups.acts.translate import translate_over
 from ferry.features.groups.rules.translation import Translation
@@ -92,9 +93,13 @@ class _OpenRun:
 class FlowWatch:
     """The connections of one flow as long as it is polled. Not thread-safe. Use as a context manager."""
 
-    def __init__(self, flow: FlowConfig, *, patience_s: float) -> None:
-        """`patience_s`: how long a cluster that does not answer is tried at each poll."""
+    def __init__(self, flow: FlowConfig, *, patience_s: float, settings: Callable[[], Settings] | None = None) -> None:
+        """`patience_s`: how long a cluster that does not answer is tried at each poll.
+
+        `settings` returns the whole file with its logins; None: it has this flow alone.
+        """
         self.flow = flow
+        self.settings = settings
         self.patience_s = patience_s
         self._connections: TargetFirst | None = None
         self._down: dict[str, FerryError] = {}

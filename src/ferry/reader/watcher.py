@@ -19,6 +19,7 @@ from typing import Any
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import Settings
 from ferry.errors import FerryError
 from ferry.garbage import left_uncollected
 from ferry.ledger.history import PastRun, PastState
@@ -94,16 +95,17 @@ class Watcher:
         source: str,
         target: str,
         *,
+        settings: Callable[[], Settings] | None = None,
         at_rest: Callable[[], None] = lambda: None,
     ) -> None:
         """`connected` returns the flow with its logins; it is called whenever the connections are made again.
 
-        `at_rest` is called when the thread ends, because no page of the flow is open.
+        `settings` is for FlowWatch. `at_rest` is called when the thread ends, because no page of the flow is open.
         """
         self.name = secrets.token_urlsafe(9)
         """A different name for each watcher: each numbers its snapshots from 1."""
         self._at_rest = at_rest
-        self._connected = connected
+        self._connected, self._settings = connected, settings
         self._source, self._target = source, target
         self._inbox: SimpleQueue[Job | None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -229,13 +231,16 @@ class Watcher:
                 self._thread = threading.Thread(target=self._work, name=name, daemon=True)
                 self._thread.start()
 
+    def _watch(self) -> FlowWatch:
+        return FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS, settings=self._settings)
+
     def _work(self) -> None:
         watch: FlowWatch | None = None
         try:
             while not self._closed and (time.monotonic() - self._asked_at < AT_REST_SECONDS or not self._inbox.empty()):
                 began, computed = time.monotonic(), time.thread_time()
                 try:
-                    watch = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
+                    watch = watch or self._watch()
                     with self._turn(watch), left_uncollected():
                         began = time.monotonic()
                         if not self._closed:
@@ -286,7 +291,7 @@ class Watcher:
             self._do(job, partial(self._do_with, watch, job))
 
     def _do_with(self, watch: FlowWatch | None, job: Job) -> Any:
-        with_flow = watch or FlowWatch(self._connected(), patience_s=PATIENCE_SECONDS)
+        with_flow = watch or self._watch()
         try:
             with left_uncollected():
                 return job.work(with_flow)

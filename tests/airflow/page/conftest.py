@@ -146,10 +146,10 @@ class Desk:
     triggered: list[tuple[object, ...]] = field(default_factory=list)
     cleared: list[tuple[object, ...]] = field(default_factory=list)
 
-    def page(self, path: str) -> str:
+    def page(self, path: str, status: int = 200) -> str:
         """A page as a browser asks for it, without the places at which a name may be broken."""
         answer = self.client.get(path, headers={"Accept": "text/html"})
-        assert answer.status_code == 200, answer.text
+        assert answer.status_code == status, answer.text
         return answer.text.replace("<wbr>", "")
 
     def act(self, verb: str, body: object, **headers: str) -> tuple[int, dict[str, object]]:

@@ -27,7 +27,7 @@ from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.snapshot import digest_of, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from tests.airflow.page.conftest import Desk, lag
+from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import SENT, digest, progress
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.test_dealt_to import DEALT
@@ -47,6 +47,8 @@ TOPICS = (
 )
 DEALT_TOPIC = "audit"
 """It goes to other partitions."""
+NOWHERE = f"{HERE}/topic/no-such-topic"
+"""An address that has nothing: the only error page among all pages."""
 GONE = Refusal(
     kind=RefusalKind.RETENTION_PASSED,
     topic="orders",
@@ -219,3 +221,8 @@ def _answers(now: int) -> dict[str, Any]:
             Checked(kept=lost, signed=None, problem="the report before it is missing"),
         ],
     }
+
+
+def status_of(path: str) -> int:
+    """With which a page is answered once the flow is `filled`; a test of all pages that takes another sees no page."""
+    return 404 if path == NOWHERE else 200

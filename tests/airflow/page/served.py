@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from ferry.ports import LOOPBACK
 from tests.airflow.page.conftest import Desk
+from tests.airflow.page.everything import status_of
 
 
 @contextmanager
@@ -29,7 +30,9 @@ def served(desk: Desk) -> Iterator[str]:
 
 
 def shown(page: Page, address: str, path: str) -> None:
-    """Open a page, and wait until its scripts have done and its charts are there."""
-    page.goto(f"{address}{path}")
+    """Open a page, and wait until its scripts have done and its charts are there. An error page is none."""
+    answer = page.goto(f"{address}{path}")
+    assert answer is not None
+    assert answer.status == status_of(path), f"{path}: {page.locator('main').inner_text()}"
     for figure in page.locator("figure[data-chart]").all():
         expect(figure.locator(".xtick text, .plot .empty").first).to_be_visible()

@@ -22,10 +22,14 @@ from fastapi import Request
 from fastapi.routing import APIRoute
 from httpx import ASGITransport, AsyncClient
 
+from ferry.config.settings import load
+from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import AclBinding, AclChange, ChangeKind, Pause, Refusal, RefusalKind, TopicChange, Unsupported
+from ferry.model.switch import SwitchState
+from ferry.reader import answering
 from ferry.reader.client import Reader
 from ferry.reader.process import Slow
 from ferry.reader.watch import FlowWatch, Sight
@@ -34,7 +38,7 @@ from ferry_airflow.page import actions, rendering
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import open_flow
-from tests.airflow.page.conftest import HERE, REPORTS, RUN, Desk, Right, Somebody, lag
+from tests.airflow.page.conftest import FLOW, HERE, REPORTS, RUN, Desk, Right, Somebody, lag
 from tests.airflow.page.values import PAGES
 from tests.pure.decide.test_ledger import view_of
 from tests.pure.decide.values import PLAN, dealt_slice, piece, place
@@ -523,3 +527,32 @@ def test_the_checks_of_readiness_are_shown(desk: Desk, monkeypatch: pytest.Monke
     assert "1 of 2 checks failed" in page
     assert ('class="badge good">lag<' in page, 'class="badge bad">groups<' in page) == (True, True)
     assert "&lt;app&gt; is active" in page
+
+
+@pytest.mark.parametrize(("verb", "cluster"), VERBS)
+def test_readiness_is_checked_for_the_switch_that_is_asked_about_with_both_flows_of_the_file(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, verb: str, cluster: str
+) -> None:
+    with_back("failback")
+    file = Path(os.environ["FERRY_CONFIG"])
+    looked: list[tuple[Sides, SwitchState]] = []
+
+    def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
+        looked.append((sides, state))
+        return Readiness(checks=(Check(name="target", ok=True, message="it answers"),)), {}
+
+    def ask(who: str, what: str, work: Callable[[FlowWatch], Any]) -> Job:
+        watch = FlowWatch(load(file).flow(FLOW), patience_s=1, settings=lambda: load(file))
+        done = Job(id="7", who=who, what=what, work=work, done=threading.Event(), answer=work(watch))
+        done.done.set()
+        return done
+
+    monkeypatch.setattr(answering, "look_before", look_before)
+    monkeypatch.setattr(desk.watcher, "ask", ask)
+    status, answer = desk.act("readiness", {"verb": verb, "reverse": False})
+    assert (status, answer["error"], "it answers" in str(answer["html"])) == (202, "", True)
+    ((sides, state),) = looked
+    assert (sides.new, str(sides.named), sides.back is not None) == (cluster, FLOW, True)
+    assert (state.switch.verb, state.switch.via, state.switch.options.reverse) == (verb, sides.via.flow, False)
+    assert desk.audited[-1][-1] == {"flow": FLOW, "verb": verb}
+    assert desk.act("readiness", {"verb": "moving"})[0] == 422

@@ -16,7 +16,7 @@ from ferry.reader.watch import Sight
 from ferry.words import readable
 from ferry_airflow.page.run_words import run_badge
 from tests.airflow.page.conftest import HERE, Desk, lag
-from tests.airflow.page.everything import filled
+from tests.airflow.page.everything import filled, status_of
 from tests.airflow.page.values import answered, digest
 from tests.browser.page.test_accessibility import PAGES
 from tests.pure.decide.values import refusal, run_of
@@ -27,11 +27,6 @@ MINUTE_MS = 60_000
 def read(page: str) -> str:
     """What somebody reads of a page, addresses and names of parts left out."""
     return html.unescape(re.sub(r"<[^>]*>", " ", page))
-
-
-def asked(desk: Desk, path: str) -> str:
-    """A page, also one that says that there is nothing."""
-    return desk.client.get(path, headers={"Accept": "text/html"}).text
 
 
 @pytest.mark.parametrize("state", PastState)
@@ -60,14 +55,14 @@ def test_a_run_has_one_word_wherever_it_is_told(desk: Desk, minutes: int, word: 
 def test_no_page_shows_the_ledgers_word_for_a_run_that_did_not_end(desk: Desk) -> None:
     filled(desk)
     for path in PAGES:
-        assert not re.search(r">\s*open\s*<", asked(desk, path)), path
+        assert not re.search(r">\s*open\s*<", desk.page(path, status_of(path))), path
     assert "open" not in {run["state"] for run in desk.client.get(f"/api{HERE}/series").json()["runs"]}
 
 
 def test_no_page_shows_a_large_number_bare(desk: Desk) -> None:
     filled(desk)
     for path in PAGES:
-        page = asked(desk, path)
+        page = desk.page(path, status_of(path))
         assert readable(read(page)) == read(page), path
         assert not re.search(r'class="(?:num|unit)[^"]*">\s*\d{4,}', page), path
 

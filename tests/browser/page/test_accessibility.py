@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.airflow.page.conftest import HERE, Desk
-from tests.airflow.page.everything import ACTIVE, RUN, filled
+from tests.airflow.page.everything import ACTIVE, NOWHERE, RUN, filled
 from tests.airflow.page.served import served, shown
 from tests.chromium import chromium
 from tests.tiers import share
@@ -26,7 +26,7 @@ PAGES = (
     f"{HERE}/partition/audit/0?offset=20",
     *(f"{HERE}/refusals", f"{HERE}/receipt/orders/1/0"),
     f"{HERE}/run/{ACTIVE}",
-    *(f"{HERE}/run/{RUN}", f"{HERE}/offsets?topic=orders&partition=0&offset=7", f"{HERE}/topic/no-such-topic"),
+    *(f"{HERE}/run/{RUN}", f"{HERE}/offsets?topic=orders&partition=0&offset=7", NOWHERE),
     *(
         f"{HERE}/lane/backfill-january{path}"
         for path in ("", f"/run/{RUN}", "/partition/orders/1", "/receipt/orders/1/0")

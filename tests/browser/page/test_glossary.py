@@ -11,7 +11,7 @@ from ferry.model import Lifted, RefusalKind
 from ferry_airflow.page.glossary import all_words, anchor_of
 from ferry_airflow.page.run_words import TASK_FAILED, run_badge
 from tests.airflow.page.conftest import HERE, Desk
-from tests.airflow.page.everything import filled
+from tests.airflow.page.everything import filled, status_of
 from tests.airflow.page.served import served
 from tests.browser.page.test_accessibility import PAGES
 from tests.chromium import chromium
@@ -38,7 +38,7 @@ def test_badges_lead_to_places_that_are_there_and_those_of_known_words_all_do(de
     there = set(re.findall(r'<div id="([^"]+)"', desk.page("/words")))
     led: set[str] = set()
     for path in PAGES:
-        page = desk.client.get(path, headers={"Accept": "text/html"}).text
+        page = desk.page(path, status_of(path))
         anchors = re.findall(r'href="/words#([^"]+)"', page)
         assert set(anchors) <= there, path
         led |= set(anchors)

@@ -31,12 +31,20 @@ class SwitchAsked(Asked):
     """The name of the cluster that clients go to, as the user typed it."""
 
 
+class ReadinessAsked(Asked):
+    """Check what a switch checks before it begins."""
+
+    verb: Verb = Verb.SWITCHOVER
+    reverse: bool = True
+    """Whether that switch would start the flow back afterwards."""
+
+
 @router.post("/readiness", status_code=status.HTTP_202_ACCEPTED)
-async def readiness(request: Request, open_flow: FlowDep, office: OfficeDep) -> dict[str, Any]:
-    """Check whether the flow's target could take over now; nothing is written."""
+async def readiness(request: Request, open_flow: FlowDep, asked: Annotated[ReadinessAsked, Body()]) -> dict[str, Any]:
+    """Check whether a switch of the flow's clients could begin now; nothing is written."""
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
-    begin = Begin(who=open_flow.user, what="readiness", event="ferry_readiness", has_back=has_back(open_flow, office))
-    return await begun(request, open_flow, {}, begin)
+    begin = Begin(who=open_flow.user, what="readiness", event="ferry_readiness", verb=asked.verb, reverse=asked.reverse)
+    return await begun(request, open_flow, {"verb": asked.verb.value}, begin)
 
 
 @router.post("/switchover")

@@ -55,9 +55,10 @@
     return box;
   };
   class Refused extends Error {
-    constructor(message, fields = {}) {
+    constructor(message, fields = {}, status = 0) {
       super(message);
       this.fields = fields; // what is wrong, by the names of the fields
+      this.status = status; // of the answer
     }
   }
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -143,7 +144,7 @@
   const switching = (verb, { cluster }, text) => ({
     title: verb[0].toUpperCase() + verb.slice(1), go: `Start the ${verb}`,
     text: `${text} ${APPROVED}`,
-    before: verb === "switchover" ? "readiness" : "", // the checks of the others are in their runs
+    before: { verb: "readiness", body: () => ({ verb, reverse: one("#f-reverse").value === "true" }), again: "reverse" },
     fields: [
       field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
       choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),
@@ -249,7 +250,7 @@
       body: JSON.stringify(body),
     });
     const found = await response.json().catch(() => ({}));
-    if (!response.ok) throw new Refused(typeof found.detail === "string" ? found.detail : `The server answered ${response.status}.`, found.fields);
+    if (!response.ok) throw new Refused(typeof found.detail === "string" ? found.detail : `The server answered ${response.status}.`, found.fields, response.status);
     return found;
   };
   const ended = async (number) => {
@@ -372,20 +373,31 @@
     await refresh(true);
   };
 
-  // What a question shows while it is answered: the checks that the server makes for it.
+  // What a question shows while it is answered: the checks that the server makes for it. They are made again when the
+  // field changes on which they depend; those under way are waited for, because a user has one such request at a time.
   const checked = async (question, here) => {
-    const box = Object.assign(document.createElement("div"), { className: "checks scroll", textContent: "The clusters are checked." });
+    question.stale = true;
+    if (question.checking) return;
+    question.checking = true;
+    const box = one(".checks", ask) || Object.assign(document.createElement("div"), { className: "checks scroll" });
     box.setAttribute("role", "status");
     one("#ask-fields").prepend(box);
-    try {
-      const found = await send(`${api(here)}/${question.before}`, {});
-      const result = found.job && !found.done ? await ended(found.job) : found;
-      if (result.error) throw new Error(result.error);
-      box.innerHTML = result.html; // made by the server's templates, which escape
-      scrolled();
-    } catch (error) {
-      box.textContent = `Not checked: ${error.message}`;
+    while (question.stale && asked === question) {
+      question.stale = false;
+      box.textContent = "The clusters are checked.";
+      try {
+        const found = await send(`${api(here)}/${question.before.verb}`, question.before.body());
+        const result = found.job && !found.done ? await ended(found.job) : found;
+        if (result.error) throw new Error(result.error);
+        if (!question.stale) box.innerHTML = result.html; // made by the server's templates, which escape
+      } catch (error) {
+        box.textContent = `Not checked: ${error.message}`;
+        question.stale ||= error.status === 429 && ask.open; // an earlier request is still under way
+        if (error.status === 429) await sleep(1000);
+      }
     }
+    question.checking = false;
+    scrolled();
   };
 
   document.addEventListener("click", (event) => {
@@ -408,6 +420,7 @@
     one("form", ask).oninput = one("form", ask).onchange = ({ target, type }) => {
       if (!target.name) return; // a tick, which fills in its field
       touched.add(target);
+      if (type === "change" && target.name === question.before?.again) checked(question, here);
       checks += 1;
       window.clearTimeout(soon);
       soon = window.setTimeout(check, type === "input" ? 600 : 0, verb, here, question);
@@ -422,8 +435,8 @@
         complain(error); // what was typed cannot be sent
       }
     };
-    if (question.before) checked(question, here);
     ask.showModal();
+    if (question.before) checked(question, here);
     for (const box of question.fields) box.offer?.(here);
     (all("input, select", ask)[0] || one("#ask-go")).focus();
   });

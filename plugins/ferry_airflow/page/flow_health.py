@@ -350,4 +350,7 @@ def _worst(behind: Behind) -> str:
         told.append(f"{worst.source} lacks {counted(worst.records or 0, 'record')} {age}")
     if behind.unknown:
         told.append(f"the lag of {counted(behind.unknown, 'partition')} is unknown, which counts as beyond it")
+    if behind.paused:
+        many = "all" if behind.paused == behind.count else number(behind.paused)
+        told.append(f"{many} of these in topics that are paused")
     return "; ".join(told)

@@ -30,6 +30,7 @@ from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_list import Fold, chosen_runs, folded, merged, words_of
 from ferry_airflow.page.run_words import DAG_MOODS
 from ferry_airflow.page.shown import moment, ms_of
+from ferry_airflow.page.sparkline import sparklines
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, CHOICES, Chosen, TimeRange, since
@@ -145,6 +146,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         span=span,
         answer=answer,
         worst=worst,
+        sparks=sparklines(worst),
         runs=folded(merged(open_flow))[:WORST],
         reasons=reasons_for(user, open_flow.dag_id, failed),
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
@@ -186,6 +188,7 @@ def topics(
     what: dict[str, Any] = {
         "answer": answer,
         "cut": answer.got or Cut.of((), 1),
+        "sparks": sparklines(answer.got.rows if answer.got else ()),
         "q": q,
         "sort": sort,
         "paused": paused,

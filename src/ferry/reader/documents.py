@@ -107,6 +107,10 @@ class RunDigest:
         return max(0, self.ended_ms - self.started_ms) / 1000
 
 
+Short = tuple[int, int]
+"""Time in ms, and records of lag."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRow:
     """A source topic: sums over its partitions as `total_of` makes them."""
@@ -115,6 +119,8 @@ class TopicRow:
     target: str
     total: TotalLag
     paused: Pause | None
+    lately: tuple[Short | None, ...] = ()
+    """Its measured lag over time, in a list of topics; None for a time without measurement between two points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +183,8 @@ class Behind:
     unknown: int
     worst: PartitionLag | None
     """Of those whose lag is known."""
+    paused: int = 0
+    """How many are in topics that are paused on their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +254,11 @@ class Status:
         """The newest run."""
         return self.runs[0] if self.runs else None
 
+    @property
+    def lag(self) -> TotalLag | None:
+        """The lag of what is to be copied: without topics that are paused on their own."""
+        return self.total if self.active_lag is None else self.active_lag
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStory:
@@ -263,8 +276,8 @@ class Unknown:
     lag_ms: int
 
 
-Row = tuple[int, int, int, float | None, int]
-"""Time in ms, records, bytes and seconds of lag; and of the records those in topics that are paused on their own."""
+Row = tuple[int, int, int, float | None, int, int, float | None]
+"""Time in ms; records, bytes and seconds of lag; and the same three of topics that are paused on their own."""
 
 
 class Mark(StrEnum):

@@ -16,6 +16,18 @@ APART_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """The lag of what is paused; `seconds` None: the oldest record's age is not known."""
+
+    records: int
+    bytes: int
+    seconds: float | None
+
+
+NOT_HELD = Held(records=0, bytes=0, seconds=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LagPoint:
     """The lag of a flow, a topic or a partition at one time; `seconds` None: the oldest record's age is not known."""
 
@@ -23,8 +35,8 @@ class LagPoint:
     records: int
     bytes: int
     seconds: float | None
-    paused: int = 0
-    """Of a flow: how many of its records are in topics that are paused on their own."""
+    held: Held = NOT_HELD
+    """Of a flow: the lag of topics that are paused on their own, which the other figures do not have."""
 
 
 def followed(points: Sequence[LagPoint], new: LagPoint) -> tuple[LagPoint, ...]:

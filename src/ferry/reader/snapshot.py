@@ -167,6 +167,17 @@ def by_topic(lags: Iterable[PartitionLag]) -> dict[str, list[PartitionLag]]:
     return dict(sorted(found.items()))
 
 
+def apart_of(
+    lags: Mapping[str, Sequence[PartitionLag]], pauses: Mapping[str, Pause]
+) -> tuple[TotalLag, TotalLag] | None:
+    """Return the lag of the topics that are not paused on their own, and of those that are; None if none is."""
+    held = {topic for topic in pauses if topic}
+    if not held:
+        return None
+    active = [lag for topic, parts in lags.items() if topic not in held for lag in parts]
+    return total_of(active), total_of([lag for topic in held for lag in lags.get(topic, ())])
+
+
 def topic_rows(lags: Mapping[str, Sequence[PartitionLag]], held: Mapping[str, Pause]) -> tuple[TopicRow, ...]:
     """Return a row for each topic, also for those that are paused and do not exist."""
     rows = [

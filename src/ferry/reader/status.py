@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Protocol, TypeVar
 
 from ferry.config.flow.parts import RecoveryPoint
 from ferry.ledger.history import PastState
-from ferry.page.cut import A_PAGE, Cut
-from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
+from ferry.page.cut import A_PAGE, Cut, lines
+from ferry.plan.rules.lag import PartitionLag, is_behind
 from ferry.reader.documents import (
     SHOWN_REFUSALS,
     Behind,
@@ -18,21 +19,25 @@ from ferry.reader.documents import (
     RunDigest,
     Series,
     SeriesRun,
+    Short,
     Status,
     TopicRow,
     TopicStory,
 )
-from ferry.reader.lag_history import points_of
+from ferry.reader.lag_history import Column, points_of
 from ferry.reader.lag_point import LagPoint, Stretches
 from ferry.reader.questions import OfSeries, OfTopics
-from ferry.reader.snapshot import Snapshot
+from ferry.reader.snapshot import Snapshot, apart_of
 
 MOST_POINTS = 400
+MOST_LATELY = 24
+"""The points of a topic in a list: each is a sum over its partitions, for all topics of a page."""
 
 
 def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_000, mark: str = "") -> Status:
     """Return the state of a flow, with its newest `runs`; `lane` is the flow's own, `limit` its recovery point."""
     held = seen.paused_topics
+    apart = apart_of(seen.lags, seen.pauses)
     ends = [run.ended_ms for run in seen.runs if run.state is PastState.SUCCESS]
     return Status(
         mark=mark,
@@ -42,7 +47,7 @@ def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_
         lag_ms=seen.lag_ms,
         never_ran=seen.never_ran,
         total=seen.total,
-        behind=behind_of([lag for parts in seen.lags.values() for lag in parts], limit),
+        behind=behind_of([lag for parts in seen.lags.values() for lag in parts], limit, frozenset(held)),
         topics=len(seen.topics),
         runs=tuple(in_short(run) for run in seen.runs[:runs]),
         runs_read=len(seen.runs),
@@ -52,10 +57,8 @@ def status_of(seen: Snapshot, limit: RecoveryPoint, lane: str, *, runs: int = 1_
         pause=seen.pauses.get(""),
         paused_topics=len(held),
         first_paused=seen.pauses[held[0]] if held else None,
-        paused_lag=total_of([lag for topic in held for lag in seen.lags.get(topic, ())]) if held else None,
-        active_lag=total_of([lag for topic, parts in seen.lags.items() if topic not in held for lag in parts])
-        if held
-        else None,
+        active_lag=apart[0] if apart else None,
+        paused_lag=apart[1] if apart else None,
         moved=seen.moved,
         troubles=seen.troubles,
         hindrances=seen.hindrances,
@@ -67,18 +70,24 @@ def in_short(run: RunDigest) -> RunDigest:
     return replace(run, refusals=run.refusals[:SHOWN_REFUSALS], gaps=(), notes=(), topics={})
 
 
-def behind_of(lags: Sequence[PartitionLag], limit: RecoveryPoint) -> Behind | None:
+def behind_of(lags: Sequence[PartitionLag], limit: RecoveryPoint, held: Container[str] = frozenset()) -> Behind | None:
     """Return the partitions beyond a recovery point; None if there are none, or there is no recovery point.
 
-    `is_behind` decides for each partition, as it does for alerts, readiness and `ferry lag`: the limit is of each
-    partition.
+    `held` are the topics that are paused. `is_behind` decides for each partition, as it does for alerts, readiness and
+    `ferry lag`: the limit is of each partition.
     """
     behind = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
     if not behind:
         return None
     known = [lag for lag in behind if lag.records is not None]
     worst = max(known, key=lambda lag: (lag.seconds is None, lag.seconds or 0, lag.records or 0), default=None)
-    return Behind(count=len(behind), partitions=len(lags), unknown=len(behind) - len(known), worst=worst)
+    return Behind(
+        count=len(behind),
+        partitions=len(lags),
+        unknown=len(behind) - len(known),
+        worst=worst,
+        paused=sum(lag.source.topic in held for lag in behind),
+    )
 
 
 def _worst(row: TopicRow) -> tuple[float, int, str]:
@@ -100,7 +109,22 @@ def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
     wanted = asked.q.strip().lower()
     rows = [row for row in seen.topics if wanted in row.topic.lower() and (row.paused or not asked.paused)]
     rows.sort(key=SORTS.get(asked.sort, _worst))
-    return Cut.of(rows, asked.page, min(max(1, asked.size), A_PAGE))
+    cut = Cut.of(rows, asked.page, min(max(1, asked.size), A_PAGE))
+    looks = Stretches.of(seen.history)
+    few = [column for part in spread(seen.columns, looks, MOST_LATELY) for column in part]
+    return lines(cut, lambda row: replace(row, lately=lately_of(few, looks, row.topic)))
+
+
+def lately_of(columns: Sequence[Column], looks: Stretches, topic: str) -> tuple[Short | None, ...]:
+    """Return a topic's lag in records over time, oldest first; None separates two stretches."""
+    points: list[Short | None] = []
+    before = None
+    for point in points_of(columns, topic, None):
+        stretch = looks.number(point.at_ms)
+        points += [None] if points and stretch != before else []
+        points.append((point.at_ms, point.records))
+        before = stretch
+    return tuple(points)
 
 
 def topic_of(seen: Snapshot, topic: str, page: int) -> TopicStory:
@@ -151,10 +175,29 @@ def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINT
 
     None separates two stretches.
     """
-    step = max(1, -(-len(points) // most))
     rows: list[Row | None] = []
-    for _, part in groupby(points, key=lambda point: looks.number(point.at_ms)):
+    for part in spread(points, looks, most):
         rows += [None] if rows else []
-        chosen = list(part)[::-1][::step][::-1]
-        rows += [(one.at_ms, one.records, one.bytes, one.seconds, one.paused) for one in chosen]
+        rows += [
+            (one.at_ms, one.records, one.bytes, one.seconds, one.held.records, one.held.bytes, one.held.seconds)
+            for one in part
+        ]
     return rows
+
+
+class Timed(Protocol):
+    """What was measured at a time (epoch ms)."""
+
+    @property
+    def at_ms(self) -> int:
+        """When."""
+
+
+T = TypeVar("T", bound=Timed)
+
+
+def spread(points: Sequence[T], looks: Stretches, most: int) -> list[list[T]]:
+    """Return `most` points or a few more, spread over all of them, oldest first, with the last one of each stretch."""
+    step = max(1, -(-len(points) // most))
+    stretches = groupby(points, key=lambda point: looks.number(point.at_ms))
+    return [list(part)[::-1][::step][::-1] for _, part in stretches]

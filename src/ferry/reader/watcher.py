@@ -28,8 +28,8 @@ from ferry.plan.rules.lag import total_of
 from ferry.reader.answers import WAIT_SECONDS, Answers, Ended, Key
 from ferry.reader.documents import Answer, RunDigest, Trouble
 from ferry.reader.lag_history import column_of, kept
-from ferry.reader.lag_point import LagPoint, followed
-from ferry.reader.snapshot import Snapshot, by_topic, digest_of, ledger_parts, moved_of, topic_rows
+from ferry.reader.lag_point import NOT_HELD, Held, LagPoint, followed
+from ferry.reader.snapshot import Snapshot, apart_of, by_topic, digest_of, ledger_parts, moved_of, topic_rows
 from ferry.reader.spells import spells_of
 from ferry.reader.watch import FlowWatch, Sight
 
@@ -407,9 +407,16 @@ class Watcher:
         if sight.lags is not None:
             total, lags = total_of(sight.lags), by_topic(sight.lags)
             rows = topic_rows(lags, seen.pauses)
-            paused = sum(row.total.records for row in rows if row.paused)
-            new = LagPoint(at_ms=now, records=total.records, bytes=total.bytes, seconds=total.seconds, paused=paused)
-            is_known = total.behind or not total.unknown  # else a chart would show a lag of 0
+            apart = apart_of(lags, seen.pauses)
+            active, held = apart if apart else (total, None)
+            new = LagPoint(
+                at_ms=now,
+                records=active.records,
+                bytes=active.bytes,
+                seconds=active.seconds,
+                held=Held(records=held.records, bytes=held.bytes, seconds=held.seconds) if held else NOT_HELD,
+            )
+            is_known = active.behind or not active.unknown  # else a chart would show a lag of 0
             seen = replace(
                 seen,
                 lag_ms=now,

@@ -280,13 +280,13 @@ def test_series_are_bounded_and_narrowed_to_a_topic(desk: Desk) -> None:
         desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
     found = desk.client.get(f"/api{HERE}/series").json()
     assert len(found["lag"]) <= 400
-    assert found["lag"][-1][1:] == [5, 500, 2.0, 0]
+    assert found["lag"][-1][1:] == [5, 500, 2.0, 0, 0, 0.0]
     assert found["runs"][0]["records"] == 900
     assert desk.client.get(f"/api{HERE}/series?topic=other").json()["runs"] == []
     for query in ("topic=orders", "topic=orders&partition=0"):
         part = desk.client.get(f"/api{HERE}/series?{query}").json()
         assert len(part["lag"]) <= 400
-        assert part["lag"][-1][1:] == [5, 500, 2.0, 0]
+        assert part["lag"][-1][1:] == [5, 500, 2.0, 0, 0, 0.0]
     assert desk.client.get(f"/api{HERE}/series?topic=orders&partition=1").json()["lag"] == []
 
 
@@ -306,13 +306,20 @@ def test_series_have_a_time_range_and_mark_pauses_and_outages(desk: Desk) -> Non
             ("outage", "primary", False),
             ("pause", "clicks", True),
         ]
-        assert found["lag"][-1][1:] == [14, 1400, 600.0, 9], "of it 9 in a topic that is paused"
+        assert found["lag"][-1][1:] == [5, 500, 2.0, 9, 900, 600.0], "what is paused is apart"
     of_topic = desk.client.get(f"/api{HERE}/series?topic=orders").json()
     assert [one["mark"] for one in of_topic["spells"]] == ["outage"], "another topic is paused"
     page = desk.page(f"{HERE}/?range=4h")
     assert 'data-range="4h"' in page
-    assert "of it in paused topics: 9 records" in page
-    assert "without paused topics: 2.0 s" in page
+    assert "<dt>Lag</dt><dd>5<small>records at most, 500 B</small>" in page
+    assert "in paused topics: 9 records, 900 B" in page
+    assert "<dt>Oldest not yet copied</dt><dd>2.0 s<" in page
+    assert "in paused topics: 10 min" in page
+    assert "in paused topics: 1 of 1" in page
+    home = desk.page("/")
+    row = home[home.index('<tr id="flow:primary:backup"') :].partition("</tr>")[0]
+    assert '<td class="num">5<small>in paused topics: 9</small></td>' in row
+    assert '<td class="num">2.0 s</td>' in row
     assert 'aria-current="true">4 h</a>' in page
     for path in ("topic/orders", "partition/orders/0"):
         assert 'data-range="15m"' in desk.page(f"{HERE}/{path}?range=15m")

@@ -220,13 +220,14 @@
       before = run.at;
       byRuns.push([at(time), value]);
     }
-    // Of the flow, what of it is in topics that are paused: a part of the line above, so that it is not taken for slow.
-    const paused = column === 1 && data.lag.some((point) => point && point[4]);
-    const held = paused ? data.lag.map((point) => (point ? [at(point[0]), point[4]] : unknown)) : [];
+    // Of a flow, the lag of topics that are paused is a line of its own: a pause is not taken for a slow flow.
+    const paused = data.lag.some((point) => point && point[4]);
+    const held = paused ? data.lag.map((point) => (point && point[column + 3] !== null ? [at(point[0]), point[column + 3]] : unknown)) : [];
     // A line of one point cannot be seen: it gets a dot.
     const alone = measured.map((point, index) => point[0] && !measured[index - 1]?.[0] && !measured[index + 1]?.[0]);
     const given = (rows, how) => rows.filter((row) => row[0]).map((row) => [...row, how]);
-    const rows = [...given(byRuns, "of a run"), ...given(measured, "measured")].sort((a, b) => a[0] - b[0]);
+    const apart = given(held, "measured, of paused topics").filter((row) => row[1]);
+    const rows = [...given(byRuns, "of a run"), ...given(measured, "measured"), ...apart].sort((a, b) => a[0] - b[0]);
     const drawn = (rows, name, more) => line(rows.map((row) => row[0]), rows.map((row) => row[1]), name, {
       text: rows.map((row) => (row[0] ? write(row[1]) : null)), hovertemplate: `${name}: %{text}<extra></extra>`, mode: "lines+markers", ...more,
     });

@@ -77,6 +77,9 @@ SHOWN = {"orders_arrived": BY_LAG, "orders_by_hour": BY_HOUR}
 SHOWN_GROUP = 'ferry_task_group("primary->backup", group_id="orders")'
 """The task group of the DAG in docs/operators.md."""
 
+SHOWN_HOURS = 'ferry_task_group("primary->backup", group_id="hours")'
+"""That of the DAG there whose copies start a partitioned one."""
+
 RETRIED_SOON = """
 
 def _soon():
@@ -289,10 +292,11 @@ def dag_folder(folder: Path, target: RunningCluster, aliases: tuple[str, ...]) -
     with next(dags.glob("*.py")).open("a") as flows:
         flows.write(RETRIED_SOON)
     for name, alias in SHOWN.items():
-        text = example("airflow", f"def {name}(")
-        text = text.replace("broker-3:9092/primary.orders", f"{target.bootstrap}/{alias}.{alias}-orders")
-        text = text.replace("primary->backup", f"{alias}->t{alias}").replace('"orders"', f'"{alias}-orders"')
+        text = _with_names(example("airflow", f"def {name}("), target, alias, "orders")
         (dags / f"{name}.py").write_text(text)
+    if BY_HOUR in aliases:
+        text = _with_names(example("operators", SHOWN_HOURS), target, BY_HOUR, "lines")
+        (dags / "copy_hours.py").write_text(text)
     if GROUPED in aliases:
         text = example("operators", SHOWN_GROUP).replace("primary->backup", f"{GROUPED}->t{GROUPED}")
         text = text.replace('schedule="@hourly"', "schedule=None")
@@ -301,6 +305,12 @@ def dag_folder(folder: Path, target: RunningCluster, aliases: tuple[str, ...]) -
         text = text.replace("copy_orders", "skip_orders").replace('print("the source is complete")', skipped)
         (dags / "skip_orders.py").write_text(f"from airflow.sdk.exceptions import AirflowSkipException\n{text}")
     return dags
+
+
+def _with_names(text: str, target: RunningCluster, alias: str, topic: str) -> str:
+    """A program of the documents with a flow and a topic of the tests."""
+    text = text.replace("broker-3:9092/primary.orders", f"{target.bootstrap}/{alias}.{alias}-{topic}")
+    return text.replace("primary->backup", f"{alias}->t{alias}").replace('"orders"', f'"{alias}-{topic}"')
 
 
 def example(page: str, known: str) -> str:

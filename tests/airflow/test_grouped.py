@@ -1,15 +1,20 @@
-"""A micro-run as the task group of another author's DAG, in a real Airflow: the DAG that docs/operators.md shows."""
+"""Micro-runs as task groups of another author's DAGs, in a real Airflow: the DAGs that docs/operators.md shows."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from tests.airflow.conftest import GROUPED, Flows
-from tests.harness import create_topic, numbered, producer, send
+from ferry.clock import wall_ms
+from ferry_airflow.rest import ENDED
+from tests.airflow.conftest import ASKED_SECONDS, BY_HOUR, GROUPED, Flows
+from tests.harness import Message, create_topic, numbered, producer, send
 from tests.spark.jobs import until
 
 DAG, SKIPPED, TOPIC = "copy_orders", "skip_orders", f"{GROUPED}-orders"
 TASKS = ("plan", "copy", "checkpoint", "report")
+HOUR_MS = 3_600_000
 
 
 @pytest.mark.timeout(900)
@@ -56,3 +61,29 @@ def test_a_group_in_another_dag_is_a_run_of_its_own_with_the_same_id_in_airflow(
     assert rest.states(SKIPPED, run) == dict.fromkeys(
         ("before", *(f"orders.{one}" for one in TASKS), "after"), "skipped"
     )
+
+
+@pytest.mark.timeout(900)
+def test_ten_lines_copy_wait_until_nothing_is_left_and_start_a_partitioned_dag_with_the_hour(flows: Flows) -> None:
+    rest, topic, copying, reading = flows.rest, f"{BY_HOUR}-lines", "copy_hours", "read_hours"
+    hour_ms = wall_ms() // HOUR_MS * HOUR_MS - 3 * HOUR_MS
+    hour = f"{datetime.fromtimestamp(hour_ms / 1000, UTC):%Y-%m-%dT%H}"
+    create_topic(flows.source, topic)
+    send(producer(flows.source), topic, [Message(value=b"%d" % at, timestamp=hour_ms + at) for at in range(20)])
+    for one in (copying, reading):
+        rest.wait_dag(one)
+        rest.pause(one, paused=False)
+    try:
+        run = rest.trigger(copying)
+        assert rest.wait_run(copying, run, seconds=ASKED_SECONDS) == "success", rest.log(copying, run, "hours.report")
+        until(lambda: any(one["state"] in ENDED for one in rest.runs(reading)), f"a run of {reading}")
+    finally:
+        for one in (copying, reading):
+            rest.pause(one, paused=True)
+    (read,) = rest.runs(reading)
+    assert (read["state"], read["partition_key"]) == ("success", hour)
+    assert f"records of hour {hour}" in rest.log(reading, str(read["dag_run_id"]), "read")
+    name = f"{copying}@hours@{run}"
+    copied = [one for one in flows.lab(BY_HOUR).receipts() if one.run == name and one.source.topic == topic]
+    assert sum(one.records for one in copied) == 20
+    assert rest.states(copying, run)["nothing_left"] == "success"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, PartitionedAssetTimetable
 
 from ferry_airflow import backfill, drill_operators, operators, switch_operators, verify_operators
 from ferry_airflow.naming import VERBS
 from ferry_airflow.overrides import FERRYS, OF_THE_FILE, DagOverrides
-from tests.airflow.conftest import ROOT, SHOWN_GROUP, example
+from tests.airflow.conftest import ROOT, SHOWN_GROUP, SHOWN_HOURS, example
 
 PAGE = (ROOT / "docs" / "operators.md").read_text()
 FENCED = re.compile(r"^from (ferry_airflow\.\w+) import (\w+)\n\n(\2\(.*)$", re.MULTILINE)
@@ -40,19 +40,36 @@ def first_cells(text: str) -> set[str]:
     }
 
 
-def test_the_example_has_the_group_between_its_own_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`tests/airflow/test_grouped.py` runs it."""
-    file = tmp_path / "flows.properties"
+def _flows(folder: Path) -> Path:
+    """A file with the flow of the examples."""
+    file = folder / "flows.properties"
     file.write_text(
         "clusters = primary, backup\nprimary.bootstrap.servers = h:1\nbackup.bootstrap.servers = h:2\n"
         "primary->backup.enabled = true\n"
     )
-    monkeypatch.setenv("FERRY_CONFIG", str(file))
+    return file
+
+
+def test_the_example_has_the_group_between_its_own_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tests/airflow/test_grouped.py` runs it."""
+    monkeypatch.setenv("FERRY_CONFIG", str(_flows(tmp_path)))
     found: dict[str, Any] = {}
     exec(EXAMPLE.replace("\n\ncopy_orders()", "\n\nmade = copy_orders()"), found)
     made = found["made"]
     assert made.get_task("before").downstream_task_ids == {"orders.plan"}
     assert made.get_task("after").upstream_task_ids == {"orders.report"}
+
+
+def test_the_example_of_hours_waits_after_the_group_and_starts_the_other_dag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tests/airflow/test_grouped.py` runs it."""
+    monkeypatch.setenv("FERRY_CONFIG", str(_flows(tmp_path)))
+    found: dict[str, Any] = {}
+    exec(example("operators", SHOWN_HOURS), found)
+    assert found["copy_hours"].get_task("nothing_left").upstream_task_ids == {"hours.report"}
+    assert isinstance(found["read_hours"].timetable, PartitionedAssetTimetable)
+    assert found["read_hours"].task_ids == ["read"]
 
 
 @pytest.mark.parametrize(("module", "name"), SHOWN)

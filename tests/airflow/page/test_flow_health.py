@@ -101,6 +101,12 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (behind(lag("orders", 0, 5, 61.0)), KNOWN, "behind", "orders-0 lacks 5 records up to 1 min 1 s old."),
         (behind(lag("orders", 0, 101, 1.0)), KNOWN, "behind", "1 min or 100 records each: orders-0 lacks 101 records"),
         (behind(lag("orders", 0, 5, None)), KNOWN, "behind", "of unknown age"),
+        (
+            replace(behind(lag("orders", 0, 5, 61.0)), pauses={"orders": HELD[""]}),
+            KNOWN,
+            "behind",
+            "; all of these in topics that are paused.",
+        ),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "refused 1 of"),
         (replace(WELL, runs=(digest("r1", PastState.PARTIAL, REFUSED),)), KNOWN, "partial", "the rest is copied"),
         (replace(WELL, runs=(LEFT_OVER,)), KNOWN, "partial", "what else is unfinished"),

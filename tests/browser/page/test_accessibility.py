@@ -33,7 +33,11 @@ PAGES = (
     ),
     *("/dag/no_dag_of_ferrys", "/words"),
 )
-BUTTONS = {f"{HERE}/": ("Run now", "Verify", "Pause flow"), f"{HERE}/backfills": ("Start a backfill",)}
+BUTTONS = {
+    f"{HERE}/": ("Run now", "Verify", "Pause flow"),
+    f"{HERE}/backfills": ("Start a backfill",),
+    f"{HERE}/reports": ("Start a drill", "Failover"),
+}
 """What opens a dialog, by page."""
 REST_MS = 5_000
 """After so long nothing moves by itself (WCAG 2.2.2)."""

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.page.cut import A_PAGE
 from ferry.reader.watch import FlowWatch
 from ferry.reader.watcher import Job
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import TOPICS, filled
 from tests.airflow.page.served import served, shown
+from tests.airflow.page.test_actions import with_back
 from tests.chromium import chromium
 from tests.pure.decide.values import PLAN, piece
 
@@ -240,3 +242,38 @@ def test_a_time_that_cannot_be_sent_is_said_at_its_field(desk: Desk) -> None:
             "20260-01-01T00:00 is no time of the years 1 to 9999."
         )
         assert _field(page, "why").input_value() == "a migration"
+
+
+def test_each_switch_shows_its_own_checks_above_the_name_that_is_typed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(desk)
+    with_back("failback")
+    _answered(desk, monkeypatch, Readiness(checks=(Check(name="target", ok=False, message="orders-0 is silent"),)))
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/reports")
+        for verb in ("switchover", "failover", "failback"):
+            with page.expect_request("**/readiness") as sent:
+                page.locator(f"[data-ask={verb}]").click()
+            assert sent.value.post_data_json == {"verb": verb, "reverse": True}
+            checks = page.locator("#ask .checks")
+            expect(checks).to_contain_text("Not ready: 1 of 1 check failed.")
+            expect(checks).to_contain_text("orders-0 is silent")
+            above, below = checks.bounding_box(), _field(page, "confirm").bounding_box()
+            assert above is not None
+            assert below is not None
+            assert above["y"] + above["height"] <= below["y"]
+            with page.expect_request("**/readiness") as sent:
+                _field(page, "reverse").select_option("false")
+            assert sent.value.post_data_json == {"verb": verb, "reverse": False}
+            expect(checks).to_have_count(1)
+            page.get_by_role("button", name="Cancel").click()
+
+
+def test_checks_that_cannot_be_made_are_not_taken_for_passed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(desk)
+    _answered(desk, monkeypatch, None, "cluster backup does not answer")
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/reports")
+        page.locator("[data-ask=failover]").click()
+        expect(page.locator("#ask .checks")).to_have_text("Not checked: cluster backup does not answer")

@@ -391,9 +391,10 @@
         if (result.error) throw new Error(result.error);
         if (!question.stale) box.innerHTML = result.html; // made by the server's templates, which escape
       } catch (error) {
-        box.textContent = `Not checked: ${error.message}`;
-        question.stale ||= error.status === 429 && ask.open; // an earlier request is still under way
-        if (error.status === 429) await sleep(1000);
+        const waits = error.status === 429 && ask.open; // an earlier request is still under way
+        if (!waits) box.textContent = `Not checked: ${error.message}`;
+        else await sleep(1000);
+        question.stale ||= waits;
       }
     }
     question.checking = false;

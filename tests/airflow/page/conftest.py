@@ -35,6 +35,7 @@ from ferry.reader.watcher import Watcher, Watchers
 from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, starting
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
+from ferry_airflow.page.dag_runs import DagRunStory
 
 Right = tuple[str, str, DagAccessEntity | None]
 """A DAG, a method, and what of the DAG; None: the DAG itself."""
@@ -140,6 +141,8 @@ class Desk:
     """DAGs that stand otherwise than `dag`."""
     asking: set[tuple[str, str]] = field(default_factory=set)
     """DAGs and runs that wait for an approval."""
+    stories: dict[tuple[str, str], DagRunStory] = field(default_factory=dict)
+    """Runs of the flow's other DAGs, by DAG and run."""
     reasons: tuple[tuple[str, str], ...] = ()
     """Why tasks of any run have failed."""
     audited: list[tuple[object, ...]] = field(default_factory=list)
@@ -188,6 +191,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         for module in (page_state, starting, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
+        story_of = lambda dag, run, with_returned: made.stories.get((dag, run))  # noqa: E731
+        monkeypatch.setattr(other_dags, "story_of", story_of)
         monkeypatch.setattr(pages, "reasons_of", lambda dag, run: made.reasons)
         first = lambda dag, runs: dict.fromkeys(runs, made.reasons[0][1]) if made.reasons else {}  # noqa: E731
         monkeypatch.setattr(pages, "first_reasons", first)

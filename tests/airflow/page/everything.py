@@ -27,6 +27,7 @@ from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.snapshot import digest_of, topic_rows
 from ferry.reader.watch import FlowWatch, Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import SENT, digest, progress
 from tests.pure.decide.test_deal import receipt as unit_receipt
@@ -47,6 +48,8 @@ TOPICS = (
 )
 DEALT_TOPIC = "audit"
 """It goes to other partitions."""
+ASKING = ("ferry_switchover__primary__backup", "manual__1")
+"""A run of another DAG that waits for an approval."""
 NOWHERE = f"{HERE}/topic/no-such-topic"
 """An address that has nothing: the only error page among all pages."""
 GONE = Refusal(
@@ -118,7 +121,16 @@ def filled(desk: Desk) -> None:
             DagRunRow(run=RUN, state="success", queued=moment, started=moment, ended=moment, who="ada"),
         ),
     )
-    desk.asking.add(("ferry_switchover__primary__backup", "manual__1"))
+    desk.asking.add(ASKING)
+    desk.stories[ASKING] = DagRunStory(
+        row=DagRunRow(run=ASKING[1], state="running", queued=moment, started=moment, ended=None, who="ada"),
+        conf={"reason": "the data centre is moved", "leave_groups": ["billing", "audit-of-a-long-name"]},
+        tasks=(
+            TaskRow(name="preview", state="success", started=moment, seconds=4.0),
+            TaskRow(name="approve", state="awaiting_input", started=moment, seconds=None),
+        ),
+        preview=("1. freeze: record the ends", "ok: source: 52 topics answer", "NOT OK: groups: billing is active"),
+    )
     answers = _answers(now)
 
     def answer(key: tuple[Any, ...], work: Callable[[FlowWatch], Any], *, fresh_seconds: float) -> Answer:

@@ -126,5 +126,7 @@ def test_what_an_approver_is_shown_is_on_the_page_of_the_run(
     assert story is not None
     assert (story.preview, story.returned) == (("1. freeze: topics", "NOT OK: lag: <much>"), {})
     page = shown(desk, monkeypatch, DRILL, story)
-    assert "NOT OK: lag: &lt;much&gt;" in page
+    assert 'class="badge bad">lag<' in page
+    assert "Failed: </span>&lt;much&gt;<" in page
+    assert ">1. freeze: topics<" in page
     assert "What it would do, and the checks" not in shown(desk, monkeypatch, DRILL, replace(STORY, row=story.row))

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.airflow.page.conftest import HERE, Desk
-from tests.airflow.page.everything import ACTIVE, NOWHERE, RUN, filled
+from tests.airflow.page.everything import ACTIVE, ASKING, NOWHERE, RUN, filled
 from tests.airflow.page.served import served, shown
 from tests.chromium import chromium
 from tests.tiers import share
@@ -25,7 +25,7 @@ PAGES = (
     *(f"{HERE}/topics?q=nothing-is-called-so", f"{HERE}/topic/orders", f"{HERE}/partition/orders/1"),
     f"{HERE}/partition/audit/0?offset=20",
     *(f"{HERE}/refusals", f"{HERE}/receipt/orders/1/0"),
-    f"{HERE}/run/{ACTIVE}",
+    *(f"{HERE}/run/{ACTIVE}", f"{HERE}/dag/{ASKING[0]}/run/{ASKING[1]}"),
     *(f"{HERE}/run/{RUN}", f"{HERE}/offsets?topic=orders&partition=0&offset=7", NOWHERE),
     *(
         f"{HERE}/lane/backfill-january{path}"

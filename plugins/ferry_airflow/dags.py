@@ -25,6 +25,7 @@ from airflow.sdk import DAG, get_parsing_context
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
+from ferry.features.groups.settings import GroupsSettings
 from ferry.features.lanes.settings import BackfillSettings
 from ferry.model import Flow
 from ferry.model.switch import Verb
@@ -34,7 +35,16 @@ from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.base import RETRY_DELAY, START
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.form import TO_COPY, budget_params, topics_param
-from ferry_airflow.naming import backfill_dag_id, dag_id, drill_dag_id, refuse_same_ids, switch_dag_id, verify_dag_id
+from ferry_airflow.groups_dag import groups_dag
+from ferry_airflow.naming import (
+    backfill_dag_id,
+    dag_id,
+    drill_dag_id,
+    groups_dag_id,
+    refuse_same_ids,
+    switch_dag_id,
+    verify_dag_id,
+)
 from ferry_airflow.overrides import DagOverrides, Overrides, ferry_dag
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.task_group import config_path, near, run_tasks
@@ -45,8 +55,9 @@ def flow_dags(config: Path | str | None = None, **overrides: Unpack[DagOverrides
     """Return the DAGs of every enabled flow of the file `config` (else of the file that FERRY_CONFIG names), by DAG id.
 
     Each flow has one for its micro-runs, and one that compares all that it has copied. Three switch its clients, and
-    one rehearses a failover. With `ferry.backfill.windows` it has one for windows of history. FERRY_CLUSTERS
-    limits them to flows into the local clusters, so that several data centres share one file.
+    one rehearses a failover. With `ferry.backfill.windows` it has one for windows of history, and with
+    `ferry.groups.schedule` one that writes offsets of consumer groups between its micro-runs. FERRY_CLUSTERS limits
+    them to flows into the local clusters, so that several data centres share one file.
 
     A DAG file needs two lines: import this function, and `globals().update(flow_dags())`. `overrides` hold for all of
     them. Raises BadInput when there is no such file, when it holds an error, and for an override that there is not;
@@ -73,6 +84,8 @@ def _builders(
     found: dict[str, Callable[[], DAG]] = {dag_id(flow.flow): partial(_flow_dag, flow, path, overrides)}
     if (windows := flow.of(BackfillSettings).windows) is not None:
         found[backfill_dag_id(flow.flow)] = partial(backfill_dag, flow, path, windows, overrides)
+    if (of_groups := flow.of(GroupsSettings).dag) is not None and flow.syncs_groups:
+        found[groups_dag_id(flow.flow)] = partial(groups_dag, flow, path, of_groups, overrides)
     found[verify_dag_id(flow.flow)] = partial(verify_dag, flow, path, overrides)
     for verb in Verb:
         found[switch_dag_id(verb.value, flow.flow)] = partial(switch_dag, flow, path, verb, back, overrides)

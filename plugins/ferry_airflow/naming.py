@@ -17,6 +17,9 @@ FULL, SAMPLE, COMPACTED = "full", "sample", "compacted"
 IN_PRODUCTION = (EvidenceKind.PARTIAL, EvidenceKind.FULL)
 """Drills that need an approval."""
 
+GROUPS = "groups"
+"""The role of the DAG of a flow that writes offsets of consumer groups, and the begin of its ids in the ledger."""
+
 OWN = "ferry__"
 """The beginning of the id of the DAG of a flow's micro-runs, and of no other DAG."""
 
@@ -32,7 +35,9 @@ DRILL = "drill"
 """The task that does a drill which touches production."""
 RUNS = "ferry_runs"
 """The XCom in which a drill keeps the ids of the runs of the live lane that it opened."""
-TELLING = ("verify", "rehearse", "drill", "report")
+SYNC = "sync"
+"""The task that writes offsets of consumer groups between runs."""
+TELLING = ("verify", SYNC, "rehearse", "drill", "report")
 """Tasks of a flow's other DAGs that return the outcome of the run, for programs."""
 
 
@@ -48,6 +53,14 @@ def micro_run_id(own: str, dag: str, group: str, run: str) -> str:
     tasks are in (empty: none). Airflow allows no "@" in any of these, so no two of them are one run.
     """
     return run if (dag, group) == (own, "") else "@".join(part for part in (dag, group, run) if part)
+
+
+def sync_id(dag: str, task: str, run: str) -> str:
+    """Return the id under which the ledger keeps what a sync of groups replaces; the same in each try of a task.
+
+    It is none of a micro-run: Airflow allows no "@" in the names of which `micro_run_id` makes those.
+    """
+    return f"{GROUPS}@{dag}@{task}@{run}"
 
 
 def refuse_same_ids(flows: Iterable[Flow]) -> None:
@@ -70,6 +83,11 @@ def verify_dag_id(flow: Flow) -> str:
     return f"ferry_verify__{flow.source}__{flow.target}"
 
 
+def groups_dag_id(flow: Flow) -> str:
+    """Return the id of the DAG that writes offsets of a flow's consumer groups between runs."""
+    return f"ferry_groups__{flow.source}__{flow.target}"
+
+
 def switch_dag_id(verb: str, flow: Flow) -> str:
     """Return the id of the DAG that switches along a flow, or back."""
     return f"ferry_{verb}__{flow.source}__{flow.target}"
@@ -89,6 +107,7 @@ def other_dags(flow: Flow) -> dict[str, str]:
     """Return the ids of a flow's DAGs other than that of its micro-runs, and the name of a run of each."""
     return {
         verify_dag_id(flow): "verification",
+        groups_dag_id(flow): "group sync",
         backfill_dag_id(flow): "backfill",
         drill_dag_id(flow): "drill",
         **{switch_dag_id(verb, flow): verb for verb in VERBS},

@@ -109,8 +109,8 @@ def ferry_dag(
 ) -> DAG:
     """Return an empty DAG of a flow: one run at a time, no run for times that have passed.
 
-    `role` is what its runs do: copy, verify, backfill, drill, or the verb of a switch. `form` is Ferry's own part of
-    the trigger form; None if it is set later.
+    `role` is what its runs do: copy, verify, groups, backfill, drill, or the verb of a switch. `form` is Ferry's own
+    part of the trigger form; None if it is set later.
     """
     kind = "switch" if role in VERBS else role
     if overrides.display:

@@ -31,7 +31,11 @@ class Feature:
 FEATURES: Mapping[str, Feature] = {
     "acls": Feature(planning="ferry.features.acls.acts.sync:acls_of_plan"),
     "evidence": Feature(page="ferry.features.evidence.acts.page:PAGE"),
-    "groups": Feature(sentences="ferry.features.groups.sentences:GROUPS", page="ferry.features.groups.acts.page:PAGE"),
+    "groups": Feature(
+        settings="ferry.features.groups.settings:GroupsSettings",
+        sentences="ferry.features.groups.sentences:GROUPS",
+        page="ferry.features.groups.acts.page:PAGE",
+    ),
     "lanes": Feature(settings="ferry.features.lanes.settings:BackfillSettings"),
     "observe": Feature(settings="ferry.features.observe.settings:AlertSettings"),
     "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),

@@ -1,4 +1,4 @@
-"""Runs of a flow's other DAGs (verifications, backfills, drills, switches) in Airflow's database."""
+"""Runs of a flow's other DAGs (verifications, group syncs, backfills, drills, switches) in Airflow's database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from ferry.errors import MALFORMED
 from ferry.model import Flow, Origin
-from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, other_dags, verify_dag_id
+from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, groups_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
 from ferry_airflow.page.run_words import DAG_MOODS, Mood
@@ -97,7 +97,8 @@ def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
 
 def tab_of(flow: Flow, dag: str) -> str:
     """Return the part of the flow's page that one of its other DAGs belongs to."""
-    return {verify_dag_id(flow): "runs", backfill_dag_id(flow): "backfills"}.get(dag, "reports")
+    tabs = {verify_dag_id(flow): "runs", groups_dag_id(flow): "groups", backfill_dag_id(flow): "backfills"}
+    return tabs.get(dag, "reports")
 
 
 def asking(dags: Collection[str]) -> set[tuple[str, str]]:
@@ -247,8 +248,13 @@ class Outcome:
     report: int | None = None
 
 
-_MOODS = {"success": Mood.GOOD, "finished": Mood.GOOD, "deviations": Mood.WARN, "abandoned": Mood.WARN}
-"""The moods of drills and switches by their outcomes; any other is bad."""
+_MOODS = {
+    **dict.fromkeys(("success", "finished", "synced"), Mood.GOOD),
+    **dict.fromkeys(("deviations", "abandoned"), Mood.WARN),
+    "left alone": Mood.HELD,
+    "dry run": Mood.UNKNOWN,
+}
+"""The moods of drills, switches and syncs of groups by their outcomes; any other is bad."""
 
 
 def outcome_of(story: DagRunStory) -> Outcome | None:
@@ -274,7 +280,8 @@ def _outcome(story: DagRunStory) -> Outcome | None:
     if not word:
         return None
     report = body.get("report") or {}
-    lines = (body.get("summary"), *body.get("refusals", ()), *body.get("deviations", ()))
+    left = [one["message"] for one in body.get("left", ())]
+    lines = (body.get("summary"), *body.get("refusals", ()), *body.get("deviations", ()), *left)
     return Outcome(
         mood=_MOODS.get(word, Mood.BAD),
         word=word,

@@ -1,4 +1,4 @@
-"""The pages of a flow's runs other than micro-runs: its verifications, backfills, drills and switches in Airflow."""
+"""The pages of a flow's runs other than micro-runs: its verifications, group syncs, backfills, drills and switches."""
 
 from __future__ import annotations
 

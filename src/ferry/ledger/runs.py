@@ -132,6 +132,13 @@ def _seal_key(lane: str, run: str, generation: int) -> str:
     return encode(["plan", lane, run, generation, SEAL]).decode()
 
 
+def has_plan(view: LedgerView, opened: OpenedRun) -> bool:
+    """Return whether a run sealed a plan at this generation; the plan itself may be before the summary."""
+    key = _seal_key(opened.record.lane, opened.record.run, opened.generation)
+    seal = view.by_key.get(key)
+    return key in view.rolled.left if seal is None else seal.value is not None
+
+
 def is_remembered(view: LedgerView, opened: OpenedRun) -> bool:
     """Return whether the ledger still has a run's record, and so its plan if there was one."""
     return any(one.generation == opened.generation for one in view.remembered(opened.record.lane))

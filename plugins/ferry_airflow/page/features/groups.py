@@ -8,6 +8,8 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from ferry.features.groups.rules.page import MOST_GROUPS, GroupsStory, OfGroups
+from ferry_airflow.page.access import User
+from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import NOTHING
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import shown_page
@@ -21,9 +23,9 @@ TABS = (Tab(place=50, name="groups"),)
 
 @router.get("/flow/{source}/{target}/groups")
 def groups(
-    request: Request, open_flow: FlowDep, page: int = 1, q: str = "", group: str = "", partitions: int = 1
+    request: Request, open_flow: FlowDep, user: User, page: int = 1, q: str = "", group: str = "", partitions: int = 1
 ) -> Response:
-    """Show consumer groups: their offsets at the source, the translated ones, and those on the target.
+    """Show consumer groups: their offsets at the source, the translated ones, those on the target, and the last syncs.
 
     `group`: that one alone, with all of its partitions.
     """
@@ -41,6 +43,7 @@ def groups(
         lacking=story.lacking if story else (),
         most=MOST_GROUPS if story and story.more else None,
         q=q,
+        beside=runs_beside(user, open_flow.flow, "groups"),
     )
 
 

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ferry.config.keys.key import FerryKey
 from ferry.registry import parts_of
+
+if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
 
 T = TypeVar("T")
 
@@ -50,6 +53,10 @@ class FeatureSettings:
         It is what changes the copies. At its defaults it is None, so that files without the keys keep their digest.
         """
         return None
+
+    def without_effect(self, flow: FlowConfig) -> Mapping[str, str]:
+        """Return, by the names of keys, why their lines have no effect in a flow with these settings."""
+        return {}
 
     def in_lane(self) -> Self:
         """Return the settings in a backfill or a drill, which does nothing but copy."""

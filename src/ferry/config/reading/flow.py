@@ -153,7 +153,7 @@ class FlowReader:
         schedule = self._value("ferry.schedule", values.schedule)
         lag_start = self._lag_start()
         assets = self._value("ferry.airflow.assets", lambda text: values.one_of(_ASSETS)(text.lower()))
-        return FlowConfig(
+        flow = FlowConfig(
             flow=self.flow,
             enabled=True,
             topics=topics_config,
@@ -209,6 +209,15 @@ class FlowReader:
             report=self._report(),
             features={kind: kind.read(self._value) for kind in feature_settings().values()},
         )
+        self._warn_of_idle_lines(flow)
+        return flow
+
+    def _warn_of_idle_lines(self, flow: FlowConfig) -> None:
+        for settings in flow.features.values():
+            for name, why in settings.without_effect(flow).items():
+                entry = self.entries.of_flow(self.flow, name)
+                if entry is not None:
+                    self.findings.warn(entry, entry.key, why)
 
     def _mirror(self, refresh_topics: Periodic) -> MirrorConfig:
         return MirrorConfig(

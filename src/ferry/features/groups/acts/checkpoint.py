@@ -59,7 +59,10 @@ from ferry.model import (
 )
 
 KEPT_SNAPSHOTS = 10
-"""So many runs' earlier group offsets stay in the ledger; named snapshots stay until they are dropped."""
+"""So many runs' earlier group offsets stay in the ledger, and those of as many syncs without a run.
+
+Named snapshots stay until they are dropped.
+"""
 
 
 class StoodBack(Refused):
@@ -69,7 +72,7 @@ class StoodBack(Refused):
 def last_check(ledger: LedgerTopic, seen: int, lane: str, *, is_run: bool) -> LastCheck:
     """Return the check right before commits: it raises StoodBack for what came into the ledger since its offset `seen`.
 
-    That is a pause of the flow, or (`is_run`) a newer run of the lane.
+    That is a pause of the flow, or (`is_run`: a run or a schedule asked) a newer run of the lane.
     """
 
     async def check() -> None:
@@ -374,7 +377,13 @@ def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int)
     if decided.writes:
         count = len(earlier.keys() | decided.writes.keys())
         records.append(snapshot_record(lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
-        own = [one.name for one in snapshots(view, lane).values() if not one.who and one.name != run]
+        # Syncs may be more frequent than runs, and must not displace what was there before these.
+        runs = {one.record.run for one in view.remembered(lane)}
+        own = [
+            one.name
+            for one in snapshots(view, lane).values()
+            if not one.who and one.name != run and (one.name in runs) == (run in runs)
+        ]
         records += dropped_snapshots(view, lane, own[: max(0, len(own) + 1 - KEPT_SNAPSHOTS)])
     for group in decided.writes.keys() | decided.gone.keys() | decided.settled.keys():
         settled = decided.settled.get(group, frozenset())

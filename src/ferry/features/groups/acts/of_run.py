@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 
 from ferry.clock import wall_ms
+from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
 from ferry.features.groups.acts.mirror_topics import MirrorTopics
 from ferry.garbage import left_uncollected
 from ferry.ledger.checkpoint_codec import checkpoint_record
-from ferry.ledger.ledger import pauses
+from ferry.ledger.ledger import UNREAD, pauses
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.resume import planned_run
-from ferry.ledger.runs import superseded_by
+from ferry.ledger.runs import has_plan, newest_run, superseded_by
 from ferry.ledger.unit_codec import last_units
+from ferry.messages.catalogue import sentence
 from ferry.model import GroupOutcome, lane_kind
 from ferry.run.micro_run import MicroRuns
 
@@ -89,6 +91,45 @@ def sync_groups(
 
     with left_uncollected():
         return runs.wait_for(work)
+
+
+def sync_groups_unattended(
+    runs: MicroRuns, run: str, *, only: frozenset[str] | None = None, dry_run: bool = False
+) -> tuple[Looked, GroupOutcome | None]:
+    """Do what `sync_groups` does where no operator decides it, as on a schedule; a run may copy at the same time.
+
+    It is safe to repeat. Raises StoodBack, with nothing more written, in these cases:
+
+    - The flow's file says to leave groups alone.
+    - The lane had no run yet.
+    - The flow is paused, or is paused while groups are read.
+    - A run of the lane has begun and has no plan yet, or begins while groups are read. Until it is planned it may
+      delete topics and create them again, so that offsets of the old ones would skip records of the new ones.
+    """
+    flow = runs.flow
+    if flow.unsynced:
+        raise _left_alone(flow, "groups.unsynced", why=flow.unsynced)
+
+    async def work() -> tuple[Looked, GroupOutcome | None]:
+        view = await runs.settled_view() if await runs.ledger_topic.exists() else UNREAD
+        newest = newest_run(view, runs.lane)
+        if newest is None:
+            raise _left_alone(flow, "groups.not-begun", lane=runs.lane, target=flow.flow.target)
+        pause = pauses(view, wall_ms()).get("")
+        if pause is not None:
+            raise _left_alone(flow, "groups.paused", who=pause.who, why=pause.why)
+        if not has_plan(view, newest):
+            raise _left_alone(flow, "groups.unplanned", run=newest.record.run)
+        groups = _groups(runs)
+        looked = await groups.look(view, groups.rules(only=only))
+        return looked, None if dry_run else await groups.write(view, looked, run, is_run=True)
+
+    with left_uncollected():
+        return runs.wait_for(work)
+
+
+def _left_alone(flow: FlowConfig, code: str, **facts: str) -> StoodBack:
+    return StoodBack(sentence(code, flow=str(flow.flow), **facts))
 
 
 def _groups(runs: MicroRuns) -> GroupSync:

@@ -93,13 +93,14 @@ def _show_wish(looked: Looked) -> None:
 
 
 _MADE = re.compile(r"(groups|rollback)-\d{8}T\d{6}Z-[0-9a-f]{4}")
+_IN_AIRFLOW = re.compile(r"groups@[^@]+@[^@]+@")
 _VERBS = {"groups": "ferry groups sync", "rollback": "ferry groups rollback"}
 
 
 def made_by(run: str) -> str:
-    """Return what wrote to the ledger under an id: a command that made it by `new_run`, or a run."""
+    """Return what wrote to the ledger under an id: a command that made it by `new_run`, a task in Airflow, or a run."""
     made = _MADE.fullmatch(run)
-    return _VERBS[made[1]] if made else "a run"
+    return _VERBS[made[1]] if made else "a sync in Airflow" if _IN_AIRFLOW.match(run) else "a run"
 
 
 def only_groups(group: list[str] | None) -> frozenset[str] | None:

@@ -29,8 +29,8 @@ def meanwhile(
 ) -> Meanwhile:
     """Return what ledger records since the reading began mean. Those at the offsets `own` are Ferry's, and skipped.
 
-    With `is_run` a run read the groups, and a newer run of the lane replaces it. Without it an operator asked, and only
-    a pause stops the write.
+    With `is_run` a run or a schedule read the groups, and a newer run of the lane stops the write. Without it an
+    operator asked, and only a pause stops the write.
     """
     others = [one for one in records if one.offset not in own]
     view = fold(others, end=-1)

@@ -1,0 +1,103 @@
+"""The DAG that writes offsets of groups between runs: off by default, on a schedule of its own, and in a real Airflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.serialization.serialized_objects import DagSerialization
+
+from ferry.errors import BadInput
+from ferry_airflow import groups_operators, syncing
+from ferry_airflow.dags import flow_dags
+from ferry_airflow.groups_operators import FerrySyncGroupsOperator
+from ferry_airflow.naming import sync_id
+from ferry_airflow.syncing import Synced
+
+FILE = """\
+clusters = a, b
+a.bootstrap.servers = h:1
+b.bootstrap.servers = h:2
+a->b.enabled = true
+b->a.enabled = true
+topics = .*
+ferry.retries = 2
+ferry.schedule = @daily
+"""
+NAME = "ferry_groups__a__b"
+KEY = "a->b.ferry.groups.schedule"
+
+
+def dags(tmp_path: Path, *lines: str, **overrides: Any) -> dict[str, DAG]:
+    file = tmp_path / "flows.properties"
+    file.write_text(FILE + "".join(f"{line}\n" for line in lines))
+    return flow_dags(file, **overrides)
+
+
+def test_a_flow_has_it_only_where_its_file_says_so(tmp_path: Path) -> None:
+    plain = dags(tmp_path)
+    assert NAME not in plain
+    assert dags(tmp_path, f"{KEY} = * * * * *").keys() - plain.keys() == {NAME}
+    assert NAME not in dags(tmp_path, f"{KEY} = * * * * *", "sync.group.offsets.enabled = false")
+    with pytest.raises(BadInput, match="often"):
+        dags(tmp_path, f"{KEY} = often")
+
+
+def test_it_runs_on_its_own_schedule_in_no_pool_of_the_flow(tmp_path: Path) -> None:
+    found = dags(tmp_path, f"{KEY} = */2 * * * *")[NAME]
+    assert (found.schedule, found.catchup, found.max_active_runs) == ("*/2 * * * *", False, 1)
+    assert found.is_paused_upon_creation is None
+    assert found.tags == {"ferry", "ferry:groups", "a", "b"}
+    assert sorted(found.params) == ["dry_run", "groups"]
+    (task,) = found.tasks
+    assert isinstance(task, FerrySyncGroupsOperator)
+    assert (task.task_id, task.pool, task.retries, task.flow) == ("sync", "default_pool", 2, "a->b")
+    assert DagSerialization.to_dict(found), "Airflow keeps it"
+    by_hand = dags(tmp_path, f"{KEY} = none")[NAME]
+    assert (by_hand.schedule, by_hand.is_paused_upon_creation) == (None, False)
+
+
+def test_overrides_hold_for_it(tmp_path: Path) -> None:
+    names = {"pool": "rest", "tags": ["team"], "dag_display_name": "{role} of {source}"}
+    found = dags(tmp_path, f"{KEY} = @hourly", **names)[NAME]
+    assert (found.dag_display_name, found.get_task("sync").pool) == ("groups of a", "rest")
+    assert "team" in found.tags
+    with pytest.raises(BadInput, match="groups"):
+        dags(tmp_path, f"{KEY} = @hourly", params={"groups": "x"})
+
+
+class Kept:
+    """The XComs of a task."""
+
+    def __init__(self) -> None:
+        self.pushed: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value
+
+
+@pytest.mark.parametrize("complaint", [None, "1 not translated in a sync of groups of a->b: no coordinator"])
+def test_the_task_returns_the_outcome_even_if_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complaint: str | None
+) -> None:
+    found = dags(tmp_path, f"{KEY} = @hourly")[NAME]
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def done(_: object, run: str, params: dict[str, Any]) -> Synced:
+        asked.append((run, params))
+        return Synced(lines=("a line",), body={"outcome": "x"}, complaint=complaint)
+
+    monkeypatch.setattr(groups_operators, "flow_named", lambda task: task.flow)
+    monkeypatch.setattr(syncing, "sync", done)
+    task, kept = found.get_task("sync"), Kept()
+    context: Any = {"dag": found, "run_id": "manual__1", "params": {"groups": ["app"]}, "ti": kept}
+    if complaint is None:
+        task.execute(context)
+    else:
+        with pytest.raises(AirflowFailException, match="no coordinator"):
+            task.execute(context)
+    assert asked == [(sync_id(NAME, "sync", "manual__1"), {"groups": ["app"]})]
+    assert kept.pushed["return_value"] == {"outcome": "x"}

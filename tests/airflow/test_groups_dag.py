@@ -1,4 +1,4 @@
-"""The DAG that writes offsets of groups between runs: off by default, on a schedule of its own, and in a real Airflow."""
+"""The DAG that writes offsets of groups between runs: off by default, with a schedule and a pool of its own."""
 
 from __future__ import annotations
 

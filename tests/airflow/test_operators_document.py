@@ -12,7 +12,7 @@ import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperator, PartitionedAssetTimetable
 
-from ferry_airflow import backfill, drill_operators, operators, switch_operators, verify_operators
+from ferry_airflow import backfill, drill_operators, groups_operators, operators, switch_operators, verify_operators
 from ferry_airflow.naming import VERBS
 from ferry_airflow.overrides import FERRYS, OF_THE_FILE, DagOverrides
 from tests.airflow.conftest import ROOT, SHOWN_GROUP, SHOWN_HOURS, example
@@ -81,7 +81,7 @@ def test_a_signature_is_that_of_the_code(module: str, name: str) -> None:
 def test_each_operator_is_on_the_page() -> None:
     here = {
         (module.__name__, name)
-        for module in (operators, verify_operators, backfill, drill_operators, switch_operators)
+        for module in (operators, verify_operators, groups_operators, backfill, drill_operators, switch_operators)
         for name, one in inspect.getmembers(module, inspect.isclass)
         if issubclass(one, BaseOperator) and one.__module__ == module.__name__ and name not in BASES
     }
@@ -105,7 +105,8 @@ def test_the_overrides_are_those_that_the_page_has() -> None:
     for name in (*OF_THE_FILE, *FERRYS):
         assert f"`{name}`" in refused
     (roles,) = (row for row in text.splitlines() if row.startswith("| `dag_display_name`"))
-    assert set(re.findall(r"`(\w+)`", roles)) - {"dag_display_name"} == {"copy", "verify", "backfill", "drill", *VERBS}
+    found = set(re.findall(r"`(\w+)`", roles)) - {"dag_display_name"}
+    assert found == {"copy", "verify", "groups", "backfill", "drill", *VERBS}
 
 
 def test_each_button_has_the_name_that_the_page_has() -> None:

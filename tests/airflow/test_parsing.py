@@ -22,6 +22,9 @@ VERBS = (
     "ferry_verify",
 )
 
+OF_GROUPS = "ferry_groups__east__west"
+"""A DAG that only the flow has whose file asks for it."""
+
 CONFIG = """
 clusters = east, west
 east.bootstrap.servers = kafka.east.invalid:9092, 127.0.0.1:1
@@ -32,6 +35,7 @@ west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule 
     username="u" password="${file:/no/such/secrets:word}";
 east->west.enabled = true
 east->west.ferry.verify.schedule = @daily
+east->west.ferry.groups.schedule = * * * * *
 west->east.enabled = true
 west->east.ferry.verify = receipt
 topics = .*
@@ -94,7 +98,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_parsing_the_dag_file_reaches_out_to_nobody(whole: Any) -> None:
     said = whole
     flows = ["ferry__east__west", "ferry__west__east"]
-    assert said["dags"] == sorted(f"{verb}__{flow}" for verb in VERBS for flow in ("east__west", "west__east"))
+    assert said["dags"] == sorted(
+        [
+            *(f"{verb}__{flow}" for verb in VERBS for flow in ("east__west", "west__east")),
+            OF_GROUPS,
+        ]
+    )
     assert {name: said["tasks"][name] for name in flows} == {
         flows[0]: ["plan", "copy", "checkpoint", "report"],
         flows[1]: ["plan", "copy", "checkpoint", "report", "verify"],
@@ -109,7 +118,7 @@ def test_parsing_the_dag_file_reaches_out_to_nobody(whole: Any) -> None:
 
 def test_only_what_begins_by_itself_waits_for_somebody_to_unpause_it(whole: Any) -> None:
     paused = whole["paused"]
-    scheduled = {"ferry__east__west", "ferry__west__east", "ferry_verify__east__west"}
+    scheduled = {"ferry__east__west", "ferry__west__east", "ferry_verify__east__west", OF_GROUPS}
     assert paused == {name: None if name in scheduled else False for name in paused}
 
 
@@ -122,7 +131,12 @@ def test_a_task_builds_its_own_dag_alone(whole: Any, tmp_path: Path) -> None:
 
 
 def test_each_data_centre_has_the_dags_of_its_own_clusters(tmp_path: Path) -> None:
-    assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == sorted(f"{verb}__east__west" for verb in VERBS)
+    assert parsed(tmp_path, FERRY_CLUSTERS="west")["dags"] == sorted(
+        [
+            *(f"{verb}__east__west" for verb in VERBS),
+            OF_GROUPS,
+        ]
+    )
 
 
 def test_flows_that_would_share_a_dag_are_refused(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ ferry.verify = receipt
 ferry.retries = 2
 a->b.ferry.pool = ours
 ferry.backfill.windows = @daily
+a->b.ferry.groups.schedule = * * * * *
 """
 OWN = "ferry__a__b"
 RUN = "scheduled__2026-01-01T00:00:00+00:00"
@@ -141,7 +142,7 @@ def test_each_task_of_a_micro_run_leads_to_its_page(config: Path) -> None:
 def test_each_dag_has_the_tag_of_its_role(config: Path) -> None:
     roles = {
         **dict.fromkeys(("ferry__a__b",), "copy"),
-        **{f"ferry_{role}__a__b": role for role in ("verify", "backfill", "drill")},
+        **{f"ferry_{role}__a__b": role for role in ("verify", "groups", "backfill", "drill")},
         **{f"ferry_{verb}__a__b": "switch" for verb in ("switchover", "failover", "failback")},
     }
     found = {name: one for name, one in flow_dags(config).items() if name.endswith("a__b")}
@@ -158,6 +159,7 @@ def test_tasks_that_write_in_the_live_lane_are_in_the_flows_pool(config: Path) -
     assert pooled == {
         "ferry__a__b": {"plan", "copy", "checkpoint"},
         "ferry_verify__a__b": set(),
+        "ferry_groups__a__b": set(),
         "ferry_backfill__a__b": {"plan", "copy"},
         "ferry_drill__a__b": {"drill"},
         **{
@@ -189,7 +191,7 @@ def test_overrides_hold_for_all_dags(config: Path) -> None:
         dag_display_name="Ferry {role}: {source} to {target}",
     )
     plain = flow_dags(config)
-    assert len(dags) == 14
+    assert len(dags) == 15
     for name, found in dags.items():
         assert found.tags == {*plain[name].tags, "team"}
         assert set(found.params) == {*plain[name].params, "ticket"}

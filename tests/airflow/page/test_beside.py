@@ -27,6 +27,7 @@ from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from tests.airflow.page.conftest import HERE, Desk
 
 VERIFY, DRILL = "ferry_verify__primary__backup", "ferry_drill__primary__backup"
+GROUPS = "ferry_groups__primary__backup"
 RUN = "scheduled__2026-11-23T00:00:00+00:00"
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 ROW = DagRunRow(run=RUN, state="running", queued=NOON, started=NOON, ended=None, who="ada")
@@ -104,14 +105,15 @@ def test_a_run_is_read_with_its_tasks_and_what_its_last_one_returned(tables: Ses
 
 
 @pytest.mark.parametrize(
-    ("tab", "dag"), [("runs", VERIFY), ("backfills", "ferry_backfill__primary__backup"), ("reports", DRILL)]
+    ("tab", "dag"),
+    [("runs", VERIFY), ("groups", GROUPS), ("backfills", "ferry_backfill__primary__backup"), ("reports", DRILL)],
 )
 def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: Desk, tab: str, dag: str) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     old = replace(ROW, run="manual__old", state="failed", queued=NOON - timedelta(days=9))
     desk.others[dag] = DagState(known=True, runs=(ROW, old))
     link = f'href="{HERE}/dag/{dag}/run/'
-    for path in ("runs", "backfills", "reports"):
+    for path in ("runs", "groups", "backfills", "reports"):
         assert desk.page(f"{HERE}/{path}").count(link) == (2 if path == tab else 0)
     page = desk.page(f"{HERE}/{tab}")
     assert page.index(f"{link}scheduled") < page.index(f"{link}manual__old")
@@ -170,6 +172,20 @@ def test_a_verification_says_what_it_found(
     assert f'class="badge {badge}' in page
     assert said in page
     assert "The ledger has nothing of this run" not in page
+
+
+@pytest.mark.parametrize(
+    ("outcome", "badge"), [("synced", "good"), ("left alone", "held"), ("dry run", "unknown"), ("failed", "bad")]
+)
+def test_a_sync_of_groups_says_what_it_wrote_and_left(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, outcome: str, badge: str
+) -> None:
+    left = [{"group": "app", "topic": None, "partition": None, "why": "failed", "message": "group <app>: no answer"}]
+    body = {"outcome": outcome, "summary": "3 offsets", "groups": 1, "offsets": 3, "writes": [], "left": left}
+    page = shown(desk, monkeypatch, GROUPS, replace(STORY, returned=body))
+    assert f'class="badge {badge}">{outcome}' in page
+    assert "3 offsets" in page
+    assert "group &lt;app&gt;: no answer" in page
 
 
 @pytest.mark.parametrize(

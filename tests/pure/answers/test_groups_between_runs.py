@@ -1,4 +1,4 @@
-"""Offsets of groups written between runs: what the task in Airflow does and returns, and when it leaves groups alone."""
+"""Offsets of groups written between runs: what the task in Airflow does and returns, and when it does nothing."""
 
 from __future__ import annotations
 

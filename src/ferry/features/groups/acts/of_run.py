@@ -104,7 +104,7 @@ def sync_groups_unattended(
     - The lane had no run yet.
     - The flow is paused, or is paused while groups are read.
     - A run of the lane has begun and has no plan yet, or begins while groups are read. Until it is planned it may
-      delete topics and create them again, so that offsets of the old ones would skip records of the new ones.
+      delete topics and create them again. Offsets of the old ones would skip records of the new ones.
     """
     flow = runs.flow
     if flow.unsynced:

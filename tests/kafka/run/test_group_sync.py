@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -17,11 +18,12 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient
 
 from ferry.clock import wall_ms
+from ferry.copy.slot_end import end_of
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.features.groups.acts import checkpoint as module
 from ferry.features.groups.acts.checkpoint import GroupSync, Looked, StoodBack
-from ferry.features.groups.acts.of_run import checkpoint, sync_groups
+from ferry.features.groups.acts.of_run import checkpoint, sync_groups, sync_groups_unattended
 from ferry.features.groups.acts.snapshots import GroupSnapshots
 from ferry.features.groups.acts.table import find_groups
 from ferry.features.groups.acts.translate import translate, translate_group
@@ -40,6 +42,7 @@ from ferry.plan.options import RunOptions
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, wait_until
+from tests.kafka.run.hooks import Hooks, copy_held
 from tests.tiers import ANSWER_S
 
 PROVIDERS = "org.apache.kafka.common.config.provider"
@@ -85,6 +88,13 @@ class Groups:
 
     def synced(self, **options: bool) -> GroupOutcome:
         done = self.sync(**options)[1]
+        assert done is not None
+        return done
+
+    def between(self) -> GroupOutcome:
+        """What the DAG of groups does between runs."""
+        with self.lab.runs() as runs:
+            done = sync_groups_unattended(runs, f"groups@dag@sync@{secrets.token_hex(4)}")[1]
         assert done is not None
         return done
 
@@ -546,3 +556,71 @@ def test_new_groups_are_looked_for_only_where_the_file_says_so(groups: Groups) -
         assert (groups.at("app"), groups.at("late")) == ({0: 5}, {})
     assert groups.ran().groups == 1
     assert groups.at("late") == {0: 4}
+
+
+@pytest.mark.timeout(120)
+def test_a_sync_between_two_copies_carries_what_was_read(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    groups.commit(source, "app", {0: 10, 1: 10})
+    groups.ran()
+    groups.commit(source, "app", {0: 15, 1: 20})
+    done = groups.between()
+    assert (done.groups, done.offsets, done.left) == (1, 2, ())
+    assert groups.at("app") == {0: 15, 1: end(target, groups.copy, 1)}
+    after = groups.ran()
+    assert (after.offsets, after.unchanged) == (0, 2), "the next run finds it done"
+    groups.commit(target, "app", {0: 17})
+    groups.commit(source, "app", {0: 16})
+    done = groups.between()
+    assert (groups.why(done), groups.at("app")[0]) == ({"app": {Why.MOVED}}, 17), "it reads on there"
+
+
+@pytest.mark.timeout(180)
+def test_a_sync_beside_a_running_copy_goes_by_what_is_committed(groups: Groups) -> None:
+    source, target = groups.lab.source, groups.lab.target
+    send(producer(source, batch_num_messages=5), groups.topic, numbered(20, partitions=1, start=40))
+    groups.commit(source, "app", {0: 40})
+    beside: list[tuple[GroupOutcome, int, int]] = []
+
+    def sync() -> None:
+        with ThreadPoolExecutor(1) as pool:  # an event loop of its own
+            done = pool.submit(groups.between).result(2 * ANSWER_S)
+        beside.append((done, groups.at("app")[0], end(target, groups.copy, 0)))
+
+    lab = replace(groups.lab, settings={**groups.lab.settings, "ferry.chunk.bytes": "1"})
+    with lab.runs() as runs:
+        plan = runs.open_run("long", local_origin(), RunOptions())
+        attempt = runs.begin(plan, local_origin())
+        ends = [end_of(slot, copy_held(runs, plan, slot, Hooks(after={"commit": sync}), attempt))
+                for slot in plan.used_slots]  # fmt: skip
+        runs.record_outcome(plan, attempt, ends)
+    ((done, at, there),) = beside
+    assert (done.offsets, done.inexact, at) == (1, {"ahead": 1}, there), "the copied end"
+    groups.between()
+    assert groups.at("app") == {0: end(target, groups.copy, 0)}
+    assert at < groups.at("app")[0], "the copy went on"
+
+
+@pytest.mark.timeout(180)
+def test_of_two_syncs_at_once_no_group_is_lost_or_goes_back(groups: Groups) -> None:
+    source = groups.lab.source
+    names = [f"app{number}" for number in range(6)]
+    for name in names:
+        groups.commit(source, name, {0: 10})
+    groups.between()
+    for name in names:
+        groups.commit(source, name, {0: 15})
+    ready = Barrier(2)
+
+    def at_once() -> GroupOutcome | None:
+        ready.wait(ANSWER_S)
+        with suppress(StoodBack):
+            return groups.between()
+        return None
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [one.result(4 * ANSWER_S) for one in [pool.submit(at_once) for _ in range(2)]]
+    assert not [one for done in found if done is not None for one in done.failed]
+    assert all(groups.at(name) in ({0: 10}, {0: 15}) for name in names)
+    done = groups.between()
+    assert (done.left, {name: groups.at(name) for name in names}) == ((), dict.fromkeys(names, {0: 15}))

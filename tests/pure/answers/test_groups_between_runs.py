@@ -185,6 +185,28 @@ def test_of_two_at_once_the_one_that_read_later_counts(
     assert (synced(made, 2).body["offsets"], at(made)) == (0, 8), "the other one's memory stays"
 
 
+def test_one_that_sleeps_before_the_commit_puts_no_group_back(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one saw its records, and wrote what the group has read since."""
+    copied(made)
+    made.commit(made.a, "billing", orders_0=6)
+    real, asleep = checkpoint.still_there, [True]
+
+    def slowly(*given: Any) -> Any:
+        found = real(*given)
+        if asleep:
+            asleep.clear()
+            made.commit(made.a, "billing", orders_0=8)
+            assert made.ask("groups", "sync", "a->b").code == 0
+            assert at(made) == 8
+        return found
+
+    monkeypatch.setattr(checkpoint, "still_there", slowly)
+    found = synced(made)
+    assert (asleep, found.body["outcome"], at(made)) == ([], "left alone", 8)
+    made.commit(made.a, "billing", orders_0=9)
+    assert (synced(made, 2).body["outcome"], at(made)) == ("synced", 9)
+
+
 def test_syncs_do_not_displace_what_groups_had_before_runs(made: World) -> None:
     copied(made)
     for number in range(13):

@@ -69,15 +69,19 @@ class StoodBack(Refused):
     """The flow was paused, or a newer run began, while groups were read. So this run leaves the groups alone."""
 
 
-def last_check(ledger: LedgerTopic, seen: int, lane: str, *, is_run: bool) -> LastCheck:
+def last_check(ledger: LedgerTopic, seen: int, lane: str, *, is_run: bool, yielded: Collection[str] = ()) -> LastCheck:
     """Return the check right before commits: it raises StoodBack for what came into the ledger since its offset `seen`.
 
-    That is a pause of the flow, or (`is_run`: a run or a schedule asked) a newer run of the lane.
+    That is a pause of the flow, (`is_run`: a run or a schedule asked) a newer run of the lane, or that another process
+    wrote one of the groups `yielded`.
     """
 
     async def check() -> None:
         since = await ledger.read_untransacted(seen, await ledger.end())
-        _stand_back(meanwhile(since, lane, now_ms=wall_ms(), is_run=is_run))
+        found = meanwhile(since, lane, now_ms=wall_ms(), is_run=is_run)
+        _stand_back(found)
+        for group in found.taken.keys() & set(yielded):
+            raise StoodBack(f"groups are left alone: {found.taken[group]} wrote group {group} while they were checked")
 
     return LastCheck(check)
 
@@ -269,12 +273,15 @@ class GroupSync:
             failed={group: str(error) for group, error in read.failed.items()},
         )
 
-    async def write(self, view: LedgerView, looked: Looked, run: str, *, is_run: bool) -> GroupOutcome:
+    async def write(
+        self, view: LedgerView, looked: Looked, run: str, *, is_run: bool, yields: bool = False
+    ) -> GroupOutcome:
         """Write what was decided. The ledger first gets what is on the target, and what is to be written.
 
         Reading may take long, so the decision is compared with the ledger and the target once more. Raises StoodBack,
         with nothing more written to the target, when the flow was paused since `view`, or (`is_run`) a newer run of the
-        lane began.
+        lane began. With `yields` it does so, too, when another process wrote one of these groups since, whose offsets
+        may be newer.
         """
         ledger, now_ms = self.connections.ledger, wall_ms()
         # Once before the records, which would hide those of another pass, and once after them: of two passes at the
@@ -299,7 +306,7 @@ class GroupSync:
             }
             for group, ones in writes.items()
         }
-        last = last_check(ledger, end, self.lane, is_run=is_run)
+        last = last_check(ledger, end, self.lane, is_run=is_run, yielded=wanted.keys() if yields else ())
         done = await commit_offsets(self.connections.target, wanted, last_check=last)
         outcome = outcome_of(wanted, done, left=(*looked.left, *changed), unchanged=decided.unchanged, at_ms=now_ms)
         latency = latency_of(wanted, done, looked.asked_ms)

@@ -105,6 +105,7 @@ def sync_groups_unattended(
     - The flow is paused, or is paused while groups are read.
     - A run of the lane has begun and has no plan yet, or begins while groups are read. Until it is planned it may
       delete topics and create them again. Offsets of the old ones would skip records of the new ones.
+    - Another process wrote one of the groups right before the commits: its offsets may be newer.
     """
     flow = runs.flow
     if flow.unsynced:
@@ -122,7 +123,7 @@ def sync_groups_unattended(
             raise _left_alone(flow, "groups.unplanned", run=newest.record.run)
         groups = _groups(runs)
         looked = await groups.look(view, groups.rules(only=only))
-        return looked, None if dry_run else await groups.write(view, looked, run, is_run=True)
+        return looked, None if dry_run else await groups.write(view, looked, run, is_run=True, yields=True)
 
     with left_uncollected():
         return runs.wait_for(work)

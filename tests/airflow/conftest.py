@@ -41,13 +41,14 @@ RESTARTED = "restarted"
 FLOWS = (
     *("plain", "dry", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
     *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived", "grouped", "hourly"),
+    "between",
     *(*SWITCHED, *planted.ALIASES, RESTARTED),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 OF_EXTRA = (
     *("plain", "dry", "narrow", "killed", "cleared", "unconnected", "wrongly", "connect", "severed", "continuous"),
-    *("arrived", "grouped", "hourly", "rehearsed", RESTARTED),
+    *("arrived", "grouped", "hourly", "between", "rehearsed", RESTARTED),
 )
 """Those of FLOWS whose tests `make test` leaves out: each would be seven DAGs that Airflow reads and keeps."""
 
@@ -175,6 +176,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
             "ferry.metrics.folder": "FOLDER/metrics",
         },
         BY_HOUR: {"ferry.airflow.assets": "partitioned"},
+        "between": {"ferry.groups.schedule": "none", "groups": "between-.*"},
         "rehearsed": {"ferry.report.dir": "FOLDER/reports"},
         **{moved: {"ferry.report.dir": f"FOLDER/moves-{moved}"} for moved in MOVED},
         "shipped": {"ferry.spark.conn.id": SPARK_CONNECT},

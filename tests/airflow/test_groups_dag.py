@@ -9,6 +9,7 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
+from confluent_kafka import TopicPartition as Place
 
 from ferry.errors import BadInput
 from ferry_airflow import groups_operators, syncing
@@ -16,6 +17,10 @@ from ferry_airflow.dags import flow_dags
 from ferry_airflow.groups_operators import FerrySyncGroupsOperator
 from ferry_airflow.naming import sync_id
 from ferry_airflow.syncing import Synced
+from tests.airflow.conftest import Flows
+from tests.harness import create_topic, numbered, producer, send
+from tests.kafka.run.test_group_sync import consumer
+from tests.tiers import ANSWER_S
 
 FILE = """\
 clusters = a, b
@@ -67,6 +72,32 @@ def test_overrides_hold_for_it(tmp_path: Path) -> None:
     assert "team" in found.tags
     with pytest.raises(BadInput, match="groups"):
         dags(tmp_path, f"{KEY} = @hourly", params={"groups": "x"})
+
+
+def test_a_sync_in_airflow_carries_positions_and_names_what_failed(flows: Flows) -> None:
+    topic, dag = "between-orders", "ferry_groups__between__tbetween"
+    lab = flows.lab("between")
+    create_topic(flows.source, topic, 1)
+    send(producer(flows.source), topic, numbered(20, partitions=1))
+
+    def synced(state: str, **form: Any) -> dict[str, Any]:
+        run = flows.rest.trigger(dag, form)
+        assert flows.rest.wait_run(dag, run) == state, flows.rest.log(dag, run, "sync")
+        found: dict[str, Any] = flows.rest.returned(dag, run, "sync")
+        return found
+
+    assert synced("success")["outcome"] == "left alone", "the flow has no run yet"
+    lab.micro_run()
+    with consumer(flows.source, "between-app") as client:
+        client.commit(offsets=[Place(topic, 0, 8)], asynchronous=False)
+    found = synced("failed", groups=["between-app", "between-nowhere"])
+    assert (found["outcome"], found["offsets"]) == ("failed", 1), "the other one is done"
+    assert [(one["group"], one["why"]) for one in found["left"]] == [("between-nowhere", "failed")]
+    with consumer(flows.target, "between-app") as client:
+        (at,) = client.committed([Place(lab.target_topic(topic), 0)], timeout=ANSWER_S)
+    assert at.offset == 8
+    found = synced("success", dry_run=False)
+    assert (found["outcome"], found["offsets"], found["unchanged"]) == ("synced", 0, 1)
 
 
 class Kept:

@@ -623,4 +623,4 @@ def test_of_two_syncs_at_once_no_group_is_lost_or_goes_back(groups: Groups) -> N
     assert not [one for done in found if done is not None for one in done.failed]
     assert all(groups.at(name) in ({0: 10}, {0: 15}) for name in names)
     done = groups.between()
-    assert (done.left, {name: groups.at(name) for name in names}) == ((), dict.fromkeys(names, {0: 15}))
+    assert (done.left, {name: groups.at(name) for name in names}) == ((), {name: {0: 15} for name in names})

@@ -43,27 +43,6 @@ GROUPS: Mapping[str, Entry] = {
         "group {group} has an offset in {place} on {source}, of which nothing is copied yet",
         "it is translated once a run has copied some of it",
     ),
-    "line.no-effect.groups": Entry(
-        None,
-        "has no effect while {why}; remove the line, or correct the other one",
-    ),
-    # Why a sync that no operator has asked for leaves all groups alone.
-    "groups.unsynced": Entry(
-        None, "groups of {flow} are left alone, because {why}", "set it to true to have them written"
-    ),
-    "groups.not-begun": Entry(
-        None,
-        "groups of {flow} are left alone, because the ledger on {target} has no run of lane {lane}",
-        "they follow after its first run",
-    ),
-    "groups.paused": Entry(
-        None, "groups of {flow} are left alone, because {who} paused the flow ({why})", "they follow when it is resumed"
-    ),
-    "groups.unplanned": Entry(
-        None,
-        "groups of {flow} are left alone, because run {run} has begun and has no plan yet",
-        "they follow when it, or a newer run, is planned",
-    ),
     "group.deleted": Entry(
         None,
         "group {group} no longer has an offset of {what} on {source}; on {target} it is at {offset} of {place}",
@@ -123,4 +102,26 @@ GROUPS: Mapping[str, Entry] = {
         None, "groups of broker {broker} of {cluster} are not known, because it does not answer ({why})"
     ),
     "groups.none-translated": Entry(None, "no group was translated", "{why}"),
+    # A schedule of syncs in a file that writes no offsets.
+    "line.no-effect.groups": Entry(
+        None,
+        "has no effect while {why}; remove the line, or correct the other one",
+    ),
+    # Why a sync that no operator has asked for leaves all groups alone.
+    "groups.unsynced": Entry(
+        None, "groups of {flow} are left alone, because {why}", "correct that line, if they are to be written"
+    ),
+    "groups.not-begun": Entry(
+        None,
+        "groups of {flow} are left alone, because the ledger on {target} has no run of lane {lane}",
+        "they follow after its first run",
+    ),
+    "groups.paused": Entry(
+        None, "groups of {flow} are left alone, because {who} paused the flow ({why})", "they follow when it is resumed"
+    ),
+    "groups.unplanned": Entry(
+        None,
+        "groups of {flow} are left alone, because run {run} has begun and has no plan yet",
+        "they follow when it, or a newer run, is planned",
+    ),
 }

@@ -72,8 +72,11 @@ class StoodBack(Refused):
 def last_check(ledger: LedgerTopic, seen: int, lane: str, *, is_run: bool, yielded: Collection[str] = ()) -> LastCheck:
     """Return the check right before commits: it raises StoodBack for what came into the ledger since its offset `seen`.
 
-    That is a pause of the flow, (`is_run`: a run or a schedule asked) a newer run of the lane, or that another process
-    wrote one of the groups `yielded`.
+    These are:
+
+    - a pause of the flow
+    - a newer run of the lane, with `is_run`: a run or a schedule asked
+    - a record of another process that writes one of the groups `yielded`
     """
 
     async def check() -> None:

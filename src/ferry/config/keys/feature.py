@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from ferry.config.keys.key import FerryKey
 from ferry.registry import parts_of
-
-if TYPE_CHECKING:
-    from ferry.config.flow.flow import FlowConfig
 
 T = TypeVar("T")
 
@@ -54,8 +51,8 @@ class FeatureSettings:
         """
         return None
 
-    def without_effect(self, flow: FlowConfig) -> Mapping[str, str]:
-        """Return, by the names of keys, why their lines have no effect in a flow with these settings."""
+    def without_effect(self, flow: Any) -> Mapping[str, str]:
+        """Return, by the names of keys, why their lines have no effect in a flow with these settings, a FlowConfig."""
         return {}
 
     def in_lane(self) -> Self:

@@ -38,6 +38,9 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "lanes": Feature(settings="ferry.features.lanes.settings:BackfillSettings"),
     "observe": Feature(settings="ferry.features.observe.settings:AlertSettings"),
+    "records": Feature(
+        settings="ferry.features.records.settings:RecordSettings", page="ferry.features.records.acts.page:PAGE"
+    ),
     "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
 }
 """By the folder of `ferry.features`, in the order in which the parts are listed and act."""

@@ -82,9 +82,7 @@ def _decoded(data: bytes, *, is_whole: bool) -> str | None:
 def _dump(part: Part, note: str) -> PartText:
     assert part.data is not None
     shown = part.data[:MOST_DUMPED]
-    return PartText(
-        text=hex_dump(shown), size=part.size, style="hex", note=note, is_cut=len(shown) != part.size
-    )
+    return PartText(text=hex_dump(shown), size=part.size, style="hex", note=note, is_cut=len(shown) != part.size)
 
 
 def hex_dump(data: bytes) -> str:

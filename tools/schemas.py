@@ -52,6 +52,7 @@ from ferry.features.lanes.cli.forms import DROP, LANE
 from ferry.features.migrate.cli.forms import HANDED, TAKEN
 from ferry.features.migrate.cli.import_mm1 import FLOW_TOPICS, OPTION
 from ferry.features.records.cli.forms import SAMPLE
+from ferry.features.records.cli.record_form import RECORD_STORY
 from ferry.features.switch.cli.forms import CLIENTS, LINE, READINESS
 from ferry.ledger.acl_codec import ACL, ACL_CHANGE
 from ferry.ledger.checkpoint_codec import LEFT
@@ -495,6 +496,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         "ferry readiness",
         document(flow=(TEXT, "source->target"), **of(READINESS)["properties"], clients=CLIENTS_NOW),
     ),
+    "records-show": ("ferry records show", of(RECORD_STORY)),
     "report": ("a report of a drill or a switch: report-NNNNNN.json", of(evidence.REPORT)),
     "reports-list": (
         "ferry reports list, and index.json of a folder of reports",

@@ -76,6 +76,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "verify 'primary->backup'",
         "verify 'primary->backup' --topic orders --from 2026-01-01T00:00:00Z --one-in 10",
     ),
+    "records show": (
+        "records show 'primary->backup' orders 3 1042",
+        "records show 'primary->backup' primary.orders 3 940 --reverse --as json",
+    ),
     "drills tabletop": ("drills tabletop 'primary->backup'",),
     "drills shadow": ("drills shadow 'primary->backup' --from 2026-01-31T06:00:00Z --dry-run",),
     "drills partial": (

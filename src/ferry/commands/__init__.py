@@ -297,6 +297,17 @@ COMMANDS: Mapping[str, Row | Group] = {
             ),
         },
     ),
+    "records": Group(
+        panel=Panel.EVIDENCE,
+        help="Show a record and its copy.",
+        rows={
+            "show": Row(
+                place="ferry.features.records.cli.show:show_command",
+                help="Show the record at an offset and its copy on the other side, as a read_committed consumer sees "
+                "them.",
+            ),
+        },
+    ),
     "reports": Group(
         panel=Panel.EVIDENCE,
         help="List the reports of drills and switches, write one, or check signatures and the chain.",

@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -143,6 +144,26 @@ def copying(made: World) -> Iterator[tuple[str, Kept]]:
     made.a.acls = [_acl("orders", "User:ann", 3), _acl("orders", "User:bob", 4), _acl("orders", "User:ann", 8)]
     made.b.acls = [_acl("a.users", "User:ann", 3)]
     yield "acls-diff", of("acls-diff", ask("acls", "diff", "a->b"))
+
+
+def records(made: World) -> Iterator[tuple[str, Kept]]:
+    """A flow that copies and passes over records, and what either side has at an offset."""
+    begun(made)
+    made.ask("run", "a->b", "--id", "r1")
+    made.produce(made.a, "orders", 0, 5)
+    made.ask("run", "a->b", "--id", "r2", "--max-records", "3")
+    made.ask("skip", "a->b", "orders", "0", "--to", "14", "--reason", "corrupt")
+    ask = partial(made.ask, "records", "show", "a->b")
+    yield "show", of("records-show", ask("orders", "0", "12"))
+    yield "show-skipped", of("records-show", ask("orders", "0", "13", "--as", "json"))
+    yield "show-not-copied", of("records-show", ask("orders", "0", "14"))
+    yield "show-not-written", of("records-show", ask("orders", "0", "99"))
+    yield "show-back", of("records-show", ask("a.orders", "0", "12", "--reverse", "--as", "hex"))
+    yield "show-marker", of("records-show", ask("a.orders", "0", "10", "--reverse"))
+    yield "error-not-of-the-flow", of("error", ask("other", "0", "0"))
+    yield "error-not-a-copy", of("error", ask("other", "0", "0", "--reverse"))
+    made.change(made.a, "users", 0)
+    yield "show-different", of("records-show", ask("users", "0", "0"))
 
 
 def _acl(topic: str, principal: str, operation: int) -> dict[str, Any]:
@@ -464,7 +485,7 @@ def _airflow() -> Iterator[None]:
 STORIES: Mapping[str, Story] = {
     one.__name__: one
     for one in (
-        *(copying, guarded, verified, transformed, lanes, archive),
+        *(copying, records, guarded, verified, transformed, lanes, archive),
         *(switching, failing, unsynced, drilling, migrating, examined, files, elsewhere, museum),
     )
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
-from ferry.model import Gap, RefusalKind, TopicPartition
+from ferry.model import Gap, Lifted, RefusalKind, TopicPartition
 from ferry.wire.headers import Header
 
 MOST_HEADERS = 100
@@ -193,8 +193,6 @@ _OF_OUTCOME = {
     "approximate": Lack.APPROXIMATE,
     "log-start": Lack.DELETED,
 }
-_SHARED = (Lack.CONTROL, Lack.ABORTED, Lack.COMPACTED, Lack.OPEN, Lack.NOT_WRITTEN)
-"""What one side lacks explains why the other has nothing either."""
 
 
 def lack_of(word: str, *, read_all: bool = False, pruned: bool = False) -> Lack | None:
@@ -212,16 +210,12 @@ def in_gap(asked: Side, lack: Lack, gap: Gap | None, *, transformed: bool) -> tu
 
     `asked` is what the other side has at the offset, `gap` the one of the ledger that covers the source's offset.
     """
-    if lack is not Lack.LEFT_OUT:
-        return lack, ""
-    if asked.lack in _SHARED:
-        return lack, ""
-    if gap is not None:
+    if gap is not None and gap.how is Lifted.SKIP and lack in (Lack.LEFT_OUT, Lack.NOT_COPIED):
         who = f" by {gap.who}" if gap.who else ""
         reason = f": {gap.reason}" if gap.reason else ""
         what = "an operator" if gap.why is RefusalKind.STUCK else f"the guard for {gap.why.value}"
         return Lack.SKIPPED, f"run {gap.run} passed over it for {what}{who}{reason}"
-    if asked.record is None:
+    if lack is not Lack.LEFT_OUT or asked.record is None:
         return lack, ""
     if transformed:
         return Lack.LEFT_OUT, "a transform or filter of the flow may have left it out"

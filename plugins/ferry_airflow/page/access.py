@@ -11,6 +11,7 @@ from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.batch_apis import IsAuthorizedDagRequest
 from airflow.api_fastapi.auth.managers.models.resource_details import AccessView, DagAccessEntity, DagDetails
+from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 from airflow.api_fastapi.core_api.security import get_user
 from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
@@ -28,6 +29,8 @@ from ferry_airflow.naming import (
 
 User = Annotated[BaseUser, Depends(get_user)]
 """The signed-in user; 401 without one."""
+RECORDS = "Ferry Records"
+"""The resource of the permission to see records, for Airflow's auth manager: a custom view."""
 RUN, TASKS = DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE
 
 
@@ -46,9 +49,13 @@ class Rights:
     """The verbs of the switches that the user may start."""
     clear: bool
     """Clear tasks of the flow's DAG."""
+    records: bool
+    """See records, of all flows whose file shows them."""
 
 
-NO_RIGHTS = Rights(run=False, pause=False, verify=False, backfill=False, drill=False, switch=(), clear=False)
+NO_RIGHTS = Rights(
+    run=False, pause=False, verify=False, backfill=False, drill=False, switch=(), clear=False, records=False
+)
 """For a page without buttons, for which Airflow is not asked."""
 
 
@@ -128,7 +135,20 @@ def rights_of(user: BaseUser, flow: Flow) -> Rights:
         drill=_may(user, drill, teams, "POST", RUN),
         switch=tuple(verb for verb in VERBS if _may(user, switch_dag_id(verb, flow), teams, "POST", RUN)),
         clear=_may(user, own, teams, "PUT", TASKS),
+        records=may_see_records(user),
     )
+
+
+def may_see_records(user: BaseUser) -> bool:
+    """Return whether a user may see what applications wrote: who may read the custom view RECORDS in Airflow.
+
+    SimpleAuthManager has no permissions, and lets every user read custom views. There it takes a role that may read
+    connections: op or admin.
+    """
+    manager = get_auth_manager()
+    if isinstance(manager, SimpleAuthManager):
+        return manager.is_authorized_connection(method="GET", user=user)  # type: ignore[arg-type]
+    return manager.is_authorized_custom_view(method="GET", resource_name=RECORDS, user=user)
 
 
 def may_clear(user: BaseUser, dag: str) -> bool:

@@ -11,6 +11,7 @@ from fastapi import Depends, HTTPException, Request, status
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.lanes.settings import BackfillSettings
+from ferry.features.records.settings import RecordSettings
 from ferry.model import Flow
 from ferry.page.question import Question
 from ferry.reader.client import Reader
@@ -90,6 +91,11 @@ class OpenFlow:
     def has_window_dag(self) -> bool:
         """Whether the flow has a DAG of windows: ferry.backfill.windows is not none."""
         return self.config.of(BackfillSettings).windows is not None
+
+    @property
+    def shows_records(self) -> bool:
+        """Whether the file lets the page show the flow's records, to users who may see them."""
+        return self.config.of(RecordSettings).on_page
 
     @property
     def ended_run(self) -> RunDigest | None:

@@ -31,8 +31,9 @@ from ferry.wire.headers import Header
 
 HERE, THERE = TopicPartition(topic="orders", partition=3), TopicPartition(topic="a.orders", partition=3)
 JSONS = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
 )
 GAP = Gap(source=HERE, start=5, end=9, why=RefusalKind.STUCK, run="r1", at_ms=1, who="ada@host", reason="corrupt")
 

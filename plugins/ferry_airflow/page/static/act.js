@@ -46,11 +46,11 @@
     box.append(title, input);
     return box;
   };
-  const choice = (name, label, options) => {
+  const choice = (name, label, options, chosen = "") => {
     const box = field(name, label, "text");
     const select = document.createElement("select");
     Object.assign(select, { id: `f-${name}`, name });
-    for (const [value, text] of options) select.add(new Option(text, value));
+    for (const [value, text] of options) select.add(new Option(text, value, false, value === chosen));
     one("input", box).replaceWith(select);
     return box;
   };
@@ -211,6 +211,22 @@
         field("reason", "Reason, shown to the person who approves", "text", { maxLength: 500, autocomplete: "off" }),
       ],
       body: (data) => ({ kind: data.get("kind"), topics: split(data.get("topics")), groups: split(data.get("groups")), reason: data.get("reason") }),
+    }),
+    record: (topic, { partition = "0", offset = "", back = "false", lane = "" }) => ({
+      title: "A record and its copy", go: "Show", shows: true,
+      text: "Reads one record of each side. It shows what applications wrote: at the source as it was before any transform. Airflow's audit log gets a line.",
+      fields: [
+        field("topic", "Topic, by its name on the side of the offset", "text", { value: topic, required: true, maxLength: 249, autocomplete: "off" }),
+        field("partition", "Partition", "number", { value: partition, min: 0, required: true }),
+        field("offset", "Offset", "number", { value: offset, min: 0, required: true }),
+        choice("back", "It is an offset of", [["false", "the source"], ["true", "the target"]], back),
+        choice("style", "Show keys, values and headers as", [["text", "text"], ["json", "JSON, indented"], ["hex", "hexadecimal"]]),
+      ],
+      // Numbers stay texts: offsets may be larger than those that a script can hold exactly.
+      body: (data) => ({
+        topic: data.get("topic").trim(), partition: data.get("partition"), offset: data.get("offset"),
+        back: data.get("back") === "true", style: data.get("style"), lane,
+      }),
     }),
     clear: (_, { dag, run }) => ({
       title: "Clear and continue", go: "Clear",

@@ -116,8 +116,10 @@ def _lack_word(side: SideText) -> str:
 
 
 def _lack(side: SideText) -> str:
-    word = _lack_word(side)
-    return f"{word} ({side.detail})" if side.detail else word
+    from ferry.features.records.rules.one_record import SAID  # noqa: PLC0415 - help and completion read no rules
+
+    assert side.lack is not None
+    return f"{SAID[side.lack]} ({side.detail})" if side.detail else SAID[side.lack]
 
 
 def _moment(timestamp_ms: int | None) -> str | None:

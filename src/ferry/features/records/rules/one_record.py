@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -51,6 +51,26 @@ class Lack(StrEnum):
     """The log cannot be read there; the sentence says why."""
     NOT_KNOWN = "not-known"
     """Nothing is at the offset, and the reason is not known."""
+
+
+SAID: Mapping[Lack, str] = {
+    Lack.DELETED: "the log begins after this offset: retention or DeleteRecords took the record",
+    Lack.COMPACTED: "compaction removed what was at this offset",
+    Lack.ABORTED: "the record belongs to an aborted transaction, so no consumer of committed records gets it",
+    Lack.CONTROL: "this offset is a transaction's marker, which no consumer gets",
+    Lack.OPEN: "a transaction at or before this offset has not ended, so the record cannot be read yet",
+    Lack.NOT_WRITTEN: "the log ends before this offset",
+    Lack.NOT_COPIED: "the lane has not copied as far as this offset",
+    Lack.BEFORE: "the lane began to copy after this offset",
+    Lack.PRUNED: "both sides deleted the record, and the ledger its receipt",
+    Lack.SKIPPED: "the lane passed over this offset",
+    Lack.LEFT_OUT: "nothing of the other side's offset is here",
+    Lack.APPROXIMATE: "another replicator copied the record: which one it is here is not known",
+    Lack.UNMAPPED: "no offset map leads to this side",
+    Lack.UNREADABLE: "the log cannot be read at this offset",
+    Lack.NOT_KNOWN: "nothing is at this offset, and why is not known",
+}
+"""What each reason means, in words."""
 
 
 class StampedBy(StrEnum):

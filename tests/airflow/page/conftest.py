@@ -38,7 +38,7 @@ from ferry_airflow.page.app import page_app
 from ferry_airflow.page.dag_runs import DagRunStory
 
 Right = tuple[str, str, DagAccessEntity | None]
-"""A DAG, a method, and what of the DAG; None: the DAG itself."""
+"""A DAG or a custom view, a method, and what of the DAG; None: the DAG itself."""
 RUN = DagAccessEntity.RUN
 FLOW = "primary->backup"
 LANE = "live"
@@ -49,6 +49,7 @@ primary.bootstrap.servers = 127.0.0.1:1
 backup.bootstrap.servers = 127.0.0.1:1
 primary->backup.enabled = true
 primary->backup.topics = .*
+ferry.page.records = true
 {REPORTS}
 """
 
@@ -105,7 +106,7 @@ class Somebody:
 
 @dataclass(frozen=True)
 class Keeper:
-    """Airflow's auth manager, as far as the page asks it of DAGs."""
+    """Airflow's auth manager, as far as the page asks it of DAGs and custom views."""
 
     refused: set[Right]
 
@@ -114,6 +115,9 @@ class Keeper:
     ) -> bool:
         assert details.id is not None
         return (details.id, method, access_entity) not in self.refused
+
+    def is_authorized_custom_view(self, *, method: str, resource_name: str, user: Somebody) -> bool:
+        return (resource_name, method, None) not in self.refused
 
     def batch_is_authorized_dag(self, requests: Sequence[IsAuthorizedDagRequest], *, user: Somebody) -> bool:
         return all(self.is_authorized_dag(**one, user=user) for one in requests)  # type: ignore[arg-type]

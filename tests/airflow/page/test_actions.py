@@ -35,6 +35,7 @@ from ferry.reader.process import Slow
 from ferry.reader.watch import FlowWatch, Sight
 from ferry.reader.watcher import MOST_WAITING, Job
 from ferry_airflow.page import actions, rendering
+from ferry_airflow.page.access import RECORDS
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import open_flow
@@ -64,6 +65,7 @@ BODIES: dict[str, tuple[dict[str, Any], Right]] = {
         for verb, cluster in VERBS
     },
     "clear": ({"dag": OWN, "run": "a"}, (OWN, "PUT", DagAccessEntity.TASK_INSTANCE)),
+    "record": ({"topic": "orders", "partition": 3, "offset": 7}, (RECORDS, "GET", None)),
 }
 FAILED = DagState(
     known=True, runs=(DagRunRow(run="a", state="failed", queued=None, started=None, ended=None, who="ada"),)
@@ -158,7 +160,7 @@ def test_every_action_leaves_its_line_in_the_audit_log(desk: Desk, verb: str) ->
     with_back(verb)
     assert desk.act(verb, body)[0] in (200, 202)
     ((who, event, of, run, extra),) = desk.audited
-    assert (who, event, of) == ("ada", f"ferry_{verb.replace('-', '_')}", dag)
+    assert (who, event, of) == ("ada", f"ferry_{verb.replace('-', '_')}", OWN if dag == RECORDS else dag)
     assert run == ("manual__1" if verb in (*TRIGGERED, "failback") else body.get("run"))
     assert isinstance(extra, dict)
     assert extra["flow"] == "primary->backup"

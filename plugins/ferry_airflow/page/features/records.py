@@ -1,4 +1,4 @@
-"""Shows one record of the source beside its copy: what applications wrote, to users who may see it."""
+"""Shows one record of the source next to its copy: what applications wrote, to users who may see it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RecordAsked(Asked):
 
 @router.post("/record")
 async def record(request: Request, open_flow: FlowDep, asked: Annotated[RecordAsked, Body()]) -> dict[str, Any]:
-    """Read a record and its copy, and show both; each look is in the audit log."""
+    """Read a record and its copy, and show both; each request is in the audit log."""
     _refuse(open_flow)
     if not asked.back:
         refuse_foreign("topic", open_flow, asked.topic)

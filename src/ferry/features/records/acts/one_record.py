@@ -1,4 +1,4 @@
-"""Looks at one record on both sides of a flow, by the offset map of the lane. It reads at most one batch of each side.
+"""Reads one record on both sides of a flow, by the offset map of the lane. At most one batch of each side.
 
 A side is read over connections of its own call, with one request at a time: `ferry.kafka.fetch.one_partition` bounds an
 answer, and `MOST_DECOMPRESSED` what a batch may take. Of the record, only what is shown is kept.
@@ -41,7 +41,7 @@ from ferry.wire.content import MOST_DECOMPRESSED, contents
 from ferry.wire.headers import parse_headers
 
 LOOK_SECONDS = 20.0
-"""How long a look may take once the clusters answer."""
+"""How long it may take once the clusters answer."""
 _CLEANUP = "cleanup.policy"
 
 
@@ -52,7 +52,7 @@ def look_at(
 
     Only topics that the flow copies are read. Raises BadInput for another topic, and for a target partition that the
     lane has not written. Raises Refused if no offset map leads back from a target offset. Raises Unreachable without
-    the target, or if a look takes longer than LOOK_SECONDS.
+    the target, or if it takes longer than LOOK_SECONDS.
     """
     if not backward:
         refuse_foreign_topic(flow, place.topic)

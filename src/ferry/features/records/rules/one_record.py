@@ -104,7 +104,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRecord:
-    """A record as it is kept for a look: the first bytes of each part."""
+    """A record as far as it is shown: the first bytes of each part."""
 
     timestamp_ms: int | None
     stamped_by: StampedBy

@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from airflow.sdk import BaseOperator, Context, TaskGroup, get_current_context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError
 from ferry.model import Flow, Origin
 from ferry.spark.job_end import FINAL
 from ferry_airflow.connection import flow_of
+from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.naming import ASKED_WRONG, REASON, dag_id, micro_run_id
 from ferry_airflow.report_link import run_on_page
+from ferry_airflow.task_log import QuietLog
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Copies(Named, Protocol):
     run_link: str
 
 
-class FerryOperator(BaseOperator):
+class FerryOperator(QuietLog, BaseOperator):
     """A task of a flow's DAG: it holds the names of the file and of the flow, and reads both when executed."""
 
     template_fields = ("config", "flow")
@@ -110,13 +111,13 @@ def airflow_errors() -> Iterator[None]:
         raise final_failure(str(error)) from None
     except FerryError as error:
         keep_reason(str(error))
-        raise AirflowException(str(error)) from None
+        raise Failure(str(error)) from None
 
 
-def final_failure(sentence: str) -> AirflowFailException:
+def final_failure(sentence: str) -> FinalFailure:
     """Return the error that ends a task that a retry would not help, to be raised; the page shows its sentence."""
     keep_reason(sentence)
-    return AirflowFailException(sentence)
+    return FinalFailure(sentence)
 
 
 def keep_reason(sentence: str) -> None:

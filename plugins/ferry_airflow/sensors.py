@@ -15,9 +15,10 @@ from ferry.errors import BadInput
 from ferry_airflow.base import airflow_errors, final_failure
 from ferry_airflow.lag_trigger import CaughtUpTrigger, LagBelowTrigger
 from ferry_airflow.task_group import config_path
+from ferry_airflow.task_log import QuietLog
 
 
-class _FlowSensor(BaseSensorOperator):
+class _FlowSensor(QuietLog, BaseSensorOperator):
     """A sensor of one flow. Of Airflow's arguments, `poke_interval`, `timeout` and `soft_fail` count."""
 
     template_fields: Sequence[str] = ("flow", "topics", "config")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -25,7 +26,10 @@ from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 from ferry_airflow.connection import connection_of
+from ferry_airflow.failing import Failure, FinalFailure
+from ferry_airflow.log_groups import SPARK
 from ferry_airflow.processes import end_job
+from ferry_airflow.task_log import QuietLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,9 +42,13 @@ KILL_GRACE_SECONDS = 4.0
 CONNECT = "spark_connect"
 CLUSTER_MODE = "cluster"
 EXIT_REFUSED = 2
+OUTPUT = "Last spark-submit output:"
+"""After this the provider's error has the end of what spark-submit printed."""
+LONGEST_LINE = 300
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")
 
 
-class FerrySparkOperator(SparkSubmitOperator):
+class FerrySparkOperator(QuietLog, SparkSubmitOperator):
     """Runs one of Ferry's jobs. The Spark connection decides how: type `spark` or `spark_connect`."""
 
     template_fields = (*SparkSubmitOperator.template_fields, "config", "flow")
@@ -160,18 +168,34 @@ class FerrySparkOperator(SparkSubmitOperator):
                 self._connected = True
                 return work(lambda: connect(url))
         except Terminated:
-            raise AirflowException(self.killed) from None
+            raise Failure(self.killed) from None
         finally:
             self._connected = False
 
 
-def failed(error: AirflowException, told: JobEnd | None, code: int | None) -> AirflowException:
+def failed(error: AirflowException, told: JobEnd | None, code: int | None) -> Failure:
     """Return the task's error from the provider's: the job's own, if it left one, else by its exit code.
 
     An error that a retry meets again fails at once.
     """
-    sentence, final = (told.sentence, told.final) if told else (str(error), code == EXIT_REFUSED)
-    return AirflowFailException(sentence) if final else AirflowException(sentence)
+    sentence, final = (told.sentence, told.final) if told else (unsaid(str(error), code), code == EXIT_REFUSED)
+    return FinalFailure(sentence) if final else Failure(sentence)
+
+
+def unsaid(provided: str, code: int | None) -> str:
+    """Return in one sentence how a job ended that left no error, or the provider's text if the job did not end.
+
+    `provided` holds the whole command and up to 500 lines of the job's output, which the log has already.
+    """
+    if not code:
+        return provided
+    lines = [line.strip() for line in provided.partition(OUTPUT)[2].splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.match(line)]
+    last = f" ({(errors or lines)[-1][:LONGEST_LINE]})" if lines else ""
+    return (
+        f"spark-submit ended with exit code {code} and without an error of Ferry{last}: open the group {SPARK} of this"
+        " log, which has all that it printed"
+    )
 
 
 def job_path(name: str) -> Path:

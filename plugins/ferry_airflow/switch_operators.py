@@ -26,6 +26,7 @@ from ferry_airflow.copying import copy_left
 from ferry_airflow.measures import APPROVAL_SECONDS, seconds_of
 from ferry_airflow.report_link import ReportLink, place_on_page
 from ferry_airflow.spark_job import FerrySparkOperator
+from ferry_airflow.task_log import QuietLog
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry.features.switch.acts.drain import Copy
@@ -107,7 +108,7 @@ class SwitchPreviewOperator(SwitchOperator):
         return "\n".join(f"- {line}" for line in lines)
 
 
-class AskingOperator(ApprovalOperator):
+class AskingOperator(QuietLog, ApprovalOperator):
     """Asks an approver, under Required Actions, and keeps the answer in the ledger: it is Airflow's own, and no XCom.
 
     A refusal, or no answer in time, has changed nothing.

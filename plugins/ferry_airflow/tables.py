@@ -9,23 +9,27 @@ from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.report import UNKNOWN, Report, as_known, missing_sentence, pieces_sentence, throttled_sentence
 from ferry.model import GroupOutcome, Plan, Receipt, RunVerified, TopicPartition
 from ferry.plan.rules.change_sentences import deeds, differences, proposals
+from ferry.words import count_of
+from ferry_airflow.log_groups import END_GROUP, GROUP
 
 MEGABYTE = 1_000_000
 SHOWN_RECORDS = 3
 """Records of each side of a difference that a log shows."""
+OPEN_ROWS = 20
+"""The longest table that a log shows unfolded."""
 LINES = 200
 """The longest table that a log shows; the ledger has the rest."""
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """Return what a plan would do, line by line."""
+    """Return what a plan would do, line by line; the last one sums it up."""
     head = f"plan of run {plan.run} of {plan.flow} (lane {plan.lane}): {pieces_sentence(plan)}, "
     head += f"about {sum(piece.bytes_estimate for piece in plan.kept) / MEGABYTE:.1f} MB, {len(plan.used_slots)} tasks"
     rows = [
         [str(piece.source), str(piece.target), str(piece.start), str(piece.end), f"{piece.bytes_estimate}"]
         for piece in plan.kept
     ]
-    lines = [head, *table(["source", "target", "from", "to", "bytes, about"], rows)]
+    lines = table(["source", "target", "from", "to", "bytes, about"], rows)
     dealt = [[unit.source.topic, str(unit.target), str(unit.partitions), str(unit.offsets)] for unit in plan.dealt]
     lines += table(["source", "target", "of", "offsets"], dealt) if dealt else []
     lines += proposals(plan.changes) if plan.only_shown else deeds(plan.changes)
@@ -35,11 +39,11 @@ def plan_lines(plan: Plan) -> list[str]:
     lines += [f"refused: {refusal.message}" for refusal in plan.refusals]
     lines += [f"paused: {name}" for name in plan.held_back]
     lines += [f"note: {note}" for note in plan.notes]
-    return lines + [f"not copied: {left.message}" for left in plan.not_copied]
+    return [*lines, *(f"not copied: {left.message}" for left in plan.not_copied), head]
 
 
 def report_lines(report: Report) -> list[str]:
-    """Return the outcome of a run, line by line."""
+    """Return the outcome of a run, line by line; the last one sums it up."""
     rate = report.bytes / MEGABYTE / report.seconds if report.seconds else 0.0
     copied = f"{report.records} records, {report.bytes / MEGABYTE:.1f} MB in {report.seconds:.1f} s"
     copied = as_known(copied, report) or UNKNOWN
@@ -48,7 +52,7 @@ def report_lines(report: Report) -> list[str]:
         f"{len({receipt.source for receipt in report.kept})} of {len(report.plan.kept)} slices, {_units(report)}"
         f"{copied}{'' if report.uncounted else f', {rate:.1f} MB/s'}"
     )
-    lines = [head, *table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.kept))]
+    lines = table(["source", "target", "from", "to", "records", "bytes", "chunks"], _copied(report.kept))
     if report.dealt:
         lines += table(["source", "target", "records", "bytes", "chunks"], _dealt(report.dealt))
     lines += [f"paused: {name}" for name in report.plan.held_back]
@@ -62,7 +66,7 @@ def report_lines(report: Report) -> list[str]:
     if report.groups is not None and not report.groups.is_empty:
         lines += group_sentences(report.groups)
     lines += run_verified_lines(report.verified)
-    return lines + [f"note: {note}" for note in report.notes]
+    return [*lines, *(f"note: {note}" for note in report.notes), head]
 
 
 def group_lines(found: GroupOutcome | None) -> list[str]:
@@ -165,10 +169,11 @@ def _copied(receipts: Iterable[Receipt]) -> list[list[str]]:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return aligned columns; no lines at all when there are no rows."""
+    """Return aligned columns, in a group that Airflow folds if they are many; no lines when there are no rows."""
     if not rows:
         return []
     shown = [head, *rows[:LINES]]
     widths = [max(len(row[column]) for row in shown) for column in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
-    return lines + ([f"... and {len(rows) - LINES} more"] if len(rows) > LINES else [])
+    lines += [f"... and {len(rows) - LINES} more"] if len(rows) > LINES else []
+    return lines if len(rows) <= OPEN_ROWS else [f"{GROUP}{count_of(len(rows), 'row')}", *lines, END_GROUP]

@@ -37,6 +37,24 @@ def progress_line(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
     return "; ".join(filter(None, [done, _sent(whole), _rate(whole, ahead), _slowest(progress)]))
 
 
+class Milestones:
+    """Which lines of progress a log shows: those that say more than the last one, and fewer the longer a run takes.
+
+    The pause between two lines is a tenth of the run's time so far, and a minute at most.
+    """
+
+    def __init__(self) -> None:
+        self._last_s = 0.0
+        self._line = ""
+
+    def has(self, line: str, seconds: float) -> bool:
+        """Return whether the line is to be shown; `seconds` is the run's time so far."""
+        if line == self._line or seconds - self._last_s < min(60.0, seconds / 10):
+            return False
+        self._last_s, self._line = seconds, line
+        return True
+
+
 def progress_in_short(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
     """Return how far a run has come, for a bar at a terminal: a second line has what is sent, so that 80 columns do."""
     whole = progress.whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import threading
@@ -23,7 +24,7 @@ from ferry.errors import FerryError, Retryable
 from ferry.spark import parent_watch
 from ferry.spark.blocking_call import Call
 from ferry.spark.credentials_pipe import taken
-from ferry.spark.job_end import Terminated, tell_end
+from ferry.spark.job_end import SAYS, Terminated, tell_end
 from ferry.spark.session import gist, interrupt, stop
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
@@ -61,6 +62,9 @@ def run_job(
     pipe in which a task passes the connection data; without it the file's is resolved here. `end` is the file in which
     an error is left for the task.
     """
+    own = logging.StreamHandler()
+    own.setFormatter(logging.Formatter(f"{SAYS}%(message)s"))
+    logging.getLogger("ferry").addHandler(own)  # else a warning of Ferry's looks like one of Spark's
     try:
         signal.signal(signal.SIGTERM, _terminate)
         parent_watch.watch(os.environ)  # it sends SIGTERM, perhaps at once
@@ -70,10 +74,11 @@ def run_job(
         _say("terminated")
         return TERMINATED
     except FerryError as error:
-        _say(str(error))
-        if end is not None:
-            tell_end(end, error)
+        if end is None or not tell_end(end, error):
+            _say(str(error))  # else the task prints it
         return error.exit_code
+    finally:
+        logging.getLogger("ferry").removeHandler(own)
 
 
 def on_spark(
@@ -117,4 +122,4 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _say(text: str) -> None:
     with suppress(OSError):  # after the JVM's end no process reads; what is left to do matters more
-        print(f"ferry: {text}", flush=True)
+        print(f"{SAYS}{text}", flush=True)

@@ -6,7 +6,6 @@ An exit code has no sentence, and Spark's output ends with whatever Spark printe
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +14,10 @@ from ferry.files import write_whole
 
 FINAL = (BadInput, Refused, Superseded, Corrupt)
 """Errors that a retry meets again."""
+
+
+SAYS = "ferry: "
+"""How a line of Ferry's own begins, among those that Spark prints."""
 
 
 class Terminated(BaseException):
@@ -29,10 +32,13 @@ class JobEnd:
     final: bool
 
 
-def tell_end(path: Path, error: FerryError) -> None:
-    """Leave the error at `path`, whole or not at all."""
-    with suppress(OSError):  # the exit code shows the most important part
+def tell_end(path: Path, error: FerryError) -> bool:
+    """Leave the error at `path`, whole or not at all; return whether it is there."""
+    try:
         write_whole(path, json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
+    except OSError:
+        return False
+    return True
 
 
 def told_end(path: Path) -> JobEnd | None:

@@ -147,7 +147,7 @@ def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
     assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
     assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1
     assert past_runs_json([past])["runs"][0]["uncounted"] == 1
-    assert report_lines(past.report)[0].endswith(f"slices, {table}")
+    assert report_lines(past.report)[-1].endswith(f"slices, {table}")
     rates = {metric for metric, _ in run_gauges(past.report)} & {RECORD_RATE, SOURCE_RECORD_WRITE_RATE}
     assert not rates, "a rate of what is left is none"
 

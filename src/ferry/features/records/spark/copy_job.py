@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,7 @@ from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentenc
 from ferry.model import Attempt, FilterCounts, Origin, Plan, TopicPartition
 from ferry.run.following import Following
 from ferry.run.micro_run import MicroRuns
-from ferry.run.pace import progress_line
+from ferry.run.pace import Milestones, progress_line
 from ferry.spark.blocking_call import Call
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.session import gist, session
@@ -33,7 +34,7 @@ from ferry.spark.slots import collect_slots
 
 FENCE_PATIENCE_SECONDS = 5.0
 PROGRESS_SECONDS = 5.0
-"""The pause between two lines of progress."""
+"""The pause between two measurements of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +73,12 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
         sifted: dict[str, FilterCounts] = {}
 
+        began, milestones = time.monotonic(), Milestones()
+
         def show(progress: RunProgress) -> None:
-            request.say(progress_line(plan, progress))
+            line = progress_line(plan, progress)
+            if milestones.has(line, time.monotonic() - began):
+                request.say(line)
 
         any_spec = next(iter(specs.values()))
         with Following(plan, any_spec, every_s=PROGRESS_SECONDS, show=show, say=request.say):

@@ -20,10 +20,11 @@ from ferry.kafka.admin.topics import NotPermitted
 from ferry.model import Origin
 from ferry.spark.job_end import JobEnd, tell_end, told_end
 from ferry_airflow.operators import FerryCopyOperator
-from ferry_airflow.spark_job import failed
+from ferry_airflow.spark_job import LONGEST_LINE, OUTPUT, failed
 
 FILE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
-PROVIDER = AirflowException("Cannot execute: spark-submit copy_job.py. Error code is: 2.")
+COMMAND = "Cannot execute: spark-submit copy_job.py. Error code is: 2."
+PROVIDER = AirflowException(COMMAND)
 
 
 @pytest.mark.parametrize("error", [BadInput, Refused, NotPermitted, Superseded, Corrupt, Retryable, Unreachable])
@@ -47,17 +48,35 @@ def test_a_place_that_cannot_be_written_to_is_no_error_of_its_own(tmp_path: Path
         (JobEnd(sentence="offset 7 of t-0 is corrupt", final=True), 1, True, "offset 7 of t-0 is corrupt"),
         (JobEnd(sentence="a leader moved", final=False), 1, False, "a leader moved"),
         (JobEnd(sentence="broker does not answer", final=False), 3, False, "broker does not answer"),
-        # The driver ended without a word: the exit code is all that there is, with or without a tail of the log.
-        (None, 2, True, str(PROVIDER)),
-        (None, 1, False, str(PROVIDER)),
-        (None, 137, False, str(PROVIDER)),
-        (None, None, False, str(PROVIDER)),
+        # The driver ended without a word: the exit code is all that there is.
+        (None, 2, True, "exit code 2 and"),
+        (None, 1, False, "exit code 1 and"),
+        (None, 137, False, "exit code 137 and"),
+        # It was not started: the provider says why.
+        (None, None, False, COMMAND),
     ],
 )
 def test_a_refusal_is_not_tried_again(told: JobEnd | None, code: int | None, sentence: str, *, final: bool) -> None:
     error = failed(PROVIDER, told, code)
-    assert str(error) == sentence
+    assert sentence in str(error)
     assert isinstance(error, AirflowFailException) is final
+
+
+@pytest.mark.parametrize(
+    ("printed", "named"),
+    [
+        ("Traceback (most recent call last):\n  x\nModuleNotFoundError: No module named 'ferry'\n", "'ferry'"),
+        ("java.lang.OutOfMemoryError: Java heap space\nat X\nINFO ShutdownHookManager: deleted\n", "Java heap space"),
+        ("Killed\n", "Killed"),
+        ("x" * 10_000, "x" * LONGEST_LINE),
+    ],
+)
+def test_a_job_that_leaves_no_error_is_reported_in_one_line_with_its_cause(printed: str, named: str) -> None:
+    said = str(failed(AirflowException(f"{COMMAND}\n{OUTPUT}\n{printed}"), None, 1))
+    assert named in said
+    assert len(said.splitlines()) == 1
+    assert len(said) < LONGEST_LINE + 200
+    assert "copy_job.py" not in said
 
 
 def test_the_job_tells_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,150 @@
+"""The log of a task's process, without a server: what stands where, and which errors have a trace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+import pytest
+import structlog
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from ferry.errors import FerryError, Refused
+from ferry_airflow.base import airflow_errors, final_failure
+from ferry_airflow.log_groups import END_GROUP, GROUP, KAFKA
+from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator
+from ferry_airflow.task_log import TaskLog, page_of
+
+SENTENCE = "topic t is paused: resume it"
+LINK = "/ferry/flow/a/b/run/r"
+
+
+class Kept(logging.Handler):
+    """The handler of Airflow, and the end of structlog: what came, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[str, str]] = []
+        self.traces = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.levelname.lower(), record.getMessage()))
+
+    def __call__(self, _: Any, level: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        self.lines.append((level, event["event"]))
+        self.traces += "exc_info" in event
+        raise structlog.DropEvent
+
+    @property
+    def unfolded(self) -> list[str]:
+        """The lines of no group."""
+        found, depth = [], 0
+        for _, text in self.lines:
+            depth += text.startswith(GROUP) - (text == END_GROUP)
+            if not depth and text != END_GROUP:
+                found.append(text)
+        assert depth == 0, "each group has an end"
+        return found
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+    """The process of a task before Ferry's part of it: Airflow's handler, and structlog's processors."""
+    kept, before = Kept(), structlog.get_config()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [kept])
+    structlog.configure(processors=[kept], wrapper_class=structlog.stdlib.BoundLogger, cache_logger_on_first_use=False)
+    yield kept
+    structlog.configure(**before)
+
+
+def run(operator: BaseOperator, execute: Callable[[], object]) -> None:
+    """Do what Airflow's task runner does around `execute`."""
+    runner = structlog.get_logger("task").bind()
+    operator.pre_execute({})
+    try:
+        execute()
+    except Exception:
+        runner.exception("Task failed with exception")
+    runner.info("::group::Post Execute")
+    runner.info("::endgroup::")
+
+
+def plan() -> FerryPlanOperator:
+    """A task of a flow whose page is known."""
+    task = FerryPlanOperator(task_id="plan", config="f", flow="a->b")
+    task.run_link = LINK
+    return task
+
+
+def test_what_a_client_prints_is_folded_and_no_cause_is_lost(kept: Kept) -> None:
+    task, client = plan(), logging.getLogger("kafka.net.manager")
+
+    def execute() -> None:
+        task.log.warning("a line of Ferry's")
+        for tries in range(250):
+            client.error("Connection failed: 111 ECONNREFUSED (backoff 0.%02d secs)", tries)
+        client.warning("Sending username and password in the clear")
+        task.log.warning("the last line of Ferry's")
+
+    run(task, execute)
+    assert kept.unfolded == ["a line of Ferry's", "the last line of Ferry's"]
+    folded = kept.lines[1:-3]
+    assert folded[0] == ("info", f"{GROUP}{KAFKA}")
+    assert [level for level, _ in folded[1:-1]] == ["error"] * 3 + ["warning"], "1, 10 and 100 times"
+    assert folded[1] == ("error", "Connection failed: 111 ECONNREFUSED (backoff 0.00 secs)")
+
+
+@pytest.mark.parametrize("error", [Refused(SENTENCE), FerryError(SENTENCE)])
+def test_the_sentence_of_a_refusal_stands_last_once_and_without_a_trace(
+    error: FerryError, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example/team")
+
+    def execute() -> None:
+        logging.getLogger("kafka").error("what a client has to say")
+        with airflow_errors():
+            raise error
+
+    run(plan(), execute)
+    *_, where, last = kept.unfolded
+    assert last == SENTENCE
+    assert where.endswith(f" https://airflow.example{LINK}")
+    assert [text for _, text in kept.lines].count(SENTENCE) == 1
+    assert ("error", SENTENCE) in [(level.replace("exception", "error"), text) for level, text in kept.lines]
+    assert kept.traces == 0
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), AirflowFailException("of another operator")])
+def test_an_error_that_ferry_did_not_foresee_has_its_trace(error: Exception, kept: Kept) -> None:
+    def execute() -> None:
+        raise error
+
+    run(plan(), execute)
+    assert kept.traces == 1
+
+
+def test_a_process_that_runs_several_tasks_has_one_log(kept: Kept) -> None:
+    def fail() -> None:
+        raise final_failure(SENTENCE)
+
+    spark = FerryCopyOperator(task_id="copy", config="f", flow="a->b", conn_id="spark_default")
+    for task in (plan(), spark):
+        run(task, fail)
+    assert [type(handler) for handler in logging.getLogger().handlers] == [TaskLog]
+    assert [text for _, text in kept.lines].count(SENTENCE) == 2
+
+
+@pytest.mark.parametrize(
+    ("link", "base_url", "page"),
+    [
+        (LINK, "http://localhost:8080", f"http://localhost:8080{LINK}"),
+        ("", "http://localhost:8080", ""),
+        (LINK, "", ""),
+    ],
+)
+def test_the_page_is_named_where_it_is_known(link: str, base_url: str, page: str) -> None:
+    task = plan()
+    task.run_link = link
+    assert page_of(task, base_url) == page

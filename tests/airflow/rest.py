@@ -9,6 +9,7 @@ from urllib.parse import quote
 import httpx
 
 from ferry.errors import Unreachable
+from ferry_airflow.log_groups import END_GROUP, GROUP
 from ferry_airflow.rest import ENDED, AirflowRest, Json, until
 from tests.tiers import PATIENCE
 
@@ -75,6 +76,15 @@ class Rest(AirflowRest):
     def question(self, dag_id: str, run: str, task: str) -> Json:
         """What such a task asks, and its answer."""
         return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails")
+
+    def unfolded(self, dag_id: str, run: str, task: str) -> list[str]:
+        """The lines of a task's log that are in no group: what a user sees without unfolding one."""
+        found, depth = [], 0
+        for line in self.log(dag_id, run, task).splitlines():
+            depth += line.startswith(GROUP) - (line == END_GROUP)
+            if not depth and line != END_GROUP:
+                found.append(line)
+        return found
 
     def returned(self, dag_id: str, run: str, task: str) -> Any:
         """What a task has returned."""

@@ -32,6 +32,9 @@ from tests.harness import (
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
 
+MOST_LINES = 20
+"""Lines of a short copy's log that are in no group: its begin, its progress, notes and its end."""
+
 
 def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
     create_topic(flows.source, "plain-orders", 4)
@@ -148,6 +151,14 @@ def test_a_refused_topic_makes_the_run_red_after_the_rest_is_copied_or_changed(f
     said = flows.rest.log(dag, run, "report")
     assert "refused-bad" in said
     assert "partial" in said
+    *_, page, last = flows.rest.unfolded(dag, run, "report")
+    assert last.startswith(f"2 not copied in run {run} of refused->trefused: ")
+    assert page.endswith(flows.rest.links(dag, run, "report")["Receipts"])
+    assert "Traceback" not in said
+    copied = flows.rest.unfolded(dag, run, "copy")
+    assert len(copied) <= MOST_LINES, copied
+    assert "copied 1500 records" in copied[-1]
+    assert "SparkContext: Running Spark" in flows.rest.log(dag, run, "copy"), "it is folded, not lost"
     flow = "source=refused,target=trefused,"
     rate = f"airflow.ferry.byte-rate,lane=live,{flow}"
     until(lambda: any(line.startswith(rate) for line in flows.metrics.of(flow)), "the report's last metrics")
@@ -264,7 +275,7 @@ def test_a_missing_or_wrong_connection_is_named(flows: Flows) -> None:
         send(producer(flows.source), f"{alias}-t", numbered(10))
         run, state = flows.run(alias)
         assert state == "failed"
-        assert sentence in flows.rest.log(flows.dag(alias), run, "copy")
+        assert flows.rest.unfolded(flows.dag(alias), run, "copy")[-1].startswith(sentence)
         assert "yarn" not in flows.rest.log(flows.dag(alias), run, "copy")
         assert "is not copied up to" in flows.rest.log(flows.dag(alias), run, "report")
 

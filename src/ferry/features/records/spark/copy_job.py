@@ -171,15 +171,15 @@ def _tag(plan: Plan) -> str:
 
 
 def _report(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
-    """Report what was done; raise for slots that failed."""
+    """Report what was done, the sum last; raise for slots that failed."""
     receipts = [receipt for end in ends for receipt in end.receipts]
     records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)
-    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
     held_back = throttled_sentence(throttling(receipts))
     if held_back is not None:
         say(held_back)
     for message in dict.fromkeys(refusal.message for end in ends for refusal in end.refusals):
         say(f"refused: {message}")  # once, if all target partitions of a topic wait for the same
+    say(f"run {plan.run} of {plan.flow}: copied {records} records, {size / 1e6:.1f} MB, {len(receipts)} receipts")
     failure = failure_of(plan, ends)
     if failure is not None:
         raise failure

@@ -6,6 +6,7 @@ A trigger holds the names of the file and of the flow, as the tasks do; secrets 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ class _FlowTrigger(BaseTrigger):
 
     async def measured(self, look: Callable[[], T]) -> T | None:
         """Return one measurement; None, with a warning, if there is none for now. Raises errors that stay."""
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)  # the sentence of the error has what a client logs
         try:
             # Airflow's connections are read in the triggerer's own event loop, to which only this call leads back.
             return await sync_to_async(look, thread_sensitive=False)()

@@ -45,11 +45,11 @@ class TaskLog(logging.Handler):
         except Exception:  # as each handler of `logging` does it
             self.handleError(record)
 
-    def end_group(self) -> None:
-        """End the open group, if one is."""
+    def begin_line(self, group: str | None) -> None:
+        """Print what Airflow needs before a line of this group, None: of no group, that comes another way."""
         self.acquire()
         try:
-            self._mark(None)
+            self._mark(group)
         finally:
             self.release()
 
@@ -63,19 +63,20 @@ class TaskLog(logging.Handler):
                 handler.handle(record)
 
 
-class LastLine:
-    """A processor of structlog, through which the lines of Airflow's own task runner come.
+class AirflowLines:
+    """A processor of structlog, through which the lines of operators, hooks and Airflow's task runner come.
 
-    They end an open group. Where the runner would print the trace of an error whose sentence says it all, the sentence
-    stands instead, and before it where the page shows what the task did.
+    For an error of DECLARED the task runner would print a trace. Its sentence stands there instead, after a line with
+    the URL of the page.
     """
 
     def __init__(self, log: TaskLog) -> None:
         self._log = log
 
-    def __call__(self, _: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    def __call__(self, logger: Any, _: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Return the line as it is to be printed."""
-        self._log.end_group()
+        name = event.get("logger_name") or getattr(logger, "name", None) or ""
+        self._log.begin_line(group_of(str(name), str(event["event"])))
         error = event.get("exc_info")
         if error is True:
             error = sys.exc_info()[1]
@@ -118,4 +119,4 @@ def begin(task: BaseOperator) -> None:
     root.handlers[:] = [log]
     processors = structlog.get_config()["processors"]
     if isinstance(processors, list):  # in place: loggers that exist already hold this list
-        processors.insert(0, LastLine(log))
+        processors.insert(0, AirflowLines(log))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -80,6 +81,25 @@ def test_it_waits_until_a_measurement_is_as_wanted_and_logs_one_line_for_each(
         (event,) = events(make(), [BEHIND, Unreachable("no answer"), LagLook(lags=[]), DONE])
     assert list(event) == ["seen"]
     assert [line["log_level"] for line in lines] == ["info", "warning", "info"]
+
+
+def test_what_a_client_prints_of_a_measurement_is_in_the_warning_alone(caplog: pytest.LogCaptureFixture) -> None:
+    trigger = below()
+
+    def look() -> LagLook:
+        logging.getLogger("kafka.net.manager").error("Connection failed: 111 ECONNREFUSED")
+        raise Unreachable("no answer (111 ECONNREFUSED)")
+
+    client = logging.getLogger("kafka")
+    before = client.level
+    try:
+        with capture_logs() as lines:
+            assert asyncio.run(trigger.measured(look)) is None
+    finally:
+        client.setLevel(before)
+    assert [line["log_level"] for line in lines] == ["warning"]
+    assert "ECONNREFUSED" in str(lines)
+    assert not [record for record in caplog.records if record.name.startswith("kafka")]
 
 
 @pytest.mark.parametrize("error", [Refused("not allowed"), BadInput("wrong")])

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import structlog
-from airflow.sdk import BaseOperator
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk import BaseHook, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from ferry.errors import FerryError, Refused
+from ferry.spark.job_end import SAYS
 from ferry_airflow.base import airflow_errors, final_failure
-from ferry_airflow.log_groups import END_GROUP, GROUP, KAFKA
+from ferry_airflow.log_groups import END_GROUP, GROUP, KAFKA, SPARK
 from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator
 from ferry_airflow.task_log import TaskLog, page_of
 
@@ -49,12 +51,24 @@ class Kept(logging.Handler):
         return found
 
 
+class Named:
+    """A logger of Airflow, which has its name and nothing else that counts here."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
     """The process of a task before Ferry's part of it: Airflow's handler, and structlog's processors."""
     kept, before = Kept(), structlog.get_config()
     monkeypatch.setattr(logging.getLogger(), "handlers", [kept])
-    structlog.configure(processors=[kept], wrapper_class=structlog.stdlib.BoundLogger, cache_logger_on_first_use=False)
+    structlog.configure(
+        processors=[structlog.stdlib.PositionalArgumentsFormatter(), kept],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=Named,
+        cache_logger_on_first_use=False,
+    )
     yield kept
     structlog.configure(**before)
 
@@ -94,6 +108,21 @@ def test_what_a_client_prints_is_folded_and_no_cause_is_lost(kept: Kept) -> None
     assert folded[0] == ("info", f"{GROUP}{KAFKA}")
     assert [level for level, _ in folded[1:-1]] == ["error"] * 3 + ["warning"], "1, 10 and 100 times"
     assert folded[1] == ("error", "Connection failed: 111 ECONNREFUSED (backoff 0.00 secs)")
+
+
+def test_what_spark_submit_prints_is_folded_but_for_the_lines_of_ferry(kept: Kept) -> None:
+    hook = SparkSubmitHook.__new__(SparkSubmitHook)  # its own constructor reads a connection
+    BaseHook.__init__(hook)
+
+    def execute() -> None:
+        for line in ("Spark-Submit cmd: x", "Traceback (most recent call last):", "ValueError: y", f"{SAYS}copied 3"):
+            hook.log.info(line)
+        logging.getLogger("py4j").error("the gateway is gone")
+
+    run(plan(), execute)
+    assert kept.unfolded == [f"{SAYS}copied 3"]
+    assert [text for _, text in kept.lines].count(f"{GROUP}{SPARK}") == 2
+    assert [text for _, text in kept.lines][3] == "ValueError: y"
 
 
 @pytest.mark.parametrize("error", [Refused(SENTENCE), FerryError(SENTENCE)])

@@ -64,7 +64,7 @@ def run_job(
     """
     own = logging.StreamHandler()
     own.setFormatter(logging.Formatter(f"{SAYS}%(message)s"))
-    logging.getLogger("ferry").addHandler(own)  # else a warning of Ferry's looks like one of Spark's
+    logging.getLogger("ferry").addHandler(own)  # else the task takes its warnings for Spark's
     try:
         signal.signal(signal.SIGTERM, _terminate)
         parent_watch.watch(os.environ)  # it sends SIGTERM, perhaps at once

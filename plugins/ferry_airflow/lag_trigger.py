@@ -10,9 +10,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
-from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
 
 from ferry.clock import wall_ms
@@ -24,6 +24,7 @@ from ferry.plan.rules.lag import LagLook, awaited, is_below, is_caught_up, total
 from ferry.plan.rules.lag_start import Call, call_for_run
 from ferry.spark.job_end import FINAL
 from ferry.words import count_of
+from ferry_airflow.trigger_base import KeptTrigger
 
 T = TypeVar("T")
 
@@ -31,18 +32,11 @@ PATIENCE_S = 20.0
 """How long a cluster is tried for one measurement."""
 
 
-class _FlowTrigger(BaseTrigger):
+class _FlowTrigger(KeptTrigger):
     """A trigger that measures a flow every `every_seconds`."""
 
-    arguments: ClassVar[tuple[str, ...]]
-    """The names of its arguments, which are its fields."""
     flow: str
     every_seconds: float
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return class and arguments, as Airflow keeps them in its database; no secret is among them."""
-        kept = {name: getattr(self, name) for name in self.arguments}
-        return f"{type(self).__module__}.{type(self).__qualname__}", kept
 
     async def measured(self, look: Callable[[], T]) -> T | None:
         """Return one measurement; None, with a warning, if there is none for now. Raises errors that stay."""

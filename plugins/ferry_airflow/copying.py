@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Superseded
 from ferry_airflow.base import origin_of
+from ferry_airflow.copy_trigger import ConnectCopyTrigger
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
@@ -26,19 +27,39 @@ def copy_on_spark(
     `jobs/copy_job.py` started. That calls `copy_run`, and leaves its error in a file of that folder. Over Spark Connect
     this process calls `copy_run`.
 
-    Raises AirflowFailException for an error that a retry meets again, AirflowException for others.
+    Raises AirflowFailException for an error that a retry meets again, AirflowException for others. A deferrable task
+    raises TaskDeferred, where the copy needs no process of the worker: over Spark Connect, and for a driver in the
+    cluster.
     """
     connection, origin = task.spark_connection(), origin_of(context)
+    if connection.conn_type == CONNECT and task.deferrable:
+        task.defer(
+            trigger=ConnectCopyTrigger(
+                config=task.config,
+                flow=task.flow,
+                run_id=run,
+                conn_id=task._conn_id,  # noqa: SLF001 - the provider has no other name for it
+                dag_id=origin.dag_id,
+                dag_run_id=origin.dag_run_id,
+                try_number=origin.try_number,
+            ),
+            method_name="execute_complete",
+            timeout=task.execution_timeout,
+        )
     if connection.conn_type == CONNECT:
         from ferry.features.records.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - Spark only where it is used
 
         request = CopyRequest(flow=flow, run=run, origin=origin, lane=lane, say=lambda text: task.log.info("%s", text))
         task.over_connect(lambda connect: copy_run(request, connect))
         return
-    named = [] if lane is None else ["--lane", lane]
     evidence = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
     evidence += ["--try-number", str(origin.try_number)]
-    task.submit(connection, flow, context, ["--run", run, *named, *evidence])
+    task.submit(connection, flow, context, job_arguments(run, lane), evidence)
+
+
+def job_arguments(run: str, lane: str | None = None) -> list[str]:
+    """Return the arguments of `copy_job.py` that name what it copies."""
+    return ["--run", run, *([] if lane is None else ["--lane", lane])]
 
 
 def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Context) -> FerryError | None:

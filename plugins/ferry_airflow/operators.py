@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context, TaskInstanceState
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    TaskDeferralTimeout,
+    TaskDeferred,
+)
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -17,12 +24,13 @@ from ferry_airflow.base import (
     airflow_errors,
     final_failure,
     flow_named,
+    keep_reason,
     live_run,
     origin_of,
     run_of,
     sibling,
 )
-from ferry_airflow.copying import copy_on_spark
+from ferry_airflow.copying import copy_on_spark, job_arguments
 from ferry_airflow.naming import PLAN, REASON
 from ferry_airflow.report_link import RunLink
 from ferry_airflow.spark_job import FerrySparkOperator
@@ -52,7 +60,11 @@ class FerryPlanOperator(FerryOperator):
 
 
 class FerryCopyOperator(FerrySparkOperator):
-    """Copies what the run's plan has."""
+    """Copies what the run's plan has.
+
+    A deferrable task waits in the triggerer where Spark is reached by Spark Connect, and where the driver runs in the
+    cluster and its state can be asked. Elsewhere it waits in its worker.
+    """
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
@@ -60,22 +72,81 @@ class FerryCopyOperator(FerrySparkOperator):
     run_link = ""
     lineage: Any = None
 
+    def __init__(
+        self, *, deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False), **kwargs: Any
+    ) -> None:
+        """`deferrable` is Airflow's; `kwargs` are FerrySparkOperator's."""
+        super().__init__(**kwargs)
+        self.deferrable = deferrable
+
     def execute(self, context: Context) -> None:
         """Copy; nothing is copied, and Spark is not started, for a dry run, an empty plan or a run that is done."""
         if context["params"].get("dry_run"):
             raise AirflowSkipException("dry run: nothing is copied")
-        from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
-
         run = live_run(self, context)
         with airflow_errors():
             flow = flow_named(self)
-            if steps.nothing_left(flow, run):
-                self.log.info("nothing is left to copy in run %s of %s", run, self.flow)
-                return
+        if self._is_copied(flow, run):
+            self.log.info("nothing is left to copy in run %s of %s", run, self.flow)
+            return
+        ended = True
         try:
             copy_on_spark(self, flow, run, context)
+        except TaskDeferred:
+            ended = False
+            raise
+        except AirflowFailException:
+            raise
+        except AirflowException as error:
+            if not (self.in_cluster and self._is_copied(flow, run)):
+                raise
+            self.log.warning("all of run %s is copied, though its driver failed: %s", run, error)
         finally:
-            self._note_lineage(flow, run)
+            if ended:
+                self._note_lineage(flow, run)
+
+    def execute_complete(self, context: Context, event: dict[str, Any]) -> None:
+        """End the task after its wait in the triggerer: the event says how that ended, and the ledger what is copied.
+
+        Raises AirflowFailException for an error that a retry meets again, AirflowException for others.
+        """
+        run = live_run(self, context)
+        self.name_driver(job_arguments(run))
+        with airflow_errors():
+            flow = flow_named(self)
+        self._note_lineage(flow, run)
+        if "error" in event:
+            keep_reason(event["error"])
+            raise (AirflowFailException if event["final"] else AirflowException)(event["error"])
+        if "driver" not in event:
+            return
+        if event["succeeded"]:
+            self.forget_driver(context)
+            return
+        state = f"driver {event['driver']} of run {run} ended as {event['state']}"
+        if event["state"] is None:
+            state = f"how driver {event['driver']} of run {run} ended is not known"
+        if not self._is_copied(flow, run):
+            sentence = f"{state}, and the ledger shows that something is left to copy: see the driver's log"
+            keep_reason(sentence)
+            raise AirflowException(sentence)
+        self.log.warning("%s, but all of it is copied", state)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Continue after the wait; end the driver if the wait took longer than `execution_timeout`."""
+        try:
+            return super().resume_execution(next_method, next_kwargs, context)
+        except TaskDeferralTimeout:
+            self.name_driver(job_arguments(live_run(self, context)))
+            self.end_kept_driver(context)
+            raise
+
+    def _is_copied(self, flow: FlowConfig, run: str) -> bool:
+        """Return whether the ledger shows nothing that is left; fails when a newer run has what is left."""
+        from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
+
+        with airflow_errors():
+            return steps.nothing_left(flow, run)
 
     def _note_lineage(self, flow: FlowConfig, run: str) -> None:
         """Note what is committed, even by a copy that failed, for OpenLineage's events, if those are sent."""

@@ -25,7 +25,9 @@ from ferry.spark.package import zip_package
 from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
+from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
 from ferry_airflow.connection import connection_of
+from ferry_airflow.copy_trigger import DriverTrigger
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.log_groups import SPARK
 from ferry_airflow.processes import end_job
@@ -40,12 +42,15 @@ KILL_GRACE_SECONDS = 4.0
 """Airflow kills a task 5 s after it asked it to end; nothing of Spark may be left by then."""
 
 CONNECT = "spark_connect"
-CLUSTER_MODE = "cluster"
 EXIT_REFUSED = 2
 OUTPUT = "Last spark-submit output:"
 """After this the provider's error has the end of what spark-submit printed."""
 LONGEST_LINE = 300
 _ERROR = re.compile(r"[\w.]*(Error|Exception)\b")
+LEAST_POLL_SECONDS = 10
+"""The shortest pause between two questions to a cluster manager from the triggerer."""
+NOT_KNOWN = "not known"
+"""A driver's state when the cluster manager gave none."""
 
 
 class FerrySparkOperator(QuietLog, SparkSubmitOperator):
@@ -56,6 +61,8 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
     """The job's file."""
     killed: ClassVar[str]
     """The message when the task was ordered to end."""
+    deferrable = False
+    """Whether it waits for its job in the triggerer, where that can be. A class that sets it has `execute_complete`."""
 
     def __init__(self, *, config: str, flow: str, conn_id: str, **kwargs: Any) -> None:
         """`config` is the path of the configuration file, `flow` is `source->target`, `conn_id` a Spark connection.
@@ -65,6 +72,8 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
         super().__init__(application=str(job_path(self.job)), conn_id=conn_id, name=f"ferry {flow}", **kwargs)
         self.config = config
         self.flow = flow
+        self.in_cluster = False
+        """Whether the last job's driver ran in the Spark cluster, which cannot leave its error here."""
         self._connected = False
         self._given_py_files = self.py_files
 
@@ -79,6 +88,59 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             end_job(submit.pid, self.application, grace_seconds=KILL_GRACE_SECONDS)
         if self._hook is not None:
             super().on_kill()
+
+    def get_job_status(self, external_id: Any, context: Context) -> str:
+        """Return the state of the driver that an earlier try started.
+
+        If there is no answer, another driver is started: it fences the first one, so that no record is copied twice.
+        """
+        try:
+            return super().get_job_status(external_id, context)
+        except Exception as error:  # the provider raises those of three clients
+            self.log.warning("the state of driver %s is not known (%s): another one is started", external_id, error)
+            return NOT_KNOWN
+
+    def poll_until_complete(self, external_id: Any, context: Context) -> None:
+        """Wait for a driver in the Spark cluster: in the triggerer if the task is deferrable, else here."""
+        driver, hook = str(external_id), self._hook
+        if hook is not None and hook._is_yarn:  # noqa: SLF001 - the hook has no other name
+            hook._yarn_application_id = driver  # noqa: SLF001 - a kill needs it; the provider sets it when it submits
+        if self.deferrable and self._yarn_rm_auth is not None:
+            self.log.warning("yarn_rm_auth cannot be passed to the triggerer: this task waits in its worker")
+        elif self.deferrable:
+            self.defer(
+                trigger=DriverTrigger(
+                    conn_id=self._conn_id,
+                    driver=driver,
+                    options=asking(self),
+                    every_seconds=max(self._status_poll_interval, LEAST_POLL_SECONDS),
+                ),
+                method_name="execute_complete",
+                timeout=self.execution_timeout,
+            )
+        super().poll_until_complete(external_id, context)
+
+    def end_kept_driver(self, context: Context) -> None:
+        """End the driver that the task's state has, as far as that is possible."""
+        store = context.get("task_state_store")
+        driver = None if store is None else store.get(self.external_id_key)
+        if driver is None:
+            return
+        try:
+            end_driver(self, str(driver))
+        except Exception as error:  # the provider raises those of three clients
+            self.log.warning("driver %s could not be ended (%s): the next try fences it", driver, error)
+
+    def forget_driver(self, context: Context) -> None:
+        """Forget the driver of a job that has ended: a task that is cleared starts another one."""
+        store = context.get("task_state_store")
+        if store is not None:
+            store.delete(self.external_id_key)
+            store.delete(KUBERNETES_STATE)
+
+    def name_driver(self, arguments: Sequence[str]) -> None:
+        """Name the key of a job's driver in the task's state; `arguments` are those that make it another job."""
+        self.external_id_key = driver_key(self.job, tuple(arguments))
 
     def _forget_job(self) -> None:
         """Forget the hook: the provider keeps that of a task's first job, and with it that job's arguments."""
@@ -103,28 +165,39 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             )
         return connection
 
-    def submit(self, connection: Any, flow: FlowConfig, context: Context, arguments: Sequence[str]) -> None:
-        """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error."""
+    def submit(
+        self,
+        connection: Any,
+        flow: FlowConfig,
+        context: Context,
+        arguments: Sequence[str],
+        evidence: Sequence[str] = (),
+    ) -> None:
+        """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error.
 
-        master, deploy_mode = str(connection.host or ""), connection.extra_dejson.get("deploy-mode")
-        if deploy_mode == CLUSTER_MODE and flow.clients.connections:
-            named = ", ".join(sorted(flow.clients.connections.values()))
-            raise final_failure(
-                f"flow {flow.flow} uses Airflow connection {named}, which a driver in the Spark cluster cannot be"
-                f" handed: make the deploy mode of {self._conn_id!r} client"
-            )
+        `evidence` are more arguments, which do not make it another job. A driver in the Spark cluster that an earlier
+        try started with the same `arguments` is waited for; TaskDeferred is raised where the wait is the triggerer's.
+        """
+
+        master = str(connection.host or "")
+        self.in_cluster = (self._deploy_mode or connection.extra_dejson.get("deploy-mode")) == CLUSTER_MODE
+        if self.in_cluster:
+            self._prepare_cluster_mode(connection, flow)
+        elif self.deferrable:
+            self.log.info("the driver is a process of this worker (deploy mode client): this task waits here")
+        self.name_driver(arguments)
         self.conf = {**submit_conf(), **(self.conf or {})}
-        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments]
+        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments, *evidence]
         self._forget_job()
         env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
-        if deploy_mode != CLUSTER_MODE:
+        if not self.in_cluster:
             env |= emptied(flow, os.environ)
             env[SUPERVISOR_VARIABLE] = supervisor()
             env.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ferry-")))
             end = folder / "end.json"
-            if deploy_mode != CLUSTER_MODE:
+            if not self.in_cluster:
                 with airflow_errors():
                     clients = stack.enter_context(offered(flow, folder / "clients"))
                 self.application_args += ["--clients", str(clients), "--end", str(end)]
@@ -136,11 +209,36 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             self.env_vars = env
             try:
                 SparkSubmitOperator.execute(self, context)
-            except AirflowException as error:
+            except (AirflowException, RuntimeError) as error:  # the latter for a driver in the cluster
                 submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
                 why = failed(error, told_end(end), submit.returncode if submit is not None else None)
                 keep_reason(str(why))
                 raise why from None
+        if self.in_cluster:
+            self.forget_driver(context)
+
+    def _prepare_cluster_mode(self, connection: Any, flow: FlowConfig) -> None:
+        """Refuse what a driver in the Spark cluster cannot do, and have its state asked where the provider can."""
+        host = str(connection.host or "")
+        master = host if "://" in host or not connection.port else f"{connection.conn_type}://{host}"
+        if flow.clients.connections:
+            named = ", ".join(sorted(flow.clients.connections.values()))
+            raise final_failure(
+                f"flow {flow.flow} uses Airflow connection {named}, which a driver in the Spark cluster cannot be"
+                f" handed: make the deploy mode of {self._conn_id!r} client"
+            )
+        if master.startswith("spark://"):
+            raise final_failure(
+                f"Spark connection {self._conn_id!r} has deploy mode cluster and the standalone master {master}, which"
+                " runs no Python driver: make its deploy mode client"
+            )
+        if "yarn" in master:
+            # The provider refuses a durable task that may not ask.
+            self._yarn_track_via_rm_api = bool(connection.extra_dejson.get(YARN_ADDRESS))
+            self.durable = self.durable and self._yarn_track_via_rm_api
+        if self.deferrable and not (self._yarn_track_via_rm_api or self._track_driver_via_k8s_api):
+            lacks = f"{YARN_ADDRESS} in the connection" if "yarn" in master else "track_driver_via_k8s_api of the task"
+            self.log.info("this task waits in its worker, because %s is not set", lacks)
 
     def _get_hook(self) -> SparkSubmitHook:
         """Return the provider's hook, changed so that client mode treats all masters alike.
@@ -173,7 +271,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             self._connected = False
 
 
-def failed(error: AirflowException, told: JobEnd | None, code: int | None) -> Failure:
+def failed(error: Exception, told: JobEnd | None, code: int | None) -> Failure:
     """Return the task's error from the provider's: the job's own, if it left one, else by its exit code.
 
     An error that a retry meets again fails at once.

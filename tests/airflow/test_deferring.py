@@ -1,0 +1,451 @@
+"""The task `copy` that waits in the triggerer, or finds its driver again: with a YARN whose answers are scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.bases.operator import TriggerFailureReason
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferralTimeout, TaskDeferred
+from airflow.triggers.base import BaseTrigger
+
+from ferry.errors import FerryError, Refused, Superseded, Unreachable
+from ferry.model import Origin
+from ferry_airflow import connect_copy, copy_trigger, operators, steps
+from ferry_airflow.cluster_driver import DriverState
+from ferry_airflow.copy_trigger import MISSED, ConnectCopyTrigger, DriverTrigger
+from ferry_airflow.dags import flow_dags
+from ferry_airflow.operators import FerryCopyOperator
+
+FLOW = "a->b"
+TEXT = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
+RUN = "scheduled__2026-01-31T06:00:00+00:00"
+APPLICATION = "application_1790000000000_0007"
+RUNNING, DONE, FAILED = ("RUNNING", "UNDEFINED"), ("FINISHED", "SUCCEEDED"), ("FINISHED", "FAILED")
+SUBMIT = """#!{python}
+import sys
+with open({out!r}, "a") as out:
+    print(*sys.argv[1:], file=out)
+print("INFO Client: Submitted application {application}", flush=True)
+sys.exit({code})
+"""
+WAITING = DriverState(state="RUNNING", is_active=True, succeeded=False)
+ENDED = DriverState(state="FAILED", is_active=False, succeeded=False)
+SUCCEEDED = DriverState(state="SUCCEEDED", is_active=False, succeeded=True)
+
+
+class Yarn:
+    """YARN's REST API: what it answers about its one application, and which were ended."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, str] | None] = []
+        self.ended: list[str] = []
+        yarn = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                answer = yarn.answers.pop(0) if yarn.answers else None
+                self.send_response(404 if answer is None else 200)
+                self.end_headers()
+                if answer is not None:
+                    self.wfile.write(json.dumps({"app": {"state": answer[0], "finalStatus": answer[1]}}).encode())
+
+            def do_PUT(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                yarn.ended.append(self.path.split("/")[-2])
+                self.send_response(202)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def yarn() -> Iterator[Yarn]:
+    """YARN's REST API."""
+    found = Yarn()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+class Store(dict[str, Any]):
+    """What a task keeps between its tries."""
+
+    def set(self, key: str, value: Any) -> None:
+        self[key] = value
+
+    def delete(self, key: str) -> None:
+        self.pop(key, None)
+
+
+class Stage:
+    """A task `copy` whose spark-submit is a stand-in, and whose ledger is what `left` says."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.monkeypatch = monkeypatch
+        self.store = Store()
+        self.left = True
+        config = folder / "flows.properties"
+        config.write_text(TEXT)
+        self.config = str(config)
+        self.submit()
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+        monkeypatch.setattr(steps, "nothing_left", lambda *_: self._nothing_left())
+        monkeypatch.setattr(operators, "live_run", lambda *_: RUN)
+
+    def _nothing_left(self) -> bool:
+        if isinstance(self.left, FerryError):
+            raise self.left
+        return not self.left
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "submitted"
+
+    @property
+    def submitted(self) -> list[str]:
+        return self.out.read_text().splitlines() if self.out.exists() else []
+
+    def submit(self, code: int = 0) -> None:
+        """Make the stand-in of spark-submit, which ends with that code."""
+        file = self.folder / "spark-submit"
+        file.write_text(SUBMIT.format(python=sys.executable, out=str(self.out), application=APPLICATION, code=code))
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+    def connection(self, **fields: Any) -> None:
+        """Make the Spark connection."""
+        self.monkeypatch.setenv("AIRFLOW_CONN_THERE", json.dumps({"conn_type": "spark", **fields}))
+
+    def on(self, yarn: Yarn) -> None:
+        """Make a Spark connection to YARN, with drivers in the cluster."""
+        extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": yarn.address}
+        self.connection(host="yarn", extra=extra)
+
+    def task(self, **more: Any) -> FerryCopyOperator:
+        return FerryCopyOperator(task_id="copy", config=self.config, flow=FLOW, conn_id="there", **more)
+
+    @property
+    def context(self) -> Any:
+        return {
+            "dag": SimpleNamespace(dag_id="ferry__a__b"),
+            "run_id": RUN,
+            "params": {},
+            "ti": SimpleNamespace(try_number=2, stats_tags={}, xcom_push=lambda *_, **__: None),
+            "task_state_store": self.store,
+        }
+
+    def deferred(self, **more: Any) -> tuple[BaseTrigger, TaskDeferred]:
+        """What a deferrable task waits by."""
+        with pytest.raises(TaskDeferred) as raised:
+            self.task(deferrable=True, **more).execute(self.context)
+        return raised.value.trigger, raised.value
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A task `copy` with something to copy."""
+    return Stage(tmp_path, monkeypatch)
+
+
+def driver_trigger(**more: Any) -> DriverTrigger:
+    return DriverTrigger(**{"conn_id": "there", "driver": APPLICATION, "options": {}, "every_seconds": 0, **more})
+
+
+def connect_trigger() -> ConnectCopyTrigger:
+    return ConnectCopyTrigger(
+        config="/f", flow=FLOW, run_id=RUN, conn_id="there", dag_id="d", dag_run_id="r", try_number=2
+    )
+
+
+def event_of(trigger: BaseTrigger) -> dict[str, Any]:
+    """The one event of a trigger."""
+
+    async def run() -> list[dict[str, Any]]:
+        return [event.payload async for event in trigger.run()]
+
+    (found,) = asyncio.run(run())
+    return found
+
+
+@pytest.mark.parametrize("trigger", [driver_trigger(options={"keytab": "/k"}), connect_trigger()])
+def test_airflow_can_make_a_trigger_again(trigger: DriverTrigger | ConnectCopyTrigger) -> None:
+    path, arguments = trigger.serialize()
+    again = getattr(copy_trigger, path.rpartition(".")[2])(**json.loads(json.dumps(arguments)))
+    assert again.serialize() == (path, arguments)
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "succeeded"),
+    [
+        ([WAITING, WAITING, SUCCEEDED], "SUCCEEDED", True),
+        ([ENDED], "FAILED", False),
+        ([OSError(), WAITING, *[OSError()] * (MISSED - 1), SUCCEEDED], "SUCCEEDED", True),
+        ([WAITING, *[OSError()] * MISSED], None, False),
+    ],
+)
+def test_a_driver_is_awaited_until_its_state_is_an_end_or_unknown_for_long(
+    script: list[Any], state: str | None, succeeded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(script)
+
+    def answer(*asked: Any) -> DriverState:
+        assert asked == ("there", APPLICATION, {})
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(copy_trigger, "state_of", answer)
+    assert event_of(driver_trigger()) == {"driver": APPLICATION, "state": state, "succeeded": succeeded}
+    assert next(answers, None) is None, "it asked until the script's end"
+
+
+def test_a_driver_in_yarn_is_awaited_by_the_address_of_the_connection(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    trigger, _ = stage.deferred()
+    assert isinstance(trigger, DriverTrigger)
+    trigger.every_seconds = 0
+    yarn.answers = [("ACCEPTED", "UNDEFINED"), RUNNING, DONE]
+    assert event_of(trigger) == {"driver": APPLICATION, "state": "SUCCEEDED", "succeeded": True}
+    assert yarn.answers == []
+
+
+def test_a_user_who_ends_the_task_ends_the_driver(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    trigger, _ = stage.deferred()
+    asyncio.run(trigger.on_kill())
+    assert yarn.ended == [APPLICATION]
+
+
+def test_a_wait_that_is_too_long_ends_the_driver(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.deferred()
+    with pytest.raises(TaskDeferralTimeout):
+        stage.task().resume_execution("__fail__", {"error": TriggerFailureReason.TRIGGER_TIMEOUT}, stage.context)
+    assert yarn.ended == [APPLICATION]
+
+
+@pytest.mark.parametrize(
+    ("answer", "submissions"),
+    [(RUNNING, 1), (FAILED, 2), (("KILLED", "KILLED"), 2), (None, 2)],
+    ids=["runs", "failed", "killed", "not known"],
+)
+def test_a_retry_waits_for_the_driver_of_its_plan_while_that_runs(
+    answer: tuple[str, str] | None, submissions: int, stage: Stage, yarn: Yarn
+) -> None:
+    stage.on(yarn)
+    stage.deferred()
+    yarn.answers = [answer]
+    trigger, _ = stage.deferred()
+    assert isinstance(trigger, DriverTrigger)
+    assert trigger.driver == APPLICATION
+    assert len(stage.submitted) == submissions
+    assert "spark.yarn.submit.waitAppCompletion=false" in stage.submitted[0]
+
+
+def test_a_retry_whose_driver_has_ended_well_starts_none_and_a_cleared_task_does(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.deferred()
+    yarn.answers = [DONE]
+    stage.task(deferrable=True).execute(stage.context)
+    assert (len(stage.submitted), stage.store) == (1, {})
+    stage.deferred()
+    assert len(stage.submitted) == 2
+
+
+def test_a_driver_of_another_job_of_the_task_is_not_taken_for_this_one(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.deferred()
+    stage.monkeypatch.setattr(operators, "live_run", lambda *_: "another")
+    stage.deferred()
+    assert len(stage.submitted) == 2
+
+
+def test_a_task_that_is_not_durable_starts_another_driver(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.deferred(durable=False)
+    stage.deferred(durable=False)
+    assert (len(stage.submitted), stage.store) == (2, {})
+
+
+def test_a_worker_waits_for_a_driver_and_reads_its_end_from_the_ledger(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    yarn.answers = [FAILED]
+    with pytest.raises(AirflowException):
+        stage.task().execute(stage.context)
+    yarn.answers = [FAILED, FAILED]
+    left = iter([False, True])
+    stage.monkeypatch.setattr(steps, "nothing_left", lambda *_: next(left))
+    stage.task().execute(stage.context)
+    assert len(stage.submitted) == 2
+
+
+def test_without_yarns_address_spark_submit_waits_in_the_worker(stage: Stage) -> None:
+    stage.connection(host="yarn", extra={"deploy-mode": "cluster"})
+    stage.task(deferrable=True).execute(stage.context)
+    assert len(stage.submitted) == 1
+    assert "waitAppCompletion" not in stage.submitted[0]
+
+
+def test_in_client_mode_a_deferrable_task_waits_in_the_worker(stage: Stage) -> None:
+    stage.connection(host="yarn")
+    stage.monkeypatch.setattr("ferry_airflow.spark_job.offered", lambda _, path: nullcontext(path))
+    stage.task(deferrable=True).execute(stage.context)
+    assert len(stage.submitted) == 1
+
+
+def test_a_standalone_cluster_runs_no_python_driver(stage: Stage) -> None:
+    stage.connection(host="spark://master:7077", extra={"deploy-mode": "cluster"})
+    with pytest.raises(AirflowFailException, match="client"):
+        stage.task().execute(stage.context)
+    assert stage.submitted == []
+
+
+GOOD: dict[str, Any] = {"driver": APPLICATION, "state": "SUCCEEDED", "succeeded": True}
+BAD = {**GOOD, "state": "FAILED", "succeeded": False}
+UNKNOWN = {**GOOD, "state": None, "succeeded": False}
+
+
+@pytest.mark.parametrize(
+    ("event", "left", "error"),
+    [
+        (GOOD, True, None),
+        (BAD, False, None),
+        (UNKNOWN, False, None),
+        (BAD, True, AirflowException),
+        (UNKNOWN, True, AirflowException),
+        (BAD, Superseded("another run has the lane"), AirflowFailException),
+        ({}, True, None),
+        ({"error": "the topic is paused", "final": True}, True, AirflowFailException),
+        ({"error": "cluster a does not answer", "final": False}, True, AirflowException),
+    ],
+)
+def test_after_the_wait_the_ledger_decides_what_a_driver_did(
+    event: dict[str, Any], left: Any, error: type[Exception] | None, stage: Stage
+) -> None:
+    stage.left = left
+    task = stage.task()
+    if error is None:
+        task.execute_complete(stage.context, event)
+        return
+    with pytest.raises(AirflowException) as raised:
+        task.execute_complete(stage.context, event)
+    assert type(raised.value) is error
+
+
+def test_a_driver_that_ended_well_is_forgotten_and_another_one_is_asked_for_again(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.deferred()
+    kept = dict(stage.store)
+    with pytest.raises(AirflowException):
+        stage.task().execute_complete(stage.context, UNKNOWN)
+    assert stage.store == kept
+    stage.task().execute_complete(stage.context, GOOD)
+    assert stage.store == {}
+
+
+def test_over_spark_connect_the_trigger_has_what_the_copy_needs(stage: Stage) -> None:
+    stage.connection(conn_type="spark_connect", host="h", port=15002)
+    trigger, wait = stage.deferred()
+    assert isinstance(trigger, ConnectCopyTrigger)
+    assert trigger.serialize()[1] == {
+        "config": stage.config,
+        "flow": FLOW,
+        "run_id": RUN,
+        "conn_id": "there",
+        "dag_id": "ferry__a__b",
+        "dag_run_id": RUN,
+        "try_number": 2,
+    }
+    assert wait.method_name == "execute_complete"
+
+
+class Copy:
+    """A copy that ends with an error, or not before it is ended."""
+
+    def __init__(self, error: FerryError | None = None, *, endless: bool = False) -> None:
+        self.error = error
+        self.begun, self.ended = threading.Event(), threading.Event()
+        if not endless:
+            self.ended.set()
+        self.threads: list[str] = []
+
+    def of(self, config: Path, flow: str, run: str, conn_id: str, origin: Origin, say: Any) -> Copy:
+        assert (config, flow, run, conn_id) == (Path("/f"), FLOW, RUN, "there")
+        assert (origin.dag_id, origin.dag_run_id, origin.try_number) == ("d", "r", 2)
+        say("a line")
+        return self
+
+    def run(self) -> None:
+        self.threads.append(threading.current_thread().name)
+        self.begun.set()
+        assert self.ended.wait(30), "it was not ended"
+        if self.error is not None:
+            raise self.error
+
+    def end(self) -> None:
+        self.ended.set()
+
+
+@pytest.mark.parametrize(
+    ("error", "event"),
+    [
+        (None, {}),
+        (Refused("the topic is paused"), {"error": "the topic is paused", "final": True}),
+        (Unreachable("no answer"), {"error": "no answer", "final": False}),
+    ],
+)
+def test_a_copy_over_spark_connect_ends_with_its_error(
+    error: FerryError | None, event: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Copy(error)
+    monkeypatch.setattr(connect_copy, "ConnectCopy", copy)
+    assert event_of(connect_trigger()) == event
+    assert [name.startswith("ferry-copy") for name in copy.threads] == [True], "not on the triggerer's own threads"
+
+
+def test_a_trigger_that_ends_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = Copy(Unreachable("ended"), endless=True)
+    monkeypatch.setattr(connect_copy, "ConnectCopy", copy)
+
+    async def ended() -> None:
+        trigger = connect_trigger()
+        wait = asyncio.ensure_future(anext(trigger.run()))
+        assert await asyncio.to_thread(copy.begun.wait, 30)
+        wait.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await wait
+        assert not copy.ended.is_set()
+        await trigger.cleanup()
+
+    asyncio.run(ended())
+    assert copy.ended.is_set()
+
+
+def test_copy_waits_as_airflow_or_the_dag_file_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "f.properties"
+    config.write_text(TEXT)
+    (plain,) = (dag for dag in flow_dags(config).values() if "copy" in dag.task_ids and "checkpoint" in dag.task_ids)
+    assert plain.get_task("copy").deferrable is False
+    (set_so,) = (
+        dag
+        for dag in flow_dags(config, default_args={"deferrable": True}).values()
+        if "copy" in dag.task_ids and "checkpoint" in dag.task_ids
+    )
+    assert set_so.get_task("copy").deferrable is True

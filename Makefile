@@ -25,6 +25,8 @@ JARS := .kafka/$(KAFKA)/.complete .kafka/$(OLD_KAFKA)/.complete
 ARCHIVE := .spark/ferry.jsa
 KAFKA_ARCHIVES := .kafka/$(KAFKA)/ferry.jsa .kafka/$(OLD_KAFKA)/ferry.jsa
 AIRFLOW := .airflow/.ready
+# Only what `make test` leaves out needs it.
+YARN := .yarn/.complete
 
 export AIRFLOW_HOME := $(CURDIR)/.airflow
 # Images of containers set it. Without cached bytecode each process compiles Ferry, and pytest rewrites all tests, again.
@@ -76,6 +78,13 @@ $(KERBEROS): $(INSTALLED)
 	$(call say,Running a broker of Kafka $* to archive its Java classes in .kafka/$* (later ones start for less))
 	@$(need_java)
 	@$(BIN)/python -m ferry.dev.kafka_archive $*
+
+$(YARN): tests/spark/yarn-pom.xml
+	$(call say,Fetching the jars of YARN with Maven into .yarn)
+	@$(need_java)
+	@rm -rf .yarn
+	@mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.yarn
+	@touch $@
 
 $(ARCHIVE): $(INSTALLED) tools/spark_training_job.py
 	$(call say,Running a small Spark job to archive its Java classes in .spark (later jobs start in half the time))
@@ -140,7 +149,7 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs so
 	@$(if $(ARGS),:,$(BIN)/python -m tests.durations)
 
 .PHONY: test-all
-test-all: setup $(KERBEROS) ## Run every test there is, what is random with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
+test-all: setup $(KERBEROS) $(YARN) ## Run every test there is, what is random with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
 	$(call say,Running all tests but the soak: Kafka $(KAFKA)$(,) and $(OLD_KAFKA) where a test asks for it)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)

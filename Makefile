@@ -1,4 +1,4 @@
-# Ferry: everything a clone needs, made inside the checkout in ignored folders (.venv .kafka .spark .airflow .ferry).
+# Ferry: everything a clone needs, made inside the checkout in ignored folders (.venv .kafka .spark .yarn .airflow .ferry).
 # `make help` lists the targets. Each step leaves a stamp, so a second run has nothing to do.
 
 SHELL := /bin/bash
@@ -194,9 +194,9 @@ mutants: $(INSTALLED) ## Put plausible faults into the code and see whether the 
 
 .PHONY: clean
 clean: ## Stop the local clusters and delete what make created
-	$(call say,Stopping local clusters and deleting .venv .kafka .spark .airflow .ferry .demo and caches)
+	$(call say,Stopping local clusters and deleting .venv .kafka .spark .yarn .airflow .ferry .demo and caches)
 	@if [ -x $(BIN)/python ] && [ -d .ferry/dev ]; then $(BIN)/python -m ferry.dev down --delete; fi
-	@rm -rf .venv .kafka .spark .airflow .airflow.log .ferry .demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf .venv .kafka .spark .yarn .airflow .airflow.log .ferry .demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

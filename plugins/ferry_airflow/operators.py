@@ -62,8 +62,8 @@ class FerryPlanOperator(FerryOperator):
 class FerryCopyOperator(FerrySparkOperator):
     """Copies what the run's plan has.
 
-    A deferrable task waits in the triggerer where Spark is reached by Spark Connect, and where the driver runs in the
-    cluster and its state can be asked. Elsewhere it waits in its worker.
+    A deferrable task waits in the triggerer over Spark Connect, and for a driver in the cluster whose state can be
+    asked. Elsewhere it waits in its worker.
     """
 
     job = "copy_job.py"

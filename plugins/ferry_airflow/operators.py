@@ -73,10 +73,16 @@ class FerryCopyOperator(FerrySparkOperator):
     lineage: Any = None
 
     def __init__(
-        self, *, deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False), **kwargs: Any
+        self,
+        *,
+        config: str,
+        flow: str,
+        conn_id: str,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        **kwargs: Any,
     ) -> None:
-        """`deferrable` is Airflow's; `kwargs` are FerrySparkOperator's."""
-        super().__init__(**kwargs)
+        """`deferrable` is as in Airflow's own operators; the other arguments are those of FerrySparkOperator."""
+        super().__init__(config=config, flow=flow, conn_id=conn_id, **kwargs)
         self.deferrable = deferrable
 
     def execute(self, context: Context) -> None:

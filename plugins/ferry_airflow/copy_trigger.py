@@ -9,10 +9,10 @@ import asyncio
 import contextvars
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import TriggerEvent
@@ -21,7 +21,7 @@ from asgiref.sync import sync_to_async
 from ferry.errors import FerryError
 from ferry.model import Origin
 from ferry.spark.job_end import FINAL
-from ferry_airflow.cluster_driver import ended_driver, state_of
+from ferry_airflow.cluster_driver import DriverState, ended_driver, state_of
 from ferry_airflow.trigger_base import KeptTrigger
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class DriverTrigger(KeptTrigger):
                     return
             await asyncio.sleep(self.every_seconds)
 
-    def look(self) -> Any:
+    def look(self) -> DriverState:
         """Ask the cluster manager once."""
         return state_of(self.conn_id, self.driver, self.options)
 
@@ -119,22 +119,24 @@ class ConnectCopyTrigger(KeptTrigger):
         self.dag_run_id = dag_run_id
         self.try_number = try_number
         self._copy: ConnectCopy | None = None
-        self._thread: asyncio.Future[dict[str, Any]] | None = None
+        self._event: asyncio.Future[dict[str, Any]] | None = None
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Copy on a thread of its own, and yield the one event."""
-        # The loop's own few threads are for short questions.
-        with_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ferry-copy")
-        said = self._said()
+        """Copy on a thread of its own, and yield the one event. Any other error than Ferry's ends the trigger."""
         try:
-            copying = sync_to_async(self.copied, thread_sensitive=False, executor=with_thread)
-            self._thread = asyncio.ensure_future(copying(said))
-            yield TriggerEvent(await asyncio.shield(self._thread))
-        finally:
-            with_thread.shutdown(wait=False)
+            # Airflow's connections are read in the triggerer's own event loop, to which only this call leads back.
+            self._copy = await sync_to_async(self.prepared, thread_sensitive=False)(self._said())
+        except FerryError as error:
+            yield TriggerEvent(_failure(error))
+            return
+        loop = asyncio.get_running_loop()
+        self._event = loop.create_future()
+        # The loop's own few threads are for short questions, and the process does not wait for this one when it ends.
+        Thread(target=self._work, args=(self._copy, loop, self._event), name="ferry-copy", daemon=True).start()
+        yield TriggerEvent(await asyncio.shield(self._event))
 
-    def copied(self, say: Any) -> dict[str, Any]:
-        """Copy, and return the event's content."""
+    def prepared(self, say: Callable[[str], None]) -> ConnectCopy:
+        """Return the copy, which has not begun. Raises FerryError."""
         from ferry_airflow.connect_copy import ConnectCopy  # noqa: PLC0415 - Spark only where it is used
 
         origin = Origin(
@@ -143,26 +145,42 @@ class ConnectCopyTrigger(KeptTrigger):
             dag_run_id=self.dag_run_id,
             try_number=self.try_number,
         )
+        return ConnectCopy.of(Path(self.config), self.flow, self.run_id, self.conn_id, origin, say)
+
+    @staticmethod
+    def _work(copy: ConnectCopy, loop: asyncio.AbstractEventLoop, event: asyncio.Future[dict[str, Any]]) -> None:
+        """Copy, and give the event's content to the loop."""
+        found: dict[str, Any] = {}
+        unexpected: BaseException | None = None
         try:
-            self._copy = ConnectCopy.of(Path(self.config), self.flow, self.run_id, self.conn_id, origin, say)
-            self._copy.run()
+            copy.run()
         except FerryError as error:
-            return {"error": str(error), "final": isinstance(error, FINAL)}
-        return {}
+            found = _failure(error)
+        except BaseException as error:  # the trigger raises it
+            unexpected = error
+
+        def give() -> None:
+            if unexpected is None:
+                event.set_result(found)
+            else:
+                event.set_exception(unexpected)
+
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(give)
 
     async def cleanup(self) -> None:
         """End a copy that still runs, however the trigger ended: its client does not outlive this process."""
-        until = asyncio.get_running_loop().time() + END_SECONDS
-        thread = self._thread
-        while thread is not None and not thread.done() and asyncio.get_running_loop().time() < until:
-            if self._copy is not None:
-                await asyncio.to_thread(self._copy.end)
-            await asyncio.wait([thread], timeout=ASK_SECONDS)
-        if thread is not None and thread.done():
-            with suppress(asyncio.CancelledError):
-                thread.exception()  # it was asked for
+        copy, event, loop = self._copy, self._event, asyncio.get_running_loop()
+        if copy is None or event is None:
+            return
+        until = loop.time() + END_SECONDS
+        while not event.done() and loop.time() < until:
+            await asyncio.to_thread(copy.end)
+            await asyncio.wait([event], timeout=ASK_SECONDS)
+        if event.done():
+            event.exception()  # it is read, so that asyncio does not report it as lost
 
-    def _said(self) -> Any:
+    def _said(self) -> Callable[[str], None]:
         """Return a function that logs a line into the task's log, from any thread."""
         loop, own = asyncio.get_running_loop(), contextvars.copy_context()
 
@@ -171,3 +189,8 @@ class ConnectCopyTrigger(KeptTrigger):
                 loop.call_soon_threadsafe(self.log.info, "%s", text, context=own)
 
         return say
+
+
+def _failure(error: FerryError) -> dict[str, Any]:
+    """Return the content of the event of a copy that failed."""
+    return {"error": str(error), "final": isinstance(error, FINAL)}

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.bases.operator import TriggerFailureReason
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferralTimeout, TaskDeferred
 from airflow.triggers.base import BaseTrigger
@@ -100,7 +101,7 @@ class Stage:
         self.folder = folder
         self.monkeypatch = monkeypatch
         self.store = Store()
-        self.left = True
+        self.left: bool | FerryError = True
         config = folder / "flows.properties"
         config.write_text(TEXT)
         self.config = str(config)
@@ -379,7 +380,7 @@ def test_over_spark_connect_the_trigger_has_what_the_copy_needs(stage: Stage) ->
 class Copy:
     """A copy that ends with an error, or not before it is ended."""
 
-    def __init__(self, error: FerryError | None = None, *, endless: bool = False) -> None:
+    def __init__(self, error: Exception | None = None, *, endless: bool = False) -> None:
         self.error = error
         self.begun, self.ended = threading.Event(), threading.Event()
         if not endless:
@@ -420,6 +421,12 @@ def test_a_copy_over_spark_connect_ends_with_its_error(
     assert [name.startswith("ferry-copy") for name in copy.threads] == [True], "not on the triggerer's own threads"
 
 
+def test_an_unexpected_error_of_a_copy_ends_the_trigger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect_copy, "ConnectCopy", Copy(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        event_of(connect_trigger())
+
+
 def test_a_trigger_that_ends_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     copy = Copy(Unreachable("ended"), endless=True)
     monkeypatch.setattr(connect_copy, "ConnectCopy", copy)
@@ -438,14 +445,21 @@ def test_a_trigger_that_ends_ends_its_copy(monkeypatch: pytest.MonkeyPatch) -> N
     assert copy.ended.is_set()
 
 
+def waits(dag: DAG) -> bool:
+    """Whether the DAG's copies are deferrable."""
+    task = dag.get_task("copy")
+    assert isinstance(task, FerryCopyOperator)
+    return task.deferrable
+
+
 def test_copy_waits_as_airflow_or_the_dag_file_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "f.properties"
     config.write_text(TEXT)
     (plain,) = (dag for dag in flow_dags(config).values() if "copy" in dag.task_ids and "checkpoint" in dag.task_ids)
-    assert plain.get_task("copy").deferrable is False
+    assert waits(plain) is False
     (set_so,) = (
         dag
         for dag in flow_dags(config, default_args={"deferrable": True}).values()
         if "copy" in dag.task_ids and "checkpoint" in dag.task_ids
     )
-    assert set_so.get_task("copy").deferrable is True
+    assert waits(set_so) is True

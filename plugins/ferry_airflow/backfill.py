@@ -61,7 +61,7 @@ class FerryWindowPlanOperator(FerryOperator):
         from ferry_airflow import tables, window_steps  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         with airflow_errors():
-            backfill = _backfill(self, context)
+            backfill = asked_backfill(self, context)
             if context["params"].get("dry_run"):
                 plan = window_steps.preview(backfill)
             else:
@@ -86,7 +86,7 @@ class FerryWindowCopyOperator(FerrySparkOperator):
         from ferry_airflow import window_steps  # noqa: PLC0415 - as above
 
         with airflow_errors():
-            backfill = _backfill(self, context)
+            backfill = asked_backfill(self, context)
 
             def copy(run: str) -> None:
                 copy_on_spark(self, backfill.flow, run, context, lane=backfill.lane)
@@ -107,7 +107,7 @@ class FerryWindowReportOperator(FerryOperator):
         from ferry_airflow import tables, window_steps  # noqa: PLC0415 - as above
 
         with airflow_errors():
-            backfill = _backfill(self, context)
+            backfill = asked_backfill(self, context)
             reports, look = window_steps.reports_of(backfill)
             complaint = window_steps.complaint(backfill, reports, look)
         for report in reports:
@@ -158,7 +158,8 @@ def backfill_dag(flow: FlowConfig, path: Path, windows: str, overrides: Override
     return dag
 
 
-def _backfill(task: Copies, context: Context) -> Backfill:
+def asked_backfill(task: Copies, context: Context) -> Backfill:
+    """Return the backfill that the form of the task's run, or the run's partition, asks for."""
     from ferry_airflow.window_steps import backfill_of  # noqa: PLC0415 - as above
 
     backfill = backfill_of(flow_named(task), run_of(context), context["params"], _partition(context))

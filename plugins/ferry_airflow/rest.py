@@ -52,7 +52,7 @@ class AirflowRest:
 
     def import_errors(self) -> list[Json]:
         """Return the DAG files that could not be read."""
-        errors: list[Json] = self._ask("GET", "/api/v2/importErrors")["import_errors"]
+        errors: list[Json] = self.ask("GET", "/api/v2/importErrors")["import_errors"]
         return errors
 
     def wait_dag(self, dag_id: str, *, seconds: float = 60.0) -> None:
@@ -62,7 +62,7 @@ class AirflowRest:
 
     def pause(self, dag_id: str, *, paused: bool) -> None:
         """Pause or unpause a DAG."""
-        self._ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
+        self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
     def trigger(self, dag_id: str, conf: Mapping[str, Any] | None = None) -> str:
         """Start a run with the given params; return its run id.
@@ -79,16 +79,16 @@ class AirflowRest:
 
     def runs(self, dag_id: str) -> list[Json]:
         """Return the DAG's runs, oldest first."""
-        found: list[Json] = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=run_after&limit=100")["dag_runs"]
+        found: list[Json] = self.ask("GET", f"/api/v2/dags/{dag_id}/dagRuns?order_by=run_after&limit=100")["dag_runs"]
         return found
 
     def run(self, dag_id: str, run: str) -> Json:
         """Return one run."""
-        return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}")
+        return self.ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}")
 
     def tasks(self, dag_id: str, run: str) -> dict[str, Json]:
         """Return the run's task instances by task id."""
-        answer = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances")
+        answer = self.ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances")
         return {task["task_id"]: task for task in answer["task_instances"]}
 
     def states(self, dag_id: str, run: str) -> dict[str, str | None]:
@@ -104,10 +104,11 @@ class AirflowRest:
     def log(self, dag_id: str, run: str, task: str, attempt: int = 1) -> str:
         """Return a task try's log as text."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/logs/{attempt}?full_content=true"
-        content = self._ask("GET", path)["content"]
+        content = self.ask("GET", path)["content"]
         return "\n".join(_line(item) for item in content)
 
-    def _ask(self, method: str, path: str, body: object = None) -> Json:
+    def ask(self, method: str, path: str, body: object = None) -> Json:
+        """Return the answer to a request of any path; raises Unreachable if Airflow does not answer, or refuses it."""
         return _body(self._taken(method, path, body, again=method in _SAFE), method, path)
 
     def _taken(self, method: str, path: str, body: object, *, again: bool) -> httpx.Response:

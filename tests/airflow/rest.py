@@ -27,17 +27,17 @@ class Rest(AirflowRest):
 
     def parse_again(self, dag_id: str) -> None:
         """Have Airflow read the DAG's file now, as a user does in the interface."""
-        token = self._ask("GET", f"/api/v2/dags/{dag_id}/details")["file_token"]
-        self._ask("PUT", f"/api/v2/parseDagFile/{token}")
+        token = self.ask("GET", f"/api/v2/dags/{dag_id}/details")["file_token"]
+        self.ask("PUT", f"/api/v2/parseDagFile/{token}")
 
     def backfill(self, dag_id: str, start: str, end: str, conf: Mapping[str, Any], reprocess: str = "none") -> None:
         """Have Airflow run the DAG for dates; `reprocess` is none, failed or completed."""
         body = {"dag_id": dag_id, "from_date": start, "to_date": end, "dag_run_conf": dict(conf)}
-        self._ask("POST", "/api/v2/backfills", {**body, "reprocess_behavior": reprocess, "max_active_runs": 1})
+        self.ask("POST", "/api/v2/backfills", {**body, "reprocess_behavior": reprocess, "max_active_runs": 1})
 
     def backfills(self, dag_id: str) -> list[Json]:
         """The DAG's backfills."""
-        found: list[Json] = self._ask("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
+        found: list[Json] = self.ask("GET", f"/api/v2/backfills?dag_id={dag_id}")["backfills"]
         return found
 
     def wait_task(self, dag_id: str, run: str, task: str, states: Collection[str], *, seconds: float = 300.0) -> None:
@@ -48,34 +48,34 @@ class Rest(AirflowRest):
 
     def set_task_state(self, dag_id: str, run: str, task: str, state: str) -> None:
         """Mark a task, as a user does in the interface; a running one is killed."""
-        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}", {"new_state": state})
+        self.ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}", {"new_state": state})
 
     def tries(self, dag_id: str, run: str, task: str) -> dict[int, str | None]:
         """The state of each try of a task, by its number."""
-        found = self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/tries")
+        found = self.ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/tries")
         return {each["try_number"]: each["state"] for each in found["task_instances"]}
 
     def fail(self, dag_id: str, run: str) -> None:
         """Mark a run as failed, as a user does in the interface; its tasks are killed."""
-        self._ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}", {"state": "failed"})
+        self.ask("PATCH", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}", {"state": "failed"})
 
     def clear(self, dag_id: str, run: str) -> None:
         """Clear a whole run, so that it runs again."""
-        self._ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})
+        self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/clear", {"dry_run": False})
 
     def clear_from(self, dag_id: str, run: str, task: str) -> None:
         """Clear a task and those behind it, so that the run goes on there."""
         body = {"dag_run_id": run, "task_ids": [task], "include_downstream": True, "only_failed": False}
-        self._ask("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", {**body, "dry_run": False})
+        self.ask("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", {**body, "dry_run": False})
 
     def answer(self, dag_id: str, run: str, task: str, option: str) -> None:
         """Answer a task that waits for a person, as a user does under Required Actions."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails"
-        self._ask("PATCH", path, {"chosen_options": [option], "params_input": {}})
+        self.ask("PATCH", path, {"chosen_options": [option], "params_input": {}})
 
     def question(self, dag_id: str, run: str, task: str) -> Json:
         """What such a task asks, and its answer."""
-        return self._ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails")
+        return self.ask("GET", f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/-1/hitlDetails")
 
     def unfolded(self, dag_id: str, run: str, task: str) -> list[str]:
         """The lines of a task's log that are in no group: what a user sees without unfolding one."""
@@ -89,12 +89,12 @@ class Rest(AirflowRest):
     def returned(self, dag_id: str, run: str, task: str) -> Any:
         """What a task has returned."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/xcomEntries/return_value"
-        return self._ask("GET", f"{path}?deserialize=true")["value"]
+        return self.ask("GET", f"{path}?deserialize=true")["value"]
 
     def links(self, dag_id: str, run: str, task: str) -> dict[str, str]:
         """The buttons of a task, by their names."""
         path = f"/api/v2/dags/{dag_id}/dagRuns/{quote(run)}/taskInstances/{task}/links"
-        found: dict[str, str] = self._ask("GET", path)["extra_links"]
+        found: dict[str, str] = self.ask("GET", path)["extra_links"]
         return found
 
     def opened(self, path: str) -> str:

@@ -161,7 +161,7 @@ def test_a_window_updates_assets_only_with_the_partition_key_of_its_run(
     options = RunOptions(window=TimeWindow(from_ms=0, to_ms=HOUR_MS))
     backfill = Backfill(flow=flow, lane=lane, run="r", options=options)
     receipts = (replace(RECEIPT, segments=(Segment(source_start=0, target_start=0, count=1),)),)
-    monkeypatch.setattr("ferry_airflow.backfill._backfill", lambda task, context: backfill)
+    monkeypatch.setattr("ferry_airflow.backfill.asked_backfill", lambda task, context: backfill)
     monkeypatch.setattr("ferry_airflow.tables.report_lines", lambda report: [])
     monkeypatch.setattr(window_steps, "complaint", lambda *_: None)
     report = SimpleNamespace(receipts=receipts, records=1)
@@ -225,11 +225,11 @@ def test_what_is_copied_starts_a_partitioned_dag_whose_sensor_waits_for_the_whol
 
 def asset(flows: Flows, uri: str) -> Json:
     """An asset as Airflow knows it, by its address."""
-    found = flows.rest._ask("GET", f"/api/v2/assets?only_active=false&uri_pattern={quote(uri, safe='')}")["assets"]
+    found = flows.rest.ask("GET", f"/api/v2/assets?only_active=false&uri_pattern={quote(uri, safe='')}")["assets"]
     (one,) = (one for one in found if one["uri"] == uri)
     return dict(one)
 
 
 def events(flows: Flows, uri: str) -> list[Json]:
     """The updates of an asset."""
-    return list(flows.rest._ask("GET", f"/api/v2/assets/events?asset_id={asset(flows, uri)['id']}")["asset_events"])
+    return list(flows.rest.ask("GET", f"/api/v2/assets/events?asset_id={asset(flows, uri)['id']}")["asset_events"])

@@ -14,7 +14,7 @@ from tests.harness import create_topic, numbered, producer, send
 
 
 def test_the_form_has_the_fields_of_a_kafka_cluster(flows: Flows) -> None:
-    answer: Any = flows.rest._ask("GET", "/ui/connections/hook_meta")  # the one answer that is a list
+    answer: Any = flows.rest.ask("GET", "/ui/connections/hook_meta")  # the one answer that is a list
     types = {kind["connection_type"]: kind for kind in answer}
     kind = types["kafka_cluster"]
     assert kind["hook_name"] == "Kafka cluster"
@@ -63,7 +63,7 @@ def test_a_flow_runs_on_a_connection_and_says_what_is_wrong_with_it(flows: Flows
     assert "Airflow connection 'kafka_linked' does not exist" in flows.rest.log(dag, run, "plan")
 
     made = planted.connection("kafka_linked", flows.source, password="wr0ng")
-    flows.rest._ask("POST", "/api/v2/connections", made)
+    flows.rest.ask("POST", "/api/v2/connections", made)
     run, state = flows.run("linked")
     assert state == "failed"
     said = flows.rest.log(dag, run, "plan")
@@ -71,7 +71,7 @@ def test_a_flow_runs_on_a_connection_and_says_what_is_wrong_with_it(flows: Flows
     assert "wr0ng" not in said
 
     right = planted.connection("kafka_linked", flows.source)
-    flows.rest._ask("PATCH", "/api/v2/connections/kafka_linked", right)
+    flows.rest.ask("PATCH", "/api/v2/connections/kafka_linked", right)
     run, state = flows.run("linked")
     assert state == "success", flows.rest.log(dag, run, "plan") + flows.rest.log(dag, run, "copy")
     assert flows.lab("linked").assert_equal() == 1_000
@@ -79,4 +79,4 @@ def test_a_flow_runs_on_a_connection_and_says_what_is_wrong_with_it(flows: Flows
 
 def pressed(flows: Flows, body: dict[str, Any]) -> dict[str, Any]:
     """What the Test button shows for a form with these fields."""
-    return flows.rest._ask("POST", "/api/v2/connections/test", body)
+    return flows.rest.ask("POST", "/api/v2/connections/test", body)

@@ -48,7 +48,7 @@ def test_a_connection_made_in_the_form_works(flows: Flows) -> None:
         assert "Test Connection Successful" in said
         assert f"brokers {host}:{port}" in said
         assert not planted.found([("page", page.page.content().encode())])
-    kept = flows.rest._ask("GET", f"/api/v2/connections/{MADE}")
+    kept = flows.rest.ask("GET", f"/api/v2/connections/{MADE}")
     assert (kept["conn_type"], kept["host"], kept["port"], kept["login"]) == ("kafka_cluster", host, int(port), USER)
     set_fields = {key: value for key, value in json.loads(kept["extra"]).items() if value is not None}
     assert set_fields == {

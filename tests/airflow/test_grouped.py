@@ -30,7 +30,7 @@ def test_a_group_in_another_dag_is_a_run_of_its_own_with_the_same_id_in_airflow(
     send(producer(flows.source), TOPIC, numbered(50, start=100))
 
     def trigger(dag: str) -> str:
-        rest._ask("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": {}})
+        rest.ask("POST", f"/api/v2/dags/{dag}/dagRuns", {"dag_run_id": run, "logical_date": None, "conf": {}})
         return rest.wait_run(dag, run)
 
     assert trigger(DAG) == "success", rest.log(DAG, run, "orders.report")

@@ -156,7 +156,7 @@ def _topic_paused_by_keyboard(frame: Frame, flows: Flows) -> None:
     with LedgerAccess(flows.lab(ALIAS).flow) as ledger:
         held = pauses(ledger.view(), wall_ms())[topic]
     assert (held.who, held.why) == (USER, "schema migration")
-    logged = flows.rest._ask("GET", "/api/v2/eventLogs?event=ferry_pause")["event_logs"]
+    logged = flows.rest.ask("GET", "/api/v2/eventLogs?event=ferry_pause")["event_logs"]
     assert [(one["owner"], one["dag_id"]) for one in logged] == [(USER, flows.dag(ALIAS))]
 
 
@@ -168,7 +168,7 @@ def _topic_resumed(frame: Frame, flows: Flows) -> None:
     expect(frame.get_by_role("button", name=f"Pause topic {topic}")).to_be_visible()
     with LedgerAccess(flows.lab(ALIAS).flow) as ledger:
         assert topic not in pauses(ledger.view(), wall_ms())
-    logged = flows.rest._ask("GET", "/api/v2/eventLogs?event=ferry_resume")["event_logs"]
+    logged = flows.rest.ask("GET", "/api/v2/eventLogs?event=ferry_resume")["event_logs"]
     assert [(one["owner"], one["dag_id"]) for one in logged] == [(USER, flows.dag(ALIAS))]
 
 

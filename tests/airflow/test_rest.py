@@ -97,7 +97,7 @@ def test_a_server_that_stays_silent_is_named_with_the_request(
     monkeypatch.setattr(client, "PATIENCE_SECONDS", 0.0)
     answers += [SILENT]
     with pytest.raises(Unreachable) as silent:
-        rest._ask(method, "/api/v2/something", {} if method == "POST" else None)
+        rest.ask(method, "/api/v2/something", {} if method == "POST" else None)
     assert f"{method} /api/v2/something" in str(silent.value)
     assert ("whether it was carried out is not known" in str(silent.value)) is (method == "POST")
 

@@ -22,9 +22,9 @@ CONTROL = ("variable", "environ", "other")
 @pytest.fixture
 def connected(flows: Flows) -> Flows:
     """The flows, with the connection that two of them stand on."""
-    known = flows.rest._ask("GET", "/api/v2/connections?limit=100")["connections"]
+    known = flows.rest.ask("GET", "/api/v2/connections?limit=100")["connections"]
     if not any(made["connection_id"] == "kafka_planted" for made in known):
-        flows.rest._ask("POST", "/api/v2/connections", planted.connection("kafka_planted", flows.source))
+        flows.rest.ask("POST", "/api/v2/connections", planted.connection("kafka_planted", flows.source))
     return flows
 
 
@@ -91,7 +91,7 @@ def run(flows: Flows, alias: str, *, carried: set[tuple[str, str, str]], command
 def asked(flows: Flows) -> Iterator[tuple[str, bytes]]:
     """What Airflow's API answers about the connection."""
     for path in ("/api/v2/connections?limit=100", "/api/v2/connections/kafka_planted"):
-        yield path, str(flows.rest._ask("GET", path)).encode()
+        yield path, str(flows.rest.ask("GET", path)).encode()
 
 
 def records(flows: Flows, topic: str) -> Iterator[tuple[str, bytes]]:

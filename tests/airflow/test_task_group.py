@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import DuplicateTaskIdFound
 from airflow.serialization.serialized_objects import DagSerialization
 
 from ferry.errors import BadInput
-from ferry_airflow.backfill import _backfill
+from ferry_airflow.backfill import asked_backfill
 from ferry_airflow.base import live_run
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.naming import micro_run_id
@@ -122,7 +122,7 @@ def test_a_window_in_the_live_lane_is_no_run_of_the_flows_own_dag(config: Path) 
         ({"lane": "backfill-x"}, RUN, "lane/backfill-x/run/scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"),
         ({"into_live": True}, f"{name}@{RUN}", f"run/{name}%40scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"),
     ):
-        backfill = _backfill(copy, context(copy, **window, **form))
+        backfill = asked_backfill(copy, context(copy, **window, **form))
         assert (backfill.run, copy.run_link) == (run, f"/ferry/flow/a/b/{place}")
 
 

@@ -14,7 +14,7 @@ from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.rows import rows_of
-from ferry.features.records.spark.sample import _told
+from ferry.features.records.spark.sample import shown_records
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.slot_assignment import rows_of_piece
 from ferry.features.records.spark.steps import ArrowSteps
@@ -84,7 +84,7 @@ def test_a_copy_is_held_against_them(read: pa.RecordBatch) -> None:
 
 
 def test_a_sample_shows_them_escaped(read: pa.RecordBatch) -> None:
-    first, _, last = _told(pa.Table.from_batches([read]))
+    first, _, last = shown_records(pa.Table.from_batches([read]))
     assert [pair["key"] for pair in first["headers"]] == ["\\xff\\xfe name", "x", "\\xff\\xfe name"]
     assert [pair["key"] for pair in last["headers"]] == ["x", "ü"]
 

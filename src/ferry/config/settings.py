@@ -104,7 +104,7 @@ def load(
     Raises BadInput when the file cannot be read or holds an error, or FERRY_DEPLOYMENT is no name, and what `lookup`
     raises.
     """
-    return _settings(examine(properties_text(path, variable), str(path), lookup), path, deployment)
+    return settings_of_file(examine(properties_text(path, variable), str(path), lookup), path, deployment)
 
 
 def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
@@ -112,7 +112,7 @@ def parse_settings(text: str, file: str, lookup: Lookup = nobody) -> Settings:
 
     `lookup` has the Airflow connections. Raises BadInput when the text holds an error, and what `lookup` raises.
     """
-    return _settings(examine(text, file, lookup), Path(file), None)
+    return settings_of_file(examine(text, file, lookup), Path(file), None)
 
 
 def properties_text(path: Path, variable: str | None = None) -> str:
@@ -161,7 +161,8 @@ def _decoded(content: bytes, name: str) -> str:
         ) from None
 
 
-def _settings(examined: Examined, path: Path, deployment: str | None) -> Settings:
+def settings_of_file(examined: Examined, path: Path, deployment: str | None) -> Settings:
+    """Return the settings of an examined file; raises BadInput with the first error if it has some."""
     errors = [problem for problem in examined.problems if problem.severity is Severity.ERROR]
     if errors:
         more = f" ({len(errors) - 1} more in this file)" if len(errors) > 1 else ""

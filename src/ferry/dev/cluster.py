@@ -216,7 +216,7 @@ def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
 
 def _launched(spec: ClusterSpec, home: Path, on_failure: ExitStack) -> RunningCluster:
     """Return the cluster with all its processes started; `on_failure` stops it again, unless it ran before."""
-    cluster = known_as(spec, home) or _create(spec, home / spec.name)
+    cluster = known_as(spec, home) or create_cluster(spec, home / spec.name)
     if any(broker.is_alive() for broker in cluster.brokers):
         cluster.launch()
     else:
@@ -246,7 +246,7 @@ def _ready(cluster: RunningCluster, home: Path, on_failure: ExitStack, *, second
     return cluster
 
 
-def _create(spec: ClusterSpec, directory: Path) -> RunningCluster:
+def create_cluster(spec: ClusterSpec, directory: Path) -> RunningCluster:
     """Make the files, the formatted data and the record of a new cluster; nothing remains when that fails."""
     names = [*(listener.name for listener in spec.listeners), CONTROLLER]
     ports = iter(free_ports(len(names) * spec.brokers))

@@ -124,7 +124,7 @@ class LogConsumer:
         messages = self._consumer.consume(most, 0)
         if not messages and seconds:
             messages = self._consumer.consume(1, seconds)
-        found = [_event(message) for message in messages]
+        found = [event_of(message) for message in messages]
         return [one for one in found if one is not None and one.place in self._places]
 
 
@@ -207,7 +207,7 @@ def _consumer(alias: str, options: Options, voice: _Voice) -> Any:
         ) from None
 
 
-def _event(message: Any) -> Event | None:
+def event_of(message: Any) -> Event | None:
     """Return what a message of librdkafka means; None for an error that is of no partition, or passes by itself."""
     topic, partition, error = message.topic(), message.partition(), message.error()
     if topic is None or partition is None or partition < 0:

@@ -41,7 +41,7 @@ from ferry.reader.limits import SEARCHED
 
 _MOST_LANES = 50
 Read = TypeVar("Read", PastRun, PastRun | Forgotten)
-_Piece = tuple[Chain, int | None, int]
+Piece = tuple[Chain, int | None, int]
 """A block of a chain by its index, None for rows outside blocks; and how many receipts it has."""
 
 
@@ -208,7 +208,7 @@ class FlowWatch:
             chains = chains_of(view, match)
             newer = newer_rows(view, match, {copy, *(of.target for of in chains)})
             pieces = _pieces(chains, newer)
-            chosen, before = _covering(pieces, skip, most)
+            chosen, before = pieces_of_page(pieces, skip, most)
             read = await read_blocks(connections.ledger, chains, [(of, at) for of, at, _ in chosen if at is not None])
             rows = [row for of, at, _ in chosen for row in reversed(newer[of] if at is None else read[of, at])]
             ats = [row.at for row in rows[skip - before : skip - before + most]]
@@ -346,9 +346,9 @@ class FlowWatch:
         return self._connections
 
 
-def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEntry]]) -> list[_Piece]:
+def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEntry]]) -> list[Piece]:
     """Return the pieces that hold the receipts of a partition, newest first: rows outside blocks, then the blocks."""
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     for of in sorted({**chains, **newer}, key=lambda of: of.since, reverse=True):
         pieces.append((of, None, len(newer.get(of, ()))))
         blocks = chains[of].blocks if of in chains else ()
@@ -356,7 +356,7 @@ def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEnt
     return [piece for piece in pieces if piece[2]]
 
 
-def _covering(pieces: Sequence[_Piece], skip: int, most: int) -> tuple[list[_Piece], int]:
+def pieces_of_page(pieces: Sequence[Piece], skip: int, most: int) -> tuple[list[Piece], int]:
     """Return the pieces that hold the receipts after the first `skip`, and how many receipts come before these."""
     chosen, before, at = [], 0, 0
     for piece in pieces:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 from airflow.api_fastapi.auth.managers.models.batch_apis import IsAuthorizedDagRequest
@@ -27,11 +27,11 @@ from ferry.model import TopicPartition
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.answers import Ended, Key
 from ferry.reader.client import Reader
-from ferry.reader.documents import RunDigest
+from ferry.reader.documents import Answer, RunDigest
 from ferry.reader.flows import Flows
 from ferry.reader.service import Service
-from ferry.reader.watch import Sight
-from ferry.reader.watcher import Watcher, Watchers
+from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watcher import Job, Watcher, Watchers
 from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, starting
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
@@ -78,6 +78,44 @@ class Still(Watcher):
     def see(self, sight: Sight, runs: Sequence[RunDigest] = ()) -> None:
         """As if the thread had looked."""
         self._take(sight, tuple(runs), LANE)
+
+    def amend(self, **changes: Any) -> None:
+        """As if the last look had seen this: fields of the snapshot, with the number that it has."""
+        self._seen = replace(self._seen, **changes)
+
+    def look(self, watch: object, sight: Sight) -> tuple[RunDigest, ...]:
+        """The digests that a look reads of the newest runs; `watch` stands for the connection."""
+        return self._runs(cast("FlowWatch", watch), sight)
+
+    def look_back(self, watch: object) -> None:
+        """Read the next older run, as the thread does between looks."""
+        self._read_older(cast("FlowWatch", watch))
+
+    def do(self, job: Job, work: Callable[[], Any]) -> None:
+        """As if the thread had come to a job."""
+        self._do(job, work)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs that are kept."""
+        return list(self._jobs.values())
+
+    @property
+    def kept_answers(self) -> dict[Key, Answer]:
+        """The answers that are kept, by question."""
+        return self._answers._kept
+
+    @property
+    def unread(self) -> list[str]:
+        """The runs that are still to be read, the next one first."""
+        return [run.record.run for run in self._unread]
+
+    def is_nudged(self) -> bool:
+        """Whether the thread is asked to look at once; asking forgets it."""
+        nudged = False
+        while not self._inbox.empty():
+            nudged |= self._inbox.get() is None
+        return nudged
 
     def has(self, key: Key, got: object) -> None:
         """As if the thread had this answer to a question of a page."""

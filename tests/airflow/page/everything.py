@@ -92,8 +92,7 @@ def filled(desk: Desk) -> None:
     )
     # Somebody looked for some minutes, an hour ago, and looks again now: runs ran before, between and while.
     looks = (*range(3_600_000, 3_300_000, -5_000), *range(500_000, 0, -5_000))
-    desk.watcher._seen = replace(
-        desk.watcher._seen,
+    desk.watcher.amend(
         history=tuple(
             LagPoint(at_ms=now - back, records=30_000 + back // 1000, bytes=7 * back, seconds=back / 5_000 % 60)
             for back in looks
@@ -101,9 +100,8 @@ def filled(desk: Desk) -> None:
     )
     desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}), runs)
     desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not answer"}))
-    seen = desk.watcher._seen
-    desk.watcher._seen = replace(
-        seen,
+    seen = desk.watcher.last
+    desk.watcher.amend(
         moved=MOVED,
         never_ran=False,
         known_runs=100,

@@ -200,15 +200,14 @@ def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts
 
 def test_a_topic_that_was_created_since_the_last_look_is_refused_as_of_that_look_and_looked_for(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
-    desk.watcher._seen = replace(desk.watcher._seen, lag_ms=1_790_000_000_000)
-    while not desk.watcher._inbox.empty():
-        desk.watcher._inbox.get()
+    desk.watcher.amend(lag_ms=1_790_000_000_000)
+    desk.watcher.is_nudged()
     status, answer = desk.act("run", {"topics": ["created-meanwhile"]})
     said = fields_of(answer)["topics"]
     assert status == 422
     assert "At 2026-09-21 14:13:20 UTC cluster primary had no topic created-meanwhile" in said
     assert "try again in a few seconds" in said
-    assert not desk.watcher._inbox.empty(), "it looks again at once"
+    assert desk.watcher.is_nudged(), "it looks again at once"
     path = f"{HERE}/topic/created-meanwhile"
     page = desk.client.get(path, headers={"Accept": "text/html"})
     assert page.status_code == 404
@@ -445,7 +444,7 @@ def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few
             assert sum(not one.done() for one in asked) == MOST_WAITING
             again = await pressed(client, "user0")
             refused = [one.result() for one in asked if one.done()]
-            for job in list(desk.watcher._jobs.values()):
+            for job in list(desk.watcher.jobs):
                 job.done.set()
             return [again, *refused], list(await asyncio.gather(*asked))
 
@@ -486,7 +485,7 @@ def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:
     assert status == 429
     assert "still running" in str(answer["detail"])
     assert desk.act("pause", {"topic": "orders", "why": "migration"})[0] == 202
-    for job in desk.watcher._jobs.values():
+    for job in desk.watcher.jobs:
         job.done.set()
     assert desk.act("dry-run", {})[0] == 202
 

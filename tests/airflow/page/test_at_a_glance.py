@@ -82,11 +82,11 @@ def test_the_list_begins_with_what_is_amiss_and_finds_flows(
     desk.watcher.see(
         Sight(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}, hindrances=["no <secret>"]), [digest("r1")]
     )
-    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    desk.watcher.amend(never_ran=False)
     desk.others[dag_id(made[2].flow)] = DagState(known=False)
     page = desk.page("/")
     assert re.findall('<tr id="flow:(.*?)"', page) == ["a:b", "c:b", "d:a"], "all are amber"
-    desk.watcher._seen = replace(desk.watcher._seen, hindrances=())
+    desk.watcher.amend(hindrances=())
     page = desk.page("/")
     assert re.findall('<tr id="flow:(.*?)"', page) == ["d:a", "a:b", "c:b"]
     assert "1 no DAG</span>" in page

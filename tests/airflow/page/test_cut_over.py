@@ -92,7 +92,7 @@ def test_where_clients_are_is_on_the_list_and_on_the_overview(
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     for path in ("/", f"{HERE}/"):
         assert "Clients are" not in desk.page(path)
-    desk.watcher._seen = replace(desk.watcher._seen, moved=replace(MOVED, **changed))  # type: ignore[arg-type]
+    desk.watcher.amend(moved=replace(MOVED, **changed))  # type: ignore[arg-type]
     for path in ("/", f"{HERE}/"):
         assert said in desk.page(path)
     assert "by switchover s1" in desk.page(f"{HERE}/")

@@ -225,7 +225,7 @@ def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:
     )
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     answered(desk, ("lanes",), [lane])
-    desk.watcher._seen = replace(desk.watcher._seen, lanes=("live", "backfill-a", "backfill-b", "drill-c"))
+    desk.watcher.amend(lanes=("live", "backfill-a", "backfill-b", "drill-c"))
     page = desk.page(f"{HERE}/backfills")
     assert "and 2 more lanes" in page
     assert "75 % copied, 20 offsets left" in page
@@ -251,7 +251,7 @@ def test_a_bad_number_in_an_address_is_told_in_a_sentence(desk: Desk, path: str,
     answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
     assert answer.status_code == 422
     assert sentence in html.unescape(answer.text)
-    assert not desk.watcher._answers._kept, "no cluster is asked"
+    assert not desk.watcher.kept_answers, "no cluster is asked"
 
 
 def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

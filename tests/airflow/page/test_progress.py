@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import cast
 
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
@@ -15,7 +14,7 @@ from ferry.model import OpenedRun
 from ferry.reader.documents import RunDigest
 from ferry.reader.snapshot import digest_of
 from ferry.reader.typed import dump, load
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import Sight
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.details import slowest
 from tests.airflow.page.conftest import HERE, Desk, Still
@@ -120,11 +119,10 @@ class Measured(Asked):
 
 def test_an_open_run_is_measured_at_each_poll_and_read_only_when_the_ledger_has_moved() -> None:
     watcher, asked = Still(), Measured()
-    watch = cast("FlowWatch", asked)
-    first = watcher._runs(watch, sight_of(1, 10))
+    first = watcher.look(asked, sight_of(1, 10))
     assert [one.progress for one in first] == [progress({})]
-    then = watcher._runs(watch, sight_of(1, 10))
+    then = watcher.look(asked, sight_of(1, 10))
     assert [one.progress for one in then] == [progress(SENT)]
     assert (asked.names, asked.measured) == (["run-0"], 1)
-    watcher._runs(watch, sight_of(1, 11))
+    watcher.look(asked, sight_of(1, 11))
     assert (asked.names, asked.measured) == (["run-0", "run-0"], 1)

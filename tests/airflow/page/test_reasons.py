@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
@@ -31,8 +30,8 @@ def paused(desk: Desk, pauses: dict[str, Pause]) -> None:
         Sight(view=UNREAD, lags=tuple(lag(topic, 0, 0) for topic in ("audit", "clicks", "orders")), troubles={}),
         [digest("r1")],
     )
-    seen = desk.watcher._seen
-    desk.watcher._seen = replace(seen, never_ran=False, pauses=pauses, topics=topic_rows(seen.lags, pauses))
+    seen = desk.watcher.last
+    desk.watcher.amend(never_ran=False, pauses=pauses, topics=topic_rows(seen.lags, pauses))
 
 
 def test_paused_topics_are_counted_with_a_way_to_them_by_whom_and_until_when(desk: Desk) -> None:
@@ -59,9 +58,9 @@ def test_where_no_topic_is_paused_nothing_is_said_of_it(desk: Desk) -> None:
 
 def test_why_a_flow_is_not_green_is_read_in_the_list(desk: Desk) -> None:
     paused(desk, {})
-    desk.watcher._seen = replace(desk.watcher._seen, runs=(digest("r1", PastState.FAILED),))
+    desk.watcher.amend(runs=(digest("r1", PastState.FAILED),))
     assert "Run r1 copied no part of what it was for." in read(desk.page("/"))
-    desk.watcher._seen = replace(desk.watcher._seen, runs=(digest("r1"),))
+    desk.watcher.amend(runs=(digest("r1"),))
     assert "copied all that it was for" not in read(desk.page("/")), "what is green needs no sentence"
 
 

@@ -50,7 +50,7 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
     def is_read() -> bool:
         answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
         read.append((answer.status_code, answer.text))
-        return not any(answer.is_asked for answer in desk.watcher._answers._kept.values())
+        return not any(answer.is_asked for answer in desk.watcher.kept_answers.values())
 
     assert until(lambda: is_read() and read[-1][0] != 503, 20)
     return read[-1]

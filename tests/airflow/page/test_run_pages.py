@@ -109,7 +109,7 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
     last = replace(digest("r1", PastState.PARTIAL, gone), records=4_321)
     now = replace(digest("r2", PastState.OPEN), records=17, bytes=0, started_ms=int(begun.timestamp() * 1000))
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [now, last])
-    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    desk.watcher.amend(never_ran=False)
     page, home = desk.page(f"{HERE}/"), desk.page("/")
     tile = page.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
     assert "4\u202f321 records, 8 MB in 4.0 s" in tile
@@ -307,7 +307,7 @@ def test_a_run_whose_copy_was_deleted_after_its_source_does_not_say_that_it_copi
         past = PastRun(opened=opened, state=PastState.SUCCESS, report=report)
         answered(desk, ("run", "run-1", ""), past)
         desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
-        desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+        desk.watcher.amend(never_ran=False)
         page = desk.page(f"{HERE}/run/run-1")
         copied = page.partition("<dt>Copied</dt>")[2].partition("</div>")[0]
         assert records in copied

@@ -88,8 +88,8 @@ def test_a_request_waits_a_moment_and_then_shows_what_is_there() -> None:
     assert answer.waiting, "it came back before there was anything"
     assert watcher.answer(("slow",), slow, fresh_seconds=60) is answer, "it is asked for once"
     hold.set()
-    (job,) = watcher._jobs.values()
-    watcher._do(job, partial(slow, cast("FlowWatch", None)))
+    (job,) = watcher.jobs
+    watcher.do(job, partial(slow, cast("FlowWatch", None)))
     assert (answer.got, answer.waiting) == ("there", False)
 
 
@@ -197,19 +197,18 @@ def sight_of(runs: int, end: int) -> Sight:
 
 def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_the_ledger_moves() -> None:
     watcher, asked = Still(), Asked()
-    watch = cast("FlowWatch", asked)
-    watcher.see(sight_of(7, 10), watcher._runs(watch, sight_of(7, 10)))
+    watcher.see(sight_of(7, 10), watcher.look(asked, sight_of(7, 10)))
     assert asked.names == ["run-6", "run-5", "run-4"]
     for _ in range(4):
-        watcher._read_older(watch)
+        watcher.look_back(asked)
     assert asked.names[3:] == ["run-3", "run-2", "run-1", "run-0"]
     assert [run.generation for run in watcher.seen().runs] == [6, 5, 4, 3, 2, 1, 0]
-    assert not watcher._unread
-    watcher._runs(watch, sight_of(7, 10))
+    assert not watcher.unread
+    watcher.look(asked, sight_of(7, 10))
     assert len(asked.names) == 7, "what is known stays"
-    watcher._runs(watch, sight_of(8, 11))
+    watcher.look(asked, sight_of(8, 11))
     assert asked.names[7:] == ["run-7", "run-6"], "it may have gone on before the next one was opened"
-    watcher._runs(watch, sight_of(8, 12))
+    watcher.look(asked, sight_of(8, 12))
     assert asked.names[9:] == ["run-7"], "it may have gone on"
 
 
@@ -227,20 +226,19 @@ def test_runs_of_other_lanes_are_not_counted_among_the_flows_own() -> None:
 
 def test_older_runs_wait_for_the_next_look_when_the_ledger_does_not_answer() -> None:
     watcher, asked = Still(), Asked("run-2")
-    watch = cast("FlowWatch", asked)
-    watcher.see(sight_of(6, 10), watcher._runs(watch, sight_of(6, 10)))
-    watcher._read_older(watch)
-    assert not watcher._unread
+    watcher.see(sight_of(6, 10), watcher.look(asked, sight_of(6, 10)))
+    watcher.look_back(asked)
+    assert not watcher.unread
     assert [run.generation for run in watcher.seen().runs] == [5, 4, 3]
-    watcher._runs(watch, sight_of(6, 10))
-    assert [run.record.run for run in watcher._unread] == ["run-2", "run-1", "run-0"]
+    watcher.look(asked, sight_of(6, 10))
+    assert watcher.unread == ["run-2", "run-1", "run-0"]
 
 
 def test_the_newest_run_is_read_again_when_it_could_not_be() -> None:
     watcher, asked, failing = Still(), Asked(), Asked("run-1")
-    watcher._runs(cast("FlowWatch", asked), sight_of(2, 10))
-    watcher._runs(cast("FlowWatch", failing), sight_of(2, 11))
-    watcher._runs(cast("FlowWatch", asked), sight_of(2, 11))
+    watcher.look(asked, sight_of(2, 10))
+    watcher.look(failing, sight_of(2, 11))
+    watcher.look(asked, sight_of(2, 11))
     assert (asked.names[2:], failing.names) == (["run-1"], ["run-1"])
 
 
@@ -248,8 +246,8 @@ def test_an_answer_that_nobody_asks_for_any_more_goes() -> None:
     watcher = Still()
     for name in ("a run", "a group"):
         watcher.answer((name,), lambda _: "", fresh_seconds=60)
-    assert len(watcher._answers._kept) == 2
-    for kept in watcher._answers._kept.values():
+    assert len(watcher.kept_answers) == 2
+    for kept in watcher.kept_answers.values():
         kept.asked_at -= KEPT_SECONDS + 1
     watcher.answer(("a group",), lambda _: "", fresh_seconds=60)
-    assert list(watcher._answers._kept) == [("a group",)]
+    assert list(watcher.kept_answers) == [("a group",)]

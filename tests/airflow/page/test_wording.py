@@ -44,7 +44,7 @@ def test_a_run_has_one_word_wherever_it_is_told(desk: Desk, minutes: int, word: 
     answered(desk, ("run", "r1", ""), PastRun(opened=opened, state=PastState.OPEN, report=None))
     run = replace(digest("r1", PastState.OPEN), started_ms=heard_ms, ended_ms=heard_ms)
     desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 0),), troubles={}), [run])
-    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    desk.watcher.amend(never_ran=False)
     for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
         badges = re.findall(r'class="badge \w+">([^<]+)<', desk.page(path))
         assert {one for one in badges if not one.startswith("1 ")} == {word}, path

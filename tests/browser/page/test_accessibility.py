@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -121,7 +120,7 @@ def test_no_label_of_a_chart_is_cut(address: str, width: int) -> None:
 def test_what_moves_rests_soon_and_never_moves_for_who_does_not_want_it(
     desk: Desk, address: str, motion: Literal["no-preference", "reduce"], moves: bool
 ) -> None:
-    desk.watcher._seen = replace(desk.watcher._seen, troubles=())
+    desk.watcher.amend(troubles=())
     with chromium(reduced_motion=motion) as page:
         for path in ("/", f"{HERE}/", f"{HERE}/runs"):
             shown(page, address, path)

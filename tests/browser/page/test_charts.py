@@ -81,7 +81,7 @@ def test_after_hours_in_which_nobody_looked_the_runs_of_these_hours_are_there(de
     ]
     desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), runs[::-1])
     looked = (*range(NINE, NINE + 60_000, 5_000), *range(NINE + 3 * HOUR_MS, NINE + 3 * HOUR_MS + 60_000, 5_000))
-    desk.watcher._seen = replace(desk.watcher._seen, history=tuple(map(point, looked)))
+    desk.watcher.amend(history=tuple(map(point, looked)))
     found = desk.client.get(f"/api{HERE}/series").json()
     assert [row and row[0] for row in found["lag"]] == [*looked[:12], None, *looked[12:]]
     assert {run["run"]: run["measured"] for run in found["runs"]} == {
@@ -96,7 +96,7 @@ def test_after_hours_in_which_nobody_looked_the_runs_of_these_hours_are_there(de
 
 def test_the_charts_draw_what_was_measured_and_what_runs_tell_and_no_line_where_neither_is(desk: Desk) -> None:
     filled(desk)
-    seen = desk.watcher._seen
+    seen = desk.watcher.last
     looks = Stretches.of(seen.history)
     assert len(looks.spans) == 2, "somebody looked, went away, and came back"
     with served(desk) as address, chromium() as page:
@@ -149,7 +149,7 @@ def _by_name(traces: list[Any]) -> tuple[list[Any], list[Any]]:
 
 def test_what_is_under_a_line_ends_where_the_line_is_broken(desk: Desk) -> None:
     filled(desk)
-    first, second = Stretches.of(desk.watcher._seen.history).spans
+    first, second = Stretches.of(desk.watcher.last.history).spans
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         ((_, xs, ys),) = [one for one in page.evaluate(TRACES, "due") if one[0].endswith(", area")]
@@ -230,7 +230,7 @@ def test_the_charts_of_a_page_have_one_axis_and_one_cursor_and_marks(desk: Desk)
 
 def test_a_bar_and_its_line_in_the_table_lead_to_the_run(desk: Desk) -> None:
     filled(desk)
-    oldest = desk.watcher._seen.runs[-1].run
+    oldest = desk.watcher.last.runs[-1].run
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         figure = page.locator("figure[data-chart=timeline]")

@@ -166,7 +166,7 @@ def test_what_is_under_way_is_sent_once_and_told_to_who_has_left_the_dialog(
 
 def test_names_are_picked_from_what_there_is(desk: Desk) -> None:
     filled(desk)
-    desk.watcher._seen = replace(desk.watcher._seen, troubles=())
+    desk.watcher.amend(troubles=())
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         page.get_by_role("button", name="Run now").click()
@@ -202,7 +202,7 @@ def test_names_are_picked_from_what_there_is(desk: Desk) -> None:
 
 def test_a_field_is_checked_where_it_is_typed_and_nothing_is_done(desk: Desk) -> None:
     filled(desk)
-    desk.watcher._seen = replace(desk.watcher._seen, troubles=())
+    desk.watcher.amend(troubles=())
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/backfills")
         page.get_by_role("button", name="Start a backfill").click()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 
 from playwright.sync_api import Route, expect
@@ -48,7 +47,7 @@ def test_what_has_not_changed_is_left_alone_and_an_alert_is_told_once(desk: Desk
         assert page.evaluate("String(window.getSelection())") == "primary.clicks"
 
         # Another look: more is behind, one topic is new, and it comes first.
-        trouble = desk.watcher._seen.troubles
+        trouble = desk.watcher.last.troubles
         moved = tuple(lag(topic, 0, 70_000 - at, 900.0) for at, topic in enumerate((*TOPICS, "aaa-new")))
         moved = (*moved, lag("aaa-new", 1, 9_999_999, 9_000.0))
         desk.watcher.see(Sight(view=None, lags=moved, troubles={one.cluster: one.why for one in trouble}))
@@ -62,7 +61,7 @@ def test_what_has_not_changed_is_left_alone_and_an_alert_is_told_once(desk: Desk
         assert page.evaluate("window.heard") == []
 
         more = Trouble(cluster="primary", why="primary at p:9092 does not answer", since_ms=wall_ms())
-        desk.watcher._seen = replace(desk.watcher._seen, troubles=(more, *trouble))
+        desk.watcher.amend(troubles=(more, *trouble))
         page.evaluate("ferry.refresh(true)")
         expect(page.locator("[role=alert]")).to_have_count(2)
         page.evaluate("ferry.refresh(true)")
@@ -89,7 +88,7 @@ def test_what_is_open_stays_open_and_a_charts_table_keeps_what_is_selected(desk:
 
 def test_a_page_that_is_not_renewed_says_so_and_does_not_look_well(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 3.0),), troubles={}), [digest("r1")])
-    desk.watcher._seen = replace(desk.watcher._seen, never_ran=False)
+    desk.watcher.amend(never_ran=False)
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         expect(page.locator("#live-state")).to_have_text("healthy")
@@ -113,8 +112,7 @@ def test_a_page_that_is_not_renewed_says_so_and_does_not_look_well(desk: Desk) -
         assert len(heard) == 4, heard
 
         # Old figures are told as old.
-        old = replace(desk.watcher._seen, ledger_ms=wall_ms() - 301_000, lag_ms=wall_ms() - 290_000)
-        desk.watcher._seen = old
+        desk.watcher.amend(ledger_ms=wall_ms() - 301_000, lag_ms=wall_ms() - 290_000)
         page.evaluate("ferry.refresh(true)")
         expect(page.locator("#live-state")).to_have_text("stale")
         expect(page.locator("#live-why .age time")).to_have_class(["old", ""])

@@ -167,7 +167,7 @@ def test_a_flow_of_the_map_tells_its_lag_and_its_last_run_to_eyes_and_ears(
         troubles = {LONG[1]: "no answer"} if name == far else {}
         sight = Sight(view=replace(UNREAD, end=1), lags=(lag("t", 0, records, seconds),), troubles=troubles)
         watchers[name].see(sight, runs)
-        watchers[name]._seen = replace(watchers[name]._seen, never_ran=not runs)
+        watchers[name].amend(never_ran=not runs)
     told = {
         "a to b": "lag 1 min 30 s healthy \u00b7 5 records last run 12 h ago: success",
         "b to a": "caught up partial last run 12 h ago: partial",

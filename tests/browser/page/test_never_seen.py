@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from playwright.sync_api import expect
 
@@ -47,15 +45,15 @@ def test_a_topic_is_unknown_only_to_a_source_that_has_answered(desk: Desk) -> No
 def test_a_paused_topic_that_the_source_does_not_have_has_a_sentence_in_place_of_partitions(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
     gone = Pause(topic="gone", who="ada", why="schema", since_ms=5)
-    desk.watcher._seen = replace(desk.watcher._seen, topics=topic_rows({}, {"gone": gone}))
+    desk.watcher.amend(topics=topic_rows({}, {"gone": gone}))
     assert "The source has no such topic, or does not show it" in desk.page(f"{HERE}/topic/gone")
 
 
 def test_what_was_not_refused_by_the_runs_that_are_read_is_told_of_these_alone(desk: Desk) -> None:
     desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("a")])
-    desk.watcher._seen = replace(desk.watcher._seen, known_runs=7)
+    desk.watcher.amend(known_runs=7)
     assert "Nothing was refused by the runs that are read by now" in desk.page(f"{HERE}/refusals")
-    desk.watcher._seen = replace(desk.watcher._seen, known_runs=1)
+    desk.watcher.amend(known_runs=1)
     assert "Nothing was refused by the runs that the ledger remembers<" in desk.page(f"{HERE}/refusals")
 
 
@@ -81,7 +79,7 @@ def test_an_answer_that_is_being_renewed_is_not_taken_for_there_being_none(
 ) -> None:
     answered(desk, key, [] if tab == "backfills" else ((), (), False))
     assert none in desk.page(f"{HERE}/{tab}")
-    desk.watcher._answers._kept[key].is_asked = True
+    desk.watcher.kept_answers[key].is_asked = True
     page = desk.page(f"{HERE}/{tab}")
     assert none not in page
     assert "Not known yet" in page

@@ -12,7 +12,7 @@ from ferry.features.groups.rules.offset_syncs import anew, offset_syncs, syncs_o
 from ferry.model import Segment
 from tests.kafka.mirror.mirror_oracle import translated
 from tests.pure.decide.test_offset_map import World, worlds
-from tests.pure.decide.test_offset_syncs import NEVER, PLACE, _segment, written
+from tests.pure.decide.test_offset_syncs import NEVER, PLACE, segment, written
 from tests.pure.decide.values import RECEIPT
 
 
@@ -70,8 +70,8 @@ def test_a_long_segment_has_syncs_ever_closer_to_its_end() -> None:
 
 def test_a_partition_that_went_back_is_forgotten_by_the_reader() -> None:
     """Its copy was created again, so the new offsets are smaller: going on from the old syncs would lose records."""
-    first = replace(RECEIPT, start=0, end=50, target_next=50, segments=(_segment(0, 0, 50),))
-    again = replace(RECEIPT, start=100, end=110, target_next=10, segments=(_segment(100, 0, 10),), since=9)
+    first = replace(RECEIPT, start=0, end=50, target_next=50, segments=(segment(0, 0, 50),))
+    again = replace(RECEIPT, start=100, end=110, target_next=10, segments=(segment(100, 0, 10),), since=9)
     before = offset_syncs([first], NEVER)
     assert translated([*before, *syncs_of(PLACE, again.segments)], [60]) == [50]  # what the copy does not have
     assert translated([*before, *offset_syncs([again], 5)], [60, 100, 105, 110]) == [0, 0, 3, 10]

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.dev import ClusterSpec, RunningCluster, attach, down, status, up
-from ferry.dev.cluster import _create
+from ferry.dev.cluster import create_cluster
 from ferry.dev.jars import jars
 from ferry.dev.process import ProcessRecord, wait_for, wait_gone
 from ferry.errors import BadInput, Refused, Unreachable
@@ -240,7 +240,7 @@ def test_a_broker_that_cannot_start_says_why_and_leaves_nothing_running(dev_home
 def test_ports_taken_after_they_were_chosen_are_chosen_again(dev_home: Path) -> None:
     """The broker is given a port that is in use, as when somebody takes it between the choice and the start."""
     spec = ClusterSpec(name="taken")
-    made = _create(spec, dev_home / spec.name)
+    made = create_cluster(spec, dev_home / spec.name)
     host, port = made.brokers[0].address.split(":")
     with socket.create_server((host, int(port))):
         running = up(spec, home=dev_home)

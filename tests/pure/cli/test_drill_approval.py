@@ -10,7 +10,7 @@ import typer
 from ferry.cli.command import Context
 from ferry.cli.identity import person
 from ferry.errors import BadInput, Refused
-from ferry.features.drill.cli.app import _approved
+from ferry.features.drill.cli.app import approver_of
 
 DESK = Context(config=None, clusters=(), quiet=True, verbose=False)
 
@@ -20,13 +20,13 @@ def steps() -> tuple[str, ...]:
 
 
 def test_a_name_is_enough() -> None:
-    assert _approved(DESK, " anna ", steps, "backup") == f"anna (named on the command line by {person()})"
+    assert approver_of(DESK, " anna ", steps, "backup") == f"anna (named on the command line by {person()})"
 
 
 def test_without_a_name_or_a_terminal_nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     with pytest.raises(BadInput, match="--approve-by NAME"):
-        _approved(DESK, " ", steps, "backup")
+        approver_of(DESK, " ", steps, "backup")
 
 
 def test_a_person_sees_the_steps_and_names_the_target(
@@ -34,11 +34,11 @@ def test_a_person_sees_the_steps_and_names_the_target(
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "backup")
-    assert _approved(DESK, "", steps, "backup") == f"{person()} (at the terminal)"
+    assert approver_of(DESK, "", steps, "backup") == f"{person()} (at the terminal)"
     assert capsys.readouterr().out == "1. pause the flow\n2. move the groups\n"
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "yes")
     with pytest.raises(Refused, match="was not approved"):
-        _approved(DESK, "", steps, "backup")
+        approver_of(DESK, "", steps, "backup")
 
 
 def test_a_person_is_whom_the_system_knows_and_not_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:

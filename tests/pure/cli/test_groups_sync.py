@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ferry.features.groups.cli.sync import _show_wish
+from ferry.features.groups.cli.sync import show_wish
 from ferry.features.groups.rules.checkpoints import Write
 from ferry.model import Checkpoint, Found, TopicPartition
 
@@ -35,6 +35,6 @@ def test_what_nobody_can_count_is_not_said_to_be_nothing(
 ) -> None:
     writes = {"billing": [write(partition, count) for partition, count in enumerate(again)]}
     looked: Any = SimpleNamespace(decided=SimpleNamespace(writes=writes, unchanged=0), left=())
-    _show_wish(looked)
+    show_wish(looked)
     lines = [line for line in capsys.readouterr().out.splitlines() if "read again" in line]
     assert lines == ([] if said is None else [said])

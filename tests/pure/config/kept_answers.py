@@ -23,7 +23,7 @@ from ferry.config.reading.examine import Examined, examine
 from ferry.config.reading.findings import Setting
 from ferry.config.reading.fix import fix
 from ferry.config.reasons import Why, why_group, why_topic
-from ferry.config.settings import Settings, _settings
+from ferry.config.settings import Settings, settings_of_file
 from ferry.config.text.problem import Problem
 from ferry.config.text.properties import parse_all
 from ferry.errors import FerryError
@@ -95,7 +95,7 @@ def render(said: Json) -> str:
 def _flows(examined: Examined, shown: dict[Any, Effective]) -> Json:
     """As `parse_settings` would read them, without looking at the text again."""
     try:
-        settings = _settings(examined, Path(FILE), None)
+        settings = settings_of_file(examined, Path(FILE), None)
     except FerryError as error:
         return {"refused": [type(error).__name__, str(error)], "flows": []}
     return {"refused": None, "flows": [_flow(settings, one, shown[one.flow]) for one in settings.flows]}

@@ -22,7 +22,7 @@ from ferry.config.flow.librdkafka import (
 from ferry.config.login.security import KerberosLogin, OAuthLogin, TlsOptions
 from ferry.config.settings import parse_settings
 from ferry.errors import Refused
-from ferry.kafka.librdkafka import Failed, _event
+from ferry.kafka.librdkafka import Failed, event_of
 from tests.golden import Golden
 from tests.pure.config.test_clients import OAUTH, SASL, SERVERS
 
@@ -81,7 +81,7 @@ def test_a_batch_that_librdkafka_does_not_open_is_not_called_damaged(golden: Gol
     message = SimpleNamespace(
         topic=lambda: "orders", partition=lambda: 3, offset=lambda: 17, error=lambda: error, headers=lambda: None
     )
-    found = _event(message)
+    found = event_of(message)
     assert isinstance(found, Failed)
     assert found.kind is None
     golden(found.message)

@@ -543,7 +543,7 @@ def test_what_the_flow_created_by_the_ledger_s_word_alone_is_told_from_what_the_
     target: Any = SimpleNamespace(topics=dict.fromkeys(names))
     view = fold(lying(claim_record("gone", FLOW, LANE), claim_record("forged", FLOW, LANE)), 99)
     syncer = AclSyncer(flow=flow, lane=LANE, source=source, target=target)
-    assert syncer._not_shown(view, frozenset({"full"})) == (
+    assert syncer.not_shown(view, frozenset({"full"})) == (
         frozenset({"payroll"}),
         frozenset({"full", "gone", "forged"}),
     )

@@ -139,11 +139,11 @@ def test_figures_of_a_run_whose_copy_was_deleted_are_not_said_to_be_all(
     past = copied_and_deleted(*kept)
     assert past.report is not None
     assert [piece.source for piece in past.report.uncounted] == [RECEIPT.source]
-    looked_up._print_run(past)
+    looked_up.print_run(past)
     *_, run, uncounted = capsys.readouterr().out.splitlines()
     assert run.endswith(f"; {head}")
     assert uncounted.endswith(text)
-    looked_up._print_runs([past])
+    looked_up.print_runs([past])
     assert re.split("  +", capsys.readouterr().out.splitlines()[-1])[4:7] == listed
     assert receipts_json([], [], past)["run"]["report"]["uncounted"] == 1
     assert past_runs_json([past])["runs"][0]["uncounted"] == 1

@@ -48,8 +48,8 @@ def test_many_short_segments_give_few_syncs() -> None:
 
 def test_only_the_newest_copy_counts() -> None:
     """The policy has renamed it in between."""
-    old = replace(RECEIPT, target=TopicPartition(topic="old", partition=0), segments=(_segment(0, 0, 5),))
-    new = replace(RECEIPT, segments=(_segment(5, 0, 5),))
+    old = replace(RECEIPT, target=TopicPartition(topic="old", partition=0), segments=(segment(0, 0, 5),))
+    new = replace(RECEIPT, segments=(segment(5, 0, 5),))
     assert offset_syncs([old, new], NEVER) == offset_syncs([new], NEVER)
 
 
@@ -57,5 +57,6 @@ def test_nothing_copied_gives_no_sync() -> None:
     assert offset_syncs([replace(RECEIPT, segments=())], NEVER) == []
 
 
-def _segment(source_start: int, target_start: int, count: int) -> Segment:
+def segment(source_start: int, target_start: int, count: int) -> Segment:
+    """Records that lie without a hole on both sides."""
     return Segment(source_start=source_start, target_start=target_start, count=count)

@@ -41,7 +41,7 @@ def records(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def exported(path: Path, count: int = WRITTEN) -> tuple[list[dict[str, Any]], str]:
     connections: Any = SimpleNamespace(target=None)
-    return asyncio.run(stranded._exported(connections, {PLACE: [(0, count)]}, path, {PLACE: count}))
+    return asyncio.run(stranded.write_stranded(connections, {PLACE: [(0, count)]}, path, {PLACE: count}))
 
 
 def test_the_file_is_synced_before_its_name_and_its_name_before_the_step_ends(
@@ -104,7 +104,7 @@ def test_what_cannot_be_opened_is_in_the_file_as_bytes_and_blocks_nothing(
     monkeypatch.setattr(stranded, "read_committed", read)
     path = tmp_path / "stranded.jsonl"
     connections: Any = SimpleNamespace(target=None)
-    rows, _ = asyncio.run(stranded._exported(connections, {PLACE: [(1, 2), (2, 4)]}, path, {PLACE: 4}))
+    rows, _ = asyncio.run(stranded.write_stranded(connections, {PLACE: [(1, 2), (2, 4)]}, path, {PLACE: 4}))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert lines[0]["headers"] == [{"name_base64": "/w==", "value": "1"}, {"name": "name", "value": None}]
     found = [line for line in lines if "batch_base64" in line]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ferry.ledger.map_block import Chain
 from ferry.model import TopicPartition
-from ferry.reader.watch import _covering
+from ferry.reader.watch import pieces_of_page
 
 PLACE = TopicPartition(topic="orders", partition=0)
 CHAIN = Chain(
@@ -19,7 +19,7 @@ CHAIN = Chain(
 def test_a_page_is_cut_from_the_blocks_that_hold_it_and_from_no_others(sizes: list[int], skip: int, most: int) -> None:
     pieces = [(CHAIN, index, count) for index, count in enumerate(sizes)]
     rows = [(index, number) for index, count in enumerate(sizes) for number in range(count)]
-    chosen, before = _covering(pieces, skip, most)
+    chosen, before = pieces_of_page(pieces, skip, most)
     read = [(index, number) for _, index, count in chosen for number in range(count)]
     wanted = rows[skip : skip + most]
     assert read[skip - before : skip - before + most] == wanted

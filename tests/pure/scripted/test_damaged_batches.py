@@ -165,7 +165,7 @@ def test_what_is_damaged_is_a_line_each_in_the_file_and_in_the_evidence_and_noth
         async def work() -> Any:
             await cluster.refresh([PLACE.topic])
             parts = {PLACE: [(0, 4), (4, 8)]}
-            return await stranded._exported(connections, parts, path, {PLACE: 8})
+            return await stranded.write_stranded(connections, parts, path, {PLACE: 8})
 
         rows, _ = cluster.loop.run(work)
     lines = [json.loads(line) for line in path.read_text().splitlines()]

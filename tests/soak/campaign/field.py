@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ferry.dev import ClusterSpec, RunningCluster, up_all
-from ferry.dev.cluster import _create
+from ferry.dev.cluster import create_cluster
 from ferry.dev.spec import PLAINTEXT, Listener
 from ferry.ports import LOOPBACK, free_ports
 from tests.clusters import KEPT
@@ -106,7 +106,7 @@ def field(folder: Path) -> Iterator[Field]:
             listeners=(PLAINTEXT, ENTRY),
             properties=BROKER,
         )
-        found.append(_create(spec, folder / name))
+        found.append(create_cluster(spec, folder / name))
     sides = []
     ports: dict[int, int] = {}
     for cluster in found:

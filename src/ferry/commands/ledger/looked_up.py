@@ -40,7 +40,7 @@ class Asked:
 
     def runs(self, newest: int) -> int:
         past = past_runs(self.access.view_with_newest(self.lane, newest), self.lane, newest)
-        print_answer(lambda: past_runs_json(past), lambda: _print_runs(past), form=self.form)
+        print_answer(lambda: past_runs_json(past), lambda: print_runs(past), form=self.form)
         return 0
 
     def pauses(self) -> int:
@@ -125,7 +125,7 @@ class Asked:
             if units:
                 _print_units(units)
             if whole is not None:
-                _print_run(whole)
+                print_run(whole)
             if isinstance(whole, PastRun) and whole.state is PastState.UNPLANNED:
                 _print_unplanned(whole)
 
@@ -138,7 +138,7 @@ class Asked:
         return [row for row in rows if self.partition in (None, row.source.partition) and self.run in (None, row.run)]
 
 
-def _print_run(past: PastRun | Forgotten) -> None:
+def print_run(past: PastRun | Forgotten) -> None:
     """Print the outcome of a run, or the state of an open one; for one that was pruned what is left of it."""
     if isinstance(past, Forgotten):
         echo(past.sentence)
@@ -306,7 +306,7 @@ def _print_holders(
         )
 
 
-def _print_runs(past: list[PastRun]) -> None:
+def print_runs(past: list[PastRun]) -> None:
     def copied(report: Report | None, figure: Callable[[Report], str]) -> str | None:
         return None if report is None else as_known(figure(report), report) or "not known"
 

@@ -57,7 +57,7 @@ class AclSyncer:
         something to compare. Raises NoAuthorizer, NotPermitted and Unreachable.
         """
         refused = frozenset(refusal.topic for refusal in plan.refusals if refusal.partition is None)
-        others, claimed = self._not_shown(view, refused)
+        others, claimed = self.not_shown(view, refused)
         facts = AclFacts(
             source_cluster_id=self.source.cluster_id,
             source=await described_acls(self.source),
@@ -73,7 +73,7 @@ class AclSyncer:
             return diff
         return decide_acls(self._rules, replace(facts, target=await described_acls(self.target)))
 
-    def _not_shown(self, view: LedgerView, refused: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+    def not_shown(self, view: LedgerView, refused: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
         """Return the topics of the target that the flow did not create, and those that it created by the ledger alone.
 
         Internal topics of Kafka and MirrorMaker are left out.

@@ -148,7 +148,7 @@ def partial_command(
     if dry_run:
         return _previewed(context, drill.preview())
     folder = prepared(chosen.report, report)
-    approver = _approved(context, approved_by, drill.preview, chosen.flow.target)
+    approver = approver_of(context, approved_by, drill.preview, chosen.flow.target)
     drill = PartialDrill(
         chosen, replace(options, approved_by=approver, approved_ms=wall_ms()), patience_s=context.patience_s
     )
@@ -209,7 +209,7 @@ def full_command(
     if dry_run:
         return _previewed(context, full.preview())
     folder = prepared(chosen.report, report)
-    approver = _approved(context, approved_by, full.preview, chosen.flow.target)
+    approver = approver_of(context, approved_by, full.preview, chosen.flow.target)
     full = FullDrill(both, chosen, replace(options, approved_by=approver), copy=copy, patience_s=context.patience_s)
 
     with steps(quiet=context.quiet) as shown:
@@ -223,7 +223,7 @@ def full_command(
     return ended(context, evidence, folder, failure)
 
 
-def _approved(context: Context, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
+def approver_of(context: Context, given: str | None, would: Callable[[], tuple[str, ...]], target: str) -> str:
     """Return who approves of a drill in production."""
 
     def show() -> str:

@@ -51,7 +51,7 @@ def sync_command(
         looked, done = sync_groups(runs, run, only=only_groups(group), force=force, dry_run=dry_run)
     context.answer(
         lambda: sync_json(chosen.flow, None if dry_run else run, looked, done),
-        lambda: _show_wish(looked) if done is None else _show_done(done),
+        lambda: show_wish(looked) if done is None else _show_done(done),
     )
     return 1 if any(one.why in WANTED for one in (looked.left if done is None else done.left)) else 0
 
@@ -61,7 +61,8 @@ def _show_done(done: GroupOutcome) -> None:
         echo(line)
 
 
-def _show_wish(looked: Looked) -> None:
+def show_wish(looked: Looked) -> None:
+    """Print which offsets `ferry groups sync` would write, and which it would leave."""
     rows = [
         (
             one.checkpoint.group,

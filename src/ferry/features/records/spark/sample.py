@@ -55,7 +55,7 @@ def sampled(spark: SparkSession, flow: FlowConfig, tables: Mapping[str, pa.Table
         if transform is not None:
             target = flow.copy_of(topic)
             named = {topic: flow.first_name(topic)}
-            found.append(_sample(spark, transform, named, target, _told(table), clear=clear))
+            found.append(_sample(spark, transform, named, target, shown_records(table), clear=clear))
     for one in flow.records.transforms:
         if all(sample.transform != one for sample in found):
             found.append(_sample(spark, one, {}, None, [], clear=clear))
@@ -142,7 +142,7 @@ def _place(one: Mapping[str, Any]) -> tuple[int, int]:
     return one["partition"], one["offset"]
 
 
-def _told(table: pa.Table) -> list[dict[str, Any]]:
+def shown_records(table: pa.Table) -> list[dict[str, Any]]:
     """Return the records. In the names of headers, bytes that are not UTF-8 are shown as `\\xff`."""
     at = table.schema.get_field_index("headers")
     pairs = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))

@@ -79,7 +79,7 @@ def export_stranded(sides: Sides, state: SwitchState, *, patience_s: float) -> E
         async def work() -> tuple[list[dict[str, Any]], str, dict[TopicPartition, int]]:
             ends = await _decided_ends(forward, sides.via, connections)
             parts = await _left_behind(forward, sides.via, connections, view, ends)
-            return *await _exported(connections, parts, path, ends), ends
+            return *await write_stranded(connections, parts, path, ends), ends
 
         found, digest, ends = connections.run(work)
     records, unopened = (sum(row[name] for row in found) for name in ("records", "unopened"))
@@ -204,13 +204,16 @@ def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
     return found
 
 
-async def _exported(
+async def write_stranded(
     connections: FlowConnections,
     parts: Mapping[TopicPartition, Iterable[Range]],
     path: Path,
     ends: Mapping[TopicPartition, int],
 ) -> tuple[list[dict[str, Any]], str]:
-    """Write the file. It and its name are on the disk before the step can be recorded as done."""
+    """Write the stranded records of the given ranges to a file; return a row for each partition, and the digest.
+
+    The file and its name are on the disk before the step can be recorded as done. No row: there is no file.
+    """
     digest = hashlib.sha256()
     rows: list[dict[str, Any]] = []
     try:

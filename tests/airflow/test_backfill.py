@@ -10,8 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ferry_airflow.rest import ENDED
 from tests.airflow.browser import Browser, browser
 from tests.airflow.conftest import Flows
@@ -94,7 +92,6 @@ def test_a_backfill_from_the_page(flows: Flows) -> None:
     assert [row[2] for row in copied] == [b"1", b"2"]
 
 
-@pytest.mark.timeout(600)  # three runs, one after the other
 def test_airflows_own_backfill_copies_each_window_once_and_loses_no_late_record(flows: Flows) -> None:
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     days = [today - timedelta(days=number) for number in (3, 2)]

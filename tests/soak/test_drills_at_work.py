@@ -25,7 +25,6 @@ def drilled(config: Path, reports: Path, *arguments: str) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("policy", ["Default", "Identity"])
 def test_no_drill_costs_clients_at_work_a_record(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, policy: str

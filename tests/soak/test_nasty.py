@@ -10,7 +10,6 @@ from ferry.dev import RunningCluster
 from tests.kafka.run.test_nasty import copy_nasty_topics
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(5))
 def test_two_hundred_nasty_topics(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, rng: random.Random, part: int

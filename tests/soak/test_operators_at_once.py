@@ -148,7 +148,6 @@ def test_of_operators_who_begin_together_one_goes_on(
         assert sorted(clients.read) == sorted(clients.produced), (number, "each is read once")
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("policy", ["Default", "Identity"])
 def test_of_operators_who_fail_over_together_one_goes_on(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, policy: str

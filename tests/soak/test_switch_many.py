@@ -71,7 +71,6 @@ def switched(pair: Pair, verb: Verb, name: str) -> SwitchState:
         return switcher.run(name)
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("policy", ["Default", "Identity"])
 def test_a_thousand_partitions_are_switched_and_failed_over_back(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, policy: str
@@ -113,7 +112,6 @@ def test_a_thousand_partitions_are_switched_and_failed_over_back(
     assert len(many.read) - len(set(many.read)) <= row["again"]
 
 
-@pytest.mark.timeout(3600)
 def test_each_of_three_groups_without_a_checkpoint_in_a_thousand_partitions_is_named(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:

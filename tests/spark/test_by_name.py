@@ -7,8 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from ferry.dev import RunningCluster
 from tests.harness import (
     Lab,
@@ -46,7 +44,6 @@ def on_days(*ago: int, count: int = RECORDS, start: int = 0) -> list[Message]:
     ]
 
 
-@pytest.mark.timeout(600)  # two runs in Spark, and a comparison
 def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

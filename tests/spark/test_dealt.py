@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from ferry.dev import RunningCluster
 from ferry.ledger.unit_codec import eras, unit_receipts
 from ferry.model import Offsets, Plan
@@ -26,7 +24,6 @@ SQL = (
 SOURCES, FIRST, LATER, RECORDS, KEYS = 200, 12, 16, 4_000, 601
 
 
-@pytest.mark.timeout(600)  # four jobs
 def test_200_partitions_to_12_and_then_to_16_whatever_is_killed(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -105,7 +105,6 @@ def test_a_frame_that_changes_each_time_is_refused(book: Notebook, target_cluste
     wait_until(lambda: len(values(target_cluster, topic)) == 50, 60, "the records of the first frame alone")
 
 
-@pytest.mark.timeout(600)  # two sessions of Spark
 def test_a_driver_is_killed_and_another_session_goes_on(
     book: Notebook, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -156,7 +156,6 @@ def test_where_nothing_else_is_to_be_copied_one_sentence_says_so_and_no_run_is_o
     assert "cli-" not in shown.out, "a run was opened"
 
 
-@pytest.mark.timeout(600)  # three runs in Spark
 def test_a_switchover_stops_at_what_it_cannot_drain_and_goes_on_when_that_is_mended(files: Files) -> None:
     first = ferry("run", files.flow, "--spark", "--quiet", config=files.write(GOOD))
     assert first.code == 0, first.err

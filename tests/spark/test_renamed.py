@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from ferry.dev import RunningCluster
 from ferry.ledger.unit_codec import last_units
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
@@ -23,7 +21,6 @@ def by_place(cluster: RunningCluster, topic: str) -> list[list[tuple[object, ...
     return [[row[1:] for row in rows] for _, rows in sorted(read_topic(cluster.bootstrap, topic).items())]
 
 
-@pytest.mark.timeout(600)  # two runs in Spark
 def test_copies_have_the_names_that_transforms_give_them(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
 from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
@@ -61,7 +60,6 @@ def readiness(lab: Lab, folder: Path) -> tuple[bool, str]:
     return next((check["ok"], check["message"]) for check in checks if check["name"] == "transforms")
 
 
-@pytest.mark.timeout(600)  # three jobs in Spark
 def test_a_masked_topic_and_a_verbatim_one_in_one_run(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -154,7 +154,6 @@ def test_both_sides_of_groups_and_what_lies_between(lab: Lab, config: Path, topi
     }
 
 
-@pytest.mark.timeout(120)
 def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, topic: str) -> None:
     copied, other, copy = f"{topic}-copied", f"other-{topic}", lab.target_topic(f"{topic}-copied")
     for name in (copied, other):
@@ -188,7 +187,6 @@ def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, t
         assert f"whether the source still has what was copied is not known: cluster {lab.alias} at" in answer.err
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("down", ["source", "target"])
 def test_with_one_side_down_the_other_is_shown(lab: Lab, tmp_path: Path, topic: str, down: str) -> None:
     up = lab.target if down == "source" else lab.source

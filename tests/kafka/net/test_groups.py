@@ -72,7 +72,6 @@ def consuming(brokers: RunningCluster, group: str, topic: str, protocol: str) ->
         consumer.close()
 
 
-@pytest.mark.timeout(120)
 def test_groups_are_listed_described_read_and_written(brokers: RunningCluster, topic: str) -> None:
     create_topic(brokers, topic, 2)
     send(producer(brokers), topic, numbered(10, partitions=2))
@@ -121,7 +120,6 @@ def test_groups_are_listed_described_read_and_written(brokers: RunningCluster, t
         assert "no longer has" in written.refused[resting][gone]
 
 
-@pytest.mark.timeout(120)
 def test_groups_whose_coordinator_moves_are_asked_at_the_next_one(three_brokers: RunningCluster, topic: str) -> None:
     create_topic(three_brokers, topic, 1, replicas=3)
     place = TopicPartition(topic=topic, partition=0)

@@ -225,7 +225,6 @@ def test_groups_follow_the_source_and_what_others_did_on_the_target_stays(groups
     assert groups.at("new") == {0: 7}
 
 
-@pytest.mark.timeout(120)
 def test_what_is_not_at_hand_now_is_not_gone(groups: Groups) -> None:
     """A group in use at the target while it is away at the source, and one whose topic the flow leaves out by now."""
     source, target = groups.lab.source, groups.lab.target
@@ -245,7 +244,6 @@ def test_what_is_not_at_hand_now_is_not_gone(groups: Groups) -> None:
     assert (groups.why(groups.synced()), groups.at("app")) == ({}, {0: 6})
 
 
-@pytest.mark.timeout(120)
 def test_a_crash_between_the_ledger_and_the_target_is_told_from_a_stranger(
     groups: Groups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,7 +334,6 @@ def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
     assert groups.at("other") == {0: 10}
 
 
-@pytest.mark.timeout(120)
 def test_a_run_translates_after_the_copy_and_names_what_failed(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     groups.commit(source, "app", {0: 20})
@@ -368,7 +365,6 @@ def test_a_run_translates_after_the_copy_and_names_what_failed(groups: Groups) -
         assert report.state == "partial"
 
 
-@pytest.mark.timeout(120)
 def test_what_lay_there_before_can_be_had_back(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     groups.commit(source, "app", {0: 15, 1: 15}, metadata="by hand")
@@ -415,7 +411,6 @@ def test_what_lay_there_before_can_be_had_back(groups: Groups) -> None:
             kept.diff("before the drill")
 
 
-@pytest.mark.timeout(120)
 def test_snapshots_behind_a_summary_are_found_completed_and_dropped(
     groups: Groups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -520,7 +515,6 @@ def test_a_group_of_a_source_topic_that_was_created_again_is_not_translated_by_t
     assert groups.next_record(target, groups.copy, "app") == groups.next_record(source, groups.topic, "app")
 
 
-@pytest.mark.timeout(120)
 def test_a_group_stands_at_the_beginning_of_a_copy_that_is_empty_until_something_is_copied(groups: Groups) -> None:
     """Without an offset there, a consumer with `latest` would miss what is produced before it first asks."""
     source, target = groups.lab.source, groups.lab.target
@@ -544,7 +538,6 @@ def test_a_group_stands_at_the_beginning_of_a_copy_that_is_empty_until_something
     assert quiet.at("app") == {0: 4, 1: end(target, quiet.copy, 1)}
 
 
-@pytest.mark.timeout(120)
 def test_new_groups_are_looked_for_only_where_the_file_says_so(groups: Groups) -> None:
     source = groups.lab.source
     groups.commit(source, "app", {0: 4})

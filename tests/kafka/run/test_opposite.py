@@ -68,7 +68,6 @@ def test_who_begins_second_is_refused_and_what_nobody_can_see_is_said(pair: Pair
         assert there.abandon("there-1", "back-2 has moved them").end is not None
 
 
-@pytest.mark.timeout(120)
 def test_of_two_that_are_opened_at_once_one_gives_way(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     look = look_before
 

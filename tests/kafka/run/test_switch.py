@@ -226,7 +226,6 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
     assert sorted(read) == sorted(clients.produced), "each record is read once, whenever its producer moved"
 
 
-@pytest.mark.timeout(120)
 def test_groups_read_what_producers_wrote_that_moved_before_the_failover(
     source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
 ) -> None:
@@ -250,7 +249,6 @@ def test_groups_read_what_producers_wrote_that_moved_before_the_failover(
     assert sorted(clients.read) == sorted(clients.produced)
 
 
-@pytest.mark.timeout(120)
 def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
 ) -> None:
@@ -415,7 +413,6 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
         assert switcher.abandon("s-1", "a consumer came back").end is not None
 
 
-@pytest.mark.timeout(120)
 def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
     source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.wire import scripted
-from tests.tiers import IN_PART, PATIENCE, share
+from tests.tiers import IN_PART, share
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT, OWN = transactional_id(FLOW, LANE, 0), transactional_id(FLOW, LANE, DRIVER)
@@ -186,7 +186,7 @@ def turn(name: str) -> int:
 CASES = [(name, *case) for name, one in REQUESTS.items() for case in cases(one)]
 
 
-@pytest.mark.timeout(120 * PATIENCE)  # in `make test-all` one case meets all codes
+@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @pytest.mark.parametrize(("name", "version", "applied"), CASES)
 def test_an_error_code(name: str, version: int, applied: bool) -> None:
     one = REQUESTS[name]

@@ -167,9 +167,9 @@ class Lab:
 def settled(runs: MicroRuns) -> LedgerView:
     """The ledger, once the markers of commits just acknowledged have arrived.
 
-    Somebody else's transaction may stay open for longer than that: five seconds are enough for markers.
+    The transaction of another producer may stay open for longer. Markers arrive within five seconds, times PATIENCE.
     """
-    until = time.monotonic() + 5
+    until = time.monotonic() + 5 * PATIENCE
     while (view := runs.whole_ledger()).open and time.monotonic() < until:
         time.sleep(0.02)
     return view
@@ -463,7 +463,7 @@ class Feeder:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(2 * ANSWER_S)
 
     def _feed(self, client: Producer, topic: str, partitions: int, rate: int) -> None:
         number = 0

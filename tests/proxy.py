@@ -25,6 +25,7 @@ from pathlib import Path
 from ferry.dev import RunningCluster
 from ferry.dev.broker import Broker
 from ferry.ports import LOOPBACK, free_ports
+from tests.tiers import ANSWER_S
 
 MODES = ("pass", "cut", "hang", "delay", "trickle", "lost-answers", "lost-requests", "refuse")
 PIECE = 1 << 18
@@ -175,7 +176,7 @@ class Proxies:
         """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(ANSWER_S)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

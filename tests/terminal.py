@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.program import environment
+from tests.tiers import ANSWER_S
 
 WIDTH = 80
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -36,5 +37,5 @@ def at_a_terminal(command: Sequence[str | Path], **variables: str) -> str:
             break
         found += part
     os.close(main)
-    process.wait(timeout=60)
+    process.wait(timeout=2 * ANSWER_S)
     return found.decode().replace("\r\n", "\n")

@@ -210,7 +210,7 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        self._thread.join(30)
+        self._thread.join(ANSWER_S)
         assert not self._thread.is_alive()
 
     def _look(self) -> None:

@@ -11,7 +11,7 @@ import httpx
 from ferry.errors import Unreachable
 from ferry_airflow.log_groups import END_GROUP, GROUP
 from ferry_airflow.rest import ENDED, AirflowRest, Json, until
-from tests.tiers import PATIENCE
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 class Rest(AirflowRest):
@@ -105,6 +105,6 @@ class Rest(AirflowRest):
             answers.append(self._http.get(path))
             return answers[-1].status_code != httpx.codes.SERVICE_UNAVAILABLE
 
-        if not until(loaded, 30) or answers[-1].is_error:
+        if not until(loaded, ANSWER_S) or answers[-1].is_error:
             raise Unreachable(f"{path} answers {answers[-1].status_code}: {answers[-1].text[:300]}")
         return answers[-1].text

@@ -23,7 +23,7 @@ from ferry_airflow.local import PIDS_FILE
 from ferry_airflow.rest import ENDED, until
 from tests.airflow.conftest import Flows
 from tests.spark.jobs import all_gone
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 WAIT_SECONDS = 400
 """A dozen tasks, each of which reads the DAG file; a wait for a condition, however busy the machine."""
@@ -93,7 +93,7 @@ class Switched:
             return False
 
         with self._switcher(verb) as ledger:
-            assert until(begun, WAIT_SECONDS), f"{step} of {verb} is not begun after {WAIT_SECONDS} s"
+            assert until(begun, WAIT_SECONDS * PATIENCE), f"{step} of {verb} is not begun after {WAIT_SECONDS} s"
         return tokens[0]
 
     def kill(
@@ -109,10 +109,10 @@ class Switched:
         task = psutil.Process(int(rest.tasks(dag, run)[step]["pid"]))
         scheduler, _ = json.loads((self.flows.home.path / PIDS_FILE).read_text())["scheduler"]
         assert os.getsid(task.pid) == scheduler, "this is no task of the Airflow under test"
-        assert until(lambda: amid(task), WAIT_SECONDS), f"{step} came to nothing in {WAIT_SECONDS} s"
+        assert until(lambda: amid(task), WAIT_SECONDS * PATIENCE), f"{step} came to nothing in {WAIT_SECONDS} s"
         tree = [task, *task.children(recursive=True)]
         os.kill(task.pid, signal.SIGKILL)
-        all_gone(tree, WAIT_SECONDS)
+        all_gone(tree, WAIT_SECONDS * PATIENCE)
 
         assert rest.wait_run(dag, run, seconds=WAIT_SECONDS) == "failed"
         assert rest.states(dag, run)[step] == "failed", f"{step} was killed too late"

@@ -270,8 +270,8 @@ def service(
             tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
         process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(15)
+            process.wait(15 * PATIENCE)
         for member in tree:
             with suppress(psutil.NoSuchProcess):
                 member.kill()
-        process.wait(15)
+        process.wait(15 * PATIENCE)

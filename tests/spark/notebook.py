@@ -27,6 +27,7 @@ from ferry.config.settings import parse_settings
 from ferry.errors import FerryError
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.transform import steps_of
+from tests.tiers import ANSWER_S
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300
@@ -143,7 +144,7 @@ def notebook(log: Path, environment: Mapping[str, str]) -> Iterator[Notebook]:
             assert process.stdin is not None
             process.stdin.close()
             try:
-                process.wait(60)
+                process.wait(2 * ANSWER_S)
             finally:
                 process.kill()
 

@@ -15,7 +15,7 @@ from tests.harness import Lab, create_topic, new_alias, producer, read_topic, se
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import lab_of, messages
 from tests.spark.jobs import Job, plan, submit
-from tests.tiers import IN_PART
+from tests.tiers import ANSWER_S, IN_PART
 
 SQL = (
     "SELECT * EXCEPT (value), CAST(sha2(value, 256) AS BINARY) AS value FROM records "
@@ -99,7 +99,7 @@ def kill(job: Job) -> None:
     """As when the machine goes: nothing of the job ends what it has open."""
     for process in reversed(job.tree()):
         process.kill()
-    job.process.wait(30)
+    job.process.wait(ANSWER_S)
 
 
 def assert_units_done(lab: Lab, of: Plan) -> None:

@@ -14,7 +14,7 @@ from ferry.wire.partitioner import partition_of_key
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send, wait_until, watermark
 from tests.spark.jobs import LOCAL, ROOT
 from tests.spark.notebook import Failed, Notebook, notebook
-from tests.tiers import share
+from tests.tiers import ANSWER_S, share
 
 EVERYTHING = """
 SELECT * FROM VALUES
@@ -119,7 +119,7 @@ def test_a_driver_is_killed_and_another_session_goes_on(
         finally:
             dying.kill()
         with pytest.raises((AssertionError, BrokenPipeError, ValueError)):
-            asking.result(60)
+            asking.result(2 * ANSWER_S)
     told = book.delivered("large", **asked)
     assert told["already"] is False, "it was killed in the middle"
     found = read_topic(target_cluster.bootstrap, topic)

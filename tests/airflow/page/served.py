@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from ferry.ports import LOOPBACK
 from tests.airflow.page.conftest import Desk
 from tests.airflow.page.everything import status_of
+from tests.tiers import ANSWER_S
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def served(desk: Desk) -> Iterator[str]:
             yield f"http://{LOOPBACK}:{listening.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(ANSWER_S)
 
 
 def shown(page: Page, address: str, path: str) -> None:

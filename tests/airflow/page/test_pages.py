@@ -30,6 +30,7 @@ from ferry_airflow.page.mount import views
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import PAGES, answered, digest
 from tests.pure.decide.test_ledger import view_of
+from tests.tiers import ANSWER_S
 
 
 def test_what_features_have_of_the_page_is_served(desk: Desk) -> None:
@@ -258,7 +259,7 @@ def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch:
     hold = threading.Event()
 
     def late(store: LocalStore, name: str) -> bytes:
-        hold.wait(60)
+        hold.wait(2 * ANSWER_S)
         return b""
 
     monkeypatch.setattr(LocalStore, "read", late)

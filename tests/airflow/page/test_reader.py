@@ -35,7 +35,7 @@ from ferry.reader.watcher import Watchers
 from ferry.reader.wire import MOST_TOLD, Message, Reply, decoded, encoded, receive, send, short_path
 from ferry_airflow.page import app as page
 from tests.airflow.page.conftest import HERE, Desk
-from tests.tiers import PATIENCE
+from tests.tiers import ANSWER_S, PATIENCE
 
 FLOW = "primary->backup"
 TEXT = """clusters = primary, backup
@@ -390,7 +390,7 @@ def test_one_that_takes_no_connection_holds_no_request(home: Path, config: Path)
 @pytest.mark.parametrize("content", [b"\xff\xff\xff\xff", b"\0\0\0\3abc", b"\0\0\0\2{}"])
 def test_an_answer_that_is_too_long_or_none_is_refused(home: Path, config: Path, content: bytes) -> None:
     def reply(line: socket.socket) -> None:
-        receive(line, MOST_TOLD, until=time.monotonic() + 2)
+        receive(line, MOST_TOLD, until=time.monotonic() + ANSWER_S)
         line.sendall(content)
 
     with pretender(home / "ferry" / "reader.sock", reply):

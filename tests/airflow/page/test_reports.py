@@ -17,6 +17,7 @@ from ferry.reader.watch import Sight
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
 from tests.pure.reports.values import EVIDENCE
+from tests.tiers import ANSWER_S
 
 OWN = Flow(source="primary", target="backup")
 OTHER = Flow(source="primary", target="archive")
@@ -52,7 +53,7 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
         read.append((answer.status_code, answer.text))
         return not any(answer.is_asked for answer in desk.watcher.kept_answers.values())
 
-    assert until(lambda: is_read() and read[-1][0] != 503, 20)
+    assert until(lambda: is_read() and read[-1][0] != 503, ANSWER_S)
     return read[-1]
 
 

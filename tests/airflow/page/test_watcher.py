@@ -25,6 +25,7 @@ from ferry_airflow.rest import until
 from tests.airflow.page.conftest import FLOW, TEXT, Still, lag
 from tests.airflow.page.values import view_of
 from tests.pure.decide.values import LANE, run_of
+from tests.tiers import ANSWER_S
 
 
 def _nowhere() -> FlowConfig:
@@ -41,7 +42,7 @@ def thread() -> Iterator[Watcher]:
 
 def test_a_flow_without_a_login_is_in_trouble_and_jobs_end_with_the_sentence(thread: Watcher) -> None:
     job = thread.ask("ada", "plan", lambda _: None)
-    assert job.done.wait(20)
+    assert job.done.wait(ANSWER_S)
     assert job.error == "no such connection"
     seen = thread.seen()
     assert [one.why for one in seen.hindrances] == ["no such connection"]
@@ -81,7 +82,7 @@ def test_a_request_waits_a_moment_and_then_shows_what_is_there() -> None:
     watcher, hold = Still(), threading.Event()
 
     def slow(_: FlowWatch) -> str:
-        hold.wait(20)
+        hold.wait(ANSWER_S)
         return "there"
 
     answer = watcher.answer(("slow",), slow, fresh_seconds=60)
@@ -97,21 +98,23 @@ def test_an_answer_that_needs_a_login_that_is_missing_ends_with_the_sentence(thr
     def told() -> bool:
         return thread.answer(("lanes",), lambda _: None, fresh_seconds=60).error == "no such connection"
 
-    assert until(told, 20)
+    assert until(told, ANSWER_S)
 
 
 def test_what_needs_no_cluster_is_there_while_the_thread_waits_for_one() -> None:
     silent = threading.Event()
 
     def connected() -> FlowConfig:
-        silent.wait(60)
+        silent.wait(2 * ANSWER_S)
         raise BadInput("no such connection")
 
     watcher = Watcher(connected, "primary", "backup")
     try:
         watcher.seen()
         slow = watcher.answer(("lanes",), lambda _: "lanes", fresh_seconds=60)
-        assert until(lambda: watcher.answer_aside(("reports",), lambda: "here", fresh_seconds=60).got == "here", 20)
+        assert until(
+            lambda: watcher.answer_aside(("reports",), lambda: "here", fresh_seconds=60).got == "here", ANSWER_S
+        )
         assert slow.waiting, "a question about the clusters does wait"
     finally:
         silent.set()
@@ -123,13 +126,13 @@ def test_many_questions_beside_the_clusters_take_no_thread_each() -> None:
     watcher = Watcher(lambda: pytest.fail("no cluster is asked"), "primary", "backup")
     try:
         for number in range(3 * MOST_ASIDE):
-            watcher.answer_aside(("report", number), lambda: slow.wait(60), fresh_seconds=60)
+            watcher.answer_aside(("report", number), lambda: slow.wait(2 * ANSWER_S), fresh_seconds=60)
         alive = [one for one in threading.enumerate() if one.name == "ferry page, aside"]
         assert len(alive) <= MOST_ASIDE
         last = watcher.answer_aside(("report", "last"), lambda: 1, fresh_seconds=60)
         assert "no more are accepted: try again in a moment" in last.error
         slow.set()
-        assert until(lambda: watcher.answer_aside(("report", "now"), lambda: 1, fresh_seconds=0).got == 1, 20)
+        assert until(lambda: watcher.answer_aside(("report", "now"), lambda: 1, fresh_seconds=0).got == 1, ANSWER_S)
     finally:
         slow.set()
         watcher.close()
@@ -140,16 +143,16 @@ def test_what_is_asked_is_answered_while_other_flows_are_looked_at(tmp_path: Pat
     flow = load(tmp_path / "ferry.properties").flow(FLOW)
     watcher = Watcher(lambda: flow, "primary", "backup")
     for _ in range(LOOKING._initial_value):  # type: ignore[attr-defined]  # each of them waits for a silent cluster
-        assert LOOKING.acquire(timeout=20)
+        assert LOOKING.acquire(timeout=ANSWER_S)
     try:
         job = watcher.ask("ada", "plan", lambda _: "planned")
-        assert job.done.wait(20)
+        assert job.done.wait(ANSWER_S)
         assert job.answer == "planned"
         assert watcher.seen().number == 0, "it was not its turn to look"
     finally:
         watcher.close()
         LOOKING.release(LOOKING._initial_value)  # type: ignore[attr-defined]
-    assert until(lambda: not cast("threading.Thread", watcher._thread).is_alive(), 20)
+    assert until(lambda: not cast("threading.Thread", watcher._thread).is_alive(), ANSWER_S)
 
 
 def test_another_configuration_ends_the_threads_of_the_one_before() -> None:

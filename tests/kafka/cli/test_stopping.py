@@ -15,6 +15,7 @@ from ferry.dev import RunningCluster
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.program import Answer, environment, finished, start
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 SIGNALLED = """
 import importlib, os, signal, sys
@@ -164,5 +165,5 @@ def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
         "        sys.exit(0)\n"
         "sys.exit(3)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=2 * ANSWER_S, check=False)
     assert done.returncode == 0

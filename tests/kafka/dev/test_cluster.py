@@ -59,7 +59,7 @@ def consume(cluster: RunningCluster, topic: str, count: int) -> list[bytes | Non
         {"bootstrap.servers": cluster.bootstrap, "group.id": f"{topic}-reader", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe([topic])
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 2 * ANSWER_S
     found: list[bytes | None] = []
     while len(found) < count and time.monotonic() < deadline:
         found += [message.value() for message in consumer.consume(count, timeout=1) if message.error() is None]

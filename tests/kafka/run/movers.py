@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from ferry.dev import RunningCluster
 from tests.harness import producer, wait_until
+from tests.tiers import ANSWER_S
 
 REST_S = 0.01
 """Between two records of a producer: some 70 a second."""
@@ -139,7 +140,7 @@ class Movers:
             self.over.set()
             self._closed.set()
             for thread in threads:
-                thread.join(30)
+                thread.join(ANSWER_S)
 
     def go_on(self, count: int) -> None:
         """Let the group read so many records more."""

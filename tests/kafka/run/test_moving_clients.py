@@ -21,7 +21,7 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import create_topic, wait_until
 from tests.kafka.run.movers import Directory, Home, Movers
 from tests.kafka.run.switching import IDENTITY, OPTIONS, PARTITIONS, Clients, Pair, begin_group, rest
-from tests.tiers import IN_PART, PATIENCE
+from tests.tiers import ANSWER_S, IN_PART, PATIENCE
 
 THERE_AND_BACK = [Verb.SWITCHOVER, Verb.FAILBACK] * (1 if IN_PART else 2)
 """What is planned, before a cluster is lost."""
@@ -58,7 +58,7 @@ def scheduled(pair: Pair) -> Iterator[list[str]]:
         yield said
     finally:
         over.set()
-        thread.join(60)
+        thread.join(2 * ANSWER_S)
 
 
 def switch(pair: Pair, verb: Verb, name: str, options: SwitchOptions, movers: Movers) -> SwitchState:

@@ -16,7 +16,7 @@ from tests.harness import Lab, create_topic, new_alias, producer, send, wait_unt
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.run.test_kept_slot import HeldRows, Kept
 from tests.pure.run.unit_flows import SOURCES, Units, messages
-from tests.tiers import PATIENCE
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is_there_once(
@@ -33,7 +33,7 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
     kept = Kept(lab, names[0])
     dealt = Units(replace(lab, alias=new_alias(), topics=names[1:], settings=chunks), names[1])
     (broker,) = target_cluster.brokers
-    both_are_there = Barrier(2, lambda: broker.kill(signal.SIGKILL), timeout=120)
+    both_are_there = Barrier(2, lambda: broker.kill(signal.SIGKILL), timeout=2 * ANSWER_S)
 
     def interrupted(flow: Kept | Units, step: str) -> Plan:
         """An attempt that commits a chunk, and meets the dead broker at this step of the next one."""

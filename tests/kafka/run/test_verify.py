@@ -361,7 +361,7 @@ def test_a_flow_may_be_at_work_meanwhile(
                 results.append(verified(lab))
         finally:
             stop.set()
-            thread.join(60)
+            thread.join(2 * ANSWER_S)
     assert [(one.differences, one.not_compared) for one in results if not one.is_equal] == []
     assert sorted(one.records for one in results) == [one.records for one in results]
     assert results[-1].records > 200

@@ -27,7 +27,7 @@ from ferry.plan.rules.permissions import Acl
 from tests.kafka.security.kdc import Realm
 from tests.kafka.security.pki import Authority, pem_store
 from tests.kafka.security.tokens import TokenEndpoint
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule"
@@ -35,7 +35,7 @@ SCRAM = f"{PACKAGE}.scram.ScramLoginModule"
 BEARER = f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule"
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 ADDRESS = "127.0.0.1"
-ACL_SECONDS = 20.0
+ACL_SECONDS = 20.0 * PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

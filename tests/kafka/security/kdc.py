@@ -12,10 +12,11 @@ from pathlib import Path
 from ferry.dev.process import wait_for
 from ferry.ports import LOOPBACK, free_ports
 from tests.commands import installed
+from tests.tiers import PATIENCE
 
 COMMANDS = {"krb5kdc": "krb5-kdc", "kdb5_util": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kinit": "krb5-user"}
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-START_SECONDS = 20.0
+START_SECONDS = 20.0 * PATIENCE
 
 
 def listens(port: int) -> bool:

@@ -35,12 +35,13 @@ from tests.kafka.security.test_logins import (
     scram512,
     token_file,
 )
+from tests.tiers import ANSWER_S
 
 Make = Callable[[Secured], Way]
 
 
 def verified(lab: Lab) -> tuple[bool, int]:
-    with Verifier(lab.flow, Wanted(), independent=True, patience_s=20) as verifier:
+    with Verifier(lab.flow, Wanted(), independent=True, patience_s=ANSWER_S) as verifier:
         found = verifier.survey()
         result = verifier.sum_up(found, verifier.compare(found))
     return result.is_equal, result.records
@@ -84,8 +85,8 @@ def test_a_first_record_that_may_not_be_read_is_not_known_and_nothing_is_committ
     permit(secured, lab, plain(secured.source), way)
     assert lab.micro_run().state is RunState.SUCCESS
     place = TopicPartition(lab.target_topic(topic), 0)
-    with TargetConnection.of(lab.flow, patience_s=20) as connection:
-        denied = first_record_of(lab.flow, connection, "denied", {place: 0}, patience_s=20)
+    with TargetConnection.of(lab.flow, patience_s=ANSWER_S) as connection:
+        denied = first_record_of(lab.flow, connection, "denied", {place: 0}, patience_s=ANSWER_S)
         assert denied.at_ms is None
         assert scratch_group("denied") in denied.why
         group = Resource(kind="group", name="ferry.smoke.", prefixed=True)
@@ -96,7 +97,7 @@ def test_a_first_record_that_may_not_be_read_is_not_known_and_nothing_is_committ
             [Acl(side="target", resource=one, operation=operation, why="") for one, operation in needed],
         )
         began_ms = wall_ms()
-        found = first_record_of(lab.flow, connection, "granted", {place: 0}, patience_s=20)
+        found = first_record_of(lab.flow, connection, "granted", {place: 0}, patience_s=ANSWER_S)
         assert (found.why, found.at_ms is not None and began_ms <= found.at_ms <= wall_ms()) == ("", True), found
         left = connection.run(lambda: list_groups(connection.target)).groups
         assert not [name for name in left if name.startswith("ferry.smoke.")]

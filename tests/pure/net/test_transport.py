@@ -22,6 +22,7 @@ from ferry.kafka.connect.frames import produce_request
 from ferry.kafka.connect.transport import Transport
 from tests.pure.net import hostile_answers
 from tests.pure.wire.hostile import flipped
+from tests.tiers import PATIENCE
 
 TOPIC_ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 SIZES = (0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 70_000, 2_100_000)
@@ -162,7 +163,7 @@ def sending() -> Iterator[tuple[Transport, socket.socket, Lost, Any]]:
     loop = event_loop()
     near, far = socket.socketpair()
     near.setblocking(False)
-    far.settimeout(10)
+    far.settimeout(10 * PATIENCE)
     made, lost = Transport(loop, near, host="broker"), Lost()
     made.set_protocol(lost)
     yield made, far, lost, loop
@@ -189,7 +190,7 @@ def test_what_waits_is_sent_before_a_connection_is_closed(sending: tuple[Transpo
         found = other.submit(received, far)
         while not lost.errors:
             loop.poll(timeout_ms=100)
-        assert found.result(10) == b"".join(pieces) + b"the end"
+        assert found.result(10 * PATIENCE) == b"".join(pieces) + b"the end"
     assert lost.errors == [None]
     assert made.get_protocol() is None
     assert str(made) == "<Transport [none] (closed)>"

@@ -10,6 +10,7 @@ import pytest
 
 from ferry.ports import LOOPBACK, free_ports
 from tests.proxy import Proxies
+from tests.tiers import PATIENCE
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_bytes_do_not_come(proxy: tuple[Proxies, int], mode: str) -> None:
         with pytest.raises(TimeoutError):
             answered(client, b"during", 0.5)
         proxies.heal()
-        client.settimeout(10)
+        client.settimeout(10 * PATIENCE)
         if mode == "hang":
             assert client.recv(6) == b"during"
         else:
@@ -92,7 +93,7 @@ def test_connections_are_cut_and_refused(proxy: tuple[Proxies, int]) -> None:
     with socket.create_connection((LOOPBACK, port)) as client:
         assert answered(client, b"before") == b"before"
         proxies.change(port, "cut")
-        client.settimeout(10)
+        client.settimeout(10 * PATIENCE)
         assert client.recv(1) == b""
     assert works()
     proxies.change(port, "refuse")

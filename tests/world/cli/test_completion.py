@@ -16,6 +16,7 @@ import pytest
 from ferry.program import main
 from tests.program import PROGRAM, environment
 from tests.terminal import ESCAPE
+from tests.tiers import PATIENCE
 
 FILE = """
 clusters = primary, backup, other
@@ -30,7 +31,7 @@ TYPED = {"bash": "ferry plan 'primary->backup'", "zsh": r"mary-\>backup", "fish"
 """How each writes a flow into the line, so that its > is no redirection; zsh what it adds."""
 LOADS_FIRST = "zsh"
 """What Typer writes for it does no more at the first key of a session than to load itself: the bell rings."""
-SECONDS = 60.0
+SECONDS = 60.0 * PATIENCE
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from ferry.ports import free_ports
 from ferry_airflow.home import LocalHome
 from tests.spark.jobs import as_
 from tests.spark.jobs import service as process
+from tests.tiers import PATIENCE
 from tests.world.docker.stack import DOCKER, ROOT, image_environment, properties, secrets_of, services
 
 BIN = Path(sys.executable).parent
@@ -51,7 +52,7 @@ OF_THE_TOPOLOGY = {
 AIRFLOW = ("airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer")
 SPARK = ("spark-master", "spark-worker-1", "spark-worker-2")
 NOBODY = "nobody"
-HEALTHY_SECONDS = 150.0
+HEALTHY_SECONDS = 150.0 * PATIENCE
 POLL_SECONDS = 0.5
 
 

@@ -19,6 +19,7 @@ from ferry.features.switch.acts.redirect import SAID_BYTES, call_hook, redirect,
 from ferry.features.switch.acts.sides import Sides, sides_of
 from ferry.features.switch.settings import SwitchHook
 from ferry.model.switch import Switch, SwitchState, Verb
+from tests.tiers import ANSWER_S
 
 FILE = """
 clusters = primary, backup
@@ -106,7 +107,7 @@ def gateway() -> Iterator[Gateway]:
     yield made
     ended.set()
     server.shutdown()
-    thread.join(30)
+    thread.join(ANSWER_S)
     server.server_close()
 
 

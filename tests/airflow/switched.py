@@ -112,7 +112,7 @@ class Switched:
         assert until(lambda: amid(task), WAIT_SECONDS * PATIENCE), f"{step} came to nothing in {WAIT_SECONDS} s"
         tree = [task, *task.children(recursive=True)]
         os.kill(task.pid, signal.SIGKILL)
-        all_gone(tree, WAIT_SECONDS * PATIENCE)
+        all_gone(tree, WAIT_SECONDS)
 
         assert rest.wait_run(dag, run, seconds=WAIT_SECONDS) == "failed"
         assert rest.states(dag, run)[step] == "failed", f"{step} was killed too late"

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
+from kafka.net.sasl.scram import ScramClient
 
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import BadInput, Refused
@@ -245,18 +246,32 @@ def test_a_certificate_that_expires_mid_run_is_named_and_the_next_run_completes(
     assert lab.assert_equal() == 8_000
 
 
-def test_a_run_outlives_its_sessions(source_cluster: RunningCluster, guarded: Guarded, topic: str) -> None:
+def test_a_run_outlives_its_sessions(
+    source_cluster: RunningCluster, guarded: Guarded, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The throttle makes the copy longer than three sessions, however fast the machine is."""
+    logins: list[str] = []
+    first_message = ScramClient.first_message
+
+    def login(self: ScramClient) -> object:
+        logins.append("one")
+        return first_message(self)
+
+    monkeypatch.setattr(ScramClient, "first_message", login)
     guarded.permit("secret")
     create_topic(source_cluster, topic)
     client = producer(source_cluster, batch_num_messages=10)
     send(client, topic, numbered(3_000))
     lab = Lab(source=source_cluster, target=guarded.cluster, alias=new_alias(), topics=(topic,))
-    lab = having(lab, {**guarded.login(f"t{lab.alias}", "secret"), "ferry.chunk.bytes": "1"})
+    slow = {"ferry.chunk.bytes": "1", "ferry.throttle.bytes.per.second": "100000"}
+    lab = having(lab, {**guarded.login(f"t{lab.alias}", "secret"), **slow})
     with lab.runs() as runs:
-        plan = runs.open_run("long", local_origin())
-        began = time.monotonic()
-        assert lab.copy(runs, plan).state is RunState.SUCCESS
-        assert time.monotonic() - began > SESSION_MS / 1000, "no session ended: copy more"
+        begun: list[int] = []
+        hooks = Hooks(after={"commit": lambda: begun.append(len(logins))})
+        copy_held(runs, runs.open_run("long", local_origin()), 0, hooks)
+        assert begun, "the first commit"
+        assert len(logins) > begun[0], "no session ended while the copy ran"
+        assert runs.report("long").state is RunState.SUCCESS
         # A run that is held sleeps over the end of its session; the broker hangs up on the next request.
         send(client, topic, numbered(100, start=3_000))
         hooks = Hooks(before={"commit": lambda: pass_by(time.time() + 2 * SESSION_MS / 1000)})

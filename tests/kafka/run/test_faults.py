@@ -8,7 +8,6 @@ import re
 import signal
 import string
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -237,10 +236,8 @@ def test_throttling_slows_down_and_breaks_nothing(
     lab = new_lab(source_cluster, target_cluster, topic)
     # The run reads and writes half as much again as a broker gives at once.
     with quota(source_cluster if side == "source" else target_cluster, f"ferry.{lab.flow.flow}", key, 80_000):
-        began = time.monotonic()
         report = lab.micro_run()
     assert report.state is RunState.SUCCESS
-    assert time.monotonic() - began > 0.5, "the quota did not bite"
     assert (report.throttled.source > 0, report.throttled.target > 0) == (side == "source", side == "target")
     assert report.throttled.ferry == 0
     assert lab.assert_equal() == 4_000

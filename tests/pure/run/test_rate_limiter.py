@@ -8,15 +8,15 @@ from typing import cast
 
 import pytest
 
-from ferry.copy import rate_limiter as module
 from ferry.copy.rate_limiter import Rate, Share
 from ferry.errors import Retryable
-from ferry.kafka.connect.cluster import Cluster, event_loop
+from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.throttle import PORTION_SECONDS
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import LedgerRecord
 from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place
+from tests.pure.scripted.clock import Clock
 
 RATE = 80_000_000
 THREE = replace(PLAN, slices=tuple(piece("orders", number, slot=number) for number in range(3)), slots=3)
@@ -41,12 +41,14 @@ class Ledger:
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """A cluster that nobody connects to."""
-    loop = event_loop()
-    made = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"})
-    yield made
-    made.close()
-    loop.close()
+    """A cluster that nobody connects to, on a loop that skips the time that it would wait."""
+    clock = Clock()
+    with clock.in_force():
+        loop = clock.loop()
+        made = Cluster(loop, "backup", {"bootstrap_servers": "127.0.0.1:1"})
+        yield made
+        made.close()
+        loop.close()
 
 
 def ended(partition: int, end: int = 100) -> list[LedgerRecord]:
@@ -68,7 +70,6 @@ def until(cluster: Cluster, condition: Callable[[], bool]) -> Callable[[], Await
 def test_a_share_grows_as_others_end_and_stays_while_nobody_can_tell(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
     ledger = Ledger(cluster, [[], None, ended(1), ended(2, end=60), ended(2)])
     share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=2))
     shares: list[float] = []
@@ -90,17 +91,20 @@ def test_a_share_grows_as_others_end_and_stays_while_nobody_can_tell(
 
 def test_who_ends_waits_for_the_look_under_way(cluster: Cluster) -> None:
     ledger = Ledger(cluster, [[]])
-    read, seen = ledger.read, []
+    begun: list[int | None] = []
+    seen: list[int | None] = []
+    read = ledger.read
 
     async def slow(start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
-        await cluster.loop.sleep(0.05)
+        begun.append(start)
+        await cluster.loop.sleep(0.5)
         seen.append(start)
         return await read(start, end)
 
     ledger.read = slow  # type: ignore[method-assign]  # it waits before it does the same
     share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=2))
     share.begin(THREE)
-    cluster.loop.run(until(cluster, lambda: bool(share._looking)))
+    cluster.loop.run(until(cluster, lambda: bool(begun)))
     cluster.loop.run(share.end)
     assert seen == [3]
 

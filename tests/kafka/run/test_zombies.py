@@ -175,9 +175,13 @@ def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path)
     # A driver that the other one fences late opens its run again, so a run may have two records.
     assert (set(order), ended[newest].code) == ({"one", "other"}, 0), ended
     (older,) = (answer for run, answer in ended.items() if run != newest)
-    assert older.code in (0, 1, 2), older
-    if older.code == 2:
-        assert f"superseded by {newest}" in older.err
+    if older.code == 2:  # it was fenced before its plan was written
+        assert older.json("error")["error"]["kind"] == "superseded", older
+        assert newest in older.err
+    else:  # fenced while it copied, or not at all
+        body = older.json("run")
+        assert older.code == (0 if body["state"] == "success" else 1), older
+        assert body["superseded_by"] == (None if body["state"] == "success" else newest), older
 
     # As they lie, for a key that was written twice shows only its last record in a view of the ledger.
     rows = read_topic(lab.target.bootstrap, ledger_topic(lab.alias))[0]

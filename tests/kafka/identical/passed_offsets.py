@@ -1,0 +1,85 @@
+"""How fast a broker passes offsets by markers and by aborted transactions, for the figures of ADR 57.
+
+    python -m tests.kafka.identical.passed_offsets 3.9.1 4.3.0
+
+Each version gets a broker of its own in a temporary folder. No figure is compared with a limit.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ferry.dev import ClusterSpec, RunningCluster, down, up
+from ferry.kafka.connect.cluster import Cluster
+from tests.harness import create_topic, on_cluster
+from tests.kafka.identical.raw import Raw, empty_batch, empty_payload
+
+TOPIC = "passed"
+PARTITIONS = 100
+EACH, BATCHES = 1_000_000, 10
+
+
+def measure(cluster: RunningCluster) -> None:
+    """Print one line for each way."""
+    create_topic(cluster, TOPIC, PARTITIONS)
+
+    async def work(client: Cluster) -> None:
+        raw = await Raw(client, TOPIC).open()
+        who = await raw.init()
+
+        async def timed(what: str, offsets: int, act: Callable[[], Awaitable[object]]) -> None:
+            begun = time.monotonic()
+            await act()
+            took = time.monotonic() - begun
+            print(f"{cluster.spec.version} {what}: {offsets} offsets, {took:.2f} s, {offsets / took:,.0f} a second")
+
+        async def one_by_one() -> None:
+            for _ in range(300):
+                assert await raw.mark(who) == [0]
+
+        async def in_many() -> None:
+            for _ in range(20):
+                assert set(await raw.mark(who, partitions=range(PARTITIONS))) == {0}
+
+        async def in_one_request() -> None:
+            assert set(await raw.mark(*[who] * 2_000)) == {0}
+
+        await timed("a marker for each request", 300, one_by_one)
+        await timed(f"a marker for each of {PARTITIONS} partitions in a request", 20 * PARTITIONS, in_many)
+        await timed("2,000 markers for a partition in a request", 2_000, in_one_request)
+        begun, name = await raw.end(), f"slot-{TOPIC}"
+        payload = empty_payload(EACH)
+        slot = await raw.init(name)
+
+        async def bulk() -> None:
+            await raw.add(name, slot)
+            for number in range(BATCHES):
+                batch = empty_batch(slot, number * EACH, payload, EACH)
+                assert (await raw.produce(slot, 0, 0, transactional_id=name, batch=batch))[0] == 0
+            await raw.abort(name, slot, 1)
+            await raw.end_becomes(begun + EACH * BATCHES + 1)
+
+        print(f"{len(payload)} bytes for a batch of {EACH} empty records")
+        await timed("an aborted transaction of empty records", EACH * BATCHES + 1, bulk)
+        await timed("DeleteRecords", 1, lambda: raw.delete(begun + EACH * BATCHES + 1))
+
+    on_cluster(cluster, work)
+
+
+def main(versions: list[str]) -> None:
+    """Measure each version by itself."""
+    for version in versions or [ClusterSpec(name=TOPIC).version]:
+        with TemporaryDirectory() as folder:
+            home = Path(folder)
+            try:
+                measure(up(ClusterSpec(name=TOPIC, version=version), home=home))
+            finally:
+                down(home, delete=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

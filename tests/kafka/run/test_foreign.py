@@ -14,7 +14,7 @@ from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.ledger import gaps
 from ferry.ledger.report import RunState
-from ferry.model import RefusalKind, TopicChange
+from ferry.model import Fact, Refusal, RefusalKind, TopicChange
 from ferry.plan import opening
 from ferry.plan.change_topics import Changed, change_topics
 from ferry.run.micro_run import local_origin
@@ -48,6 +48,11 @@ def begin(cluster: RunningCluster, name: str, *topics: str) -> Producer:
     for topic in topics:
         send(client, topic, [Message(value=b"foreign")])
     return client
+
+
+def said(refusal: Refusal) -> tuple[str, dict[str, Fact]]:
+    """Code and facts of a refusal; its words are in tests/sentences."""
+    return refusal.code, dict(refusal.facts)
 
 
 def keys(lab: Lab, topic: str) -> list[bytes]:
@@ -134,11 +139,11 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     assert (report.state, report.records) == (RunState.PARTIAL, 3)
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.kind) == (taken, RefusalKind.FOREIGN_WRITER)
-    assert f"{lab.target_topic(taken)}-0 already holds records, from offset 0 on" in refusal.message
+    assert said(refusal) == ("foreign.occupied", {"place": f"{lab.target_topic(taken)}-0", "offset": 0})
     meddle(lab, void)  # its receipt is of an aborted transaction: none of ours lies before
     refusal = lab.micro_run().refusals[-1]
     assert (refusal.topic, refusal.kind) == (void, RefusalKind.FOREIGN_WRITER)
-    assert f"another client wrote to target {lab.target_topic(void)}-0 at offset 0: find" in refusal.message
+    assert said(refusal) == ("foreign.record", {"place": f"{lab.target_topic(void)}-0", "offset": 0})
     tolerant = replace(lab, settings={"ferry.guard.foreign.writer": "skip"})
     report = tolerant.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
@@ -184,7 +189,7 @@ def test_a_strangers_records_in_a_copy_that_was_created_again_have_a_guard_of_th
         assert refusal.kind is RefusalKind.FOREIGN_WRITER, "a plan says so, too"
     (refusal,) = again.micro_run().refusals
     assert refusal.kind is RefusalKind.FOREIGN_WRITER
-    assert f"another client wrote to target {copy}-0 at offset 0: find the writer" in refusal.message
+    assert said(refusal) == ("foreign.record", {"place": f"{copy}-0", "offset": 0})
     both = replace(lab, settings={**again.settings, "ferry.guard.foreign.writer": "skip"})
     report = both.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 3)
@@ -214,14 +219,19 @@ def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_e
 
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 5)
-    said = {refusal.topic: (refusal.kind, refusal.message) for refusal in report.refusals}
-    assert {name: kind for name, (kind, _) in said.items()} == dict.fromkeys(
+    found = {refusal.topic: refusal for refusal in report.refusals}
+    assert {name: refusal.kind for name, refusal in found.items()} == dict.fromkeys(
         (kept, gone, fresh), RefusalKind.FOREIGN_WRITER
     )
     for name, start, writer in ((kept, 11, "c"), (gone, 11, "a"), (fresh, 0, "a")):
-        assert f"open on target {lab.target_topic(name)}-0, from offset {start} on (producer id " in said[name][1]
-        assert f"transactional id {topic}-{writer}, last record of " in said[name][1]
-        assert f"abort --topic {lab.target_topic(name)} --partition 0 --start-offset {start}" in said[name][1]
+        code, facts = said(found[name])
+        whose = str(facts.pop("whose"))
+        target = lab.target_topic(name)
+        assert (code, facts) == (
+            "foreign.open",
+            {"where": f"target {target}-0", "target": target, "number": 0, "start": start},
+        )
+        assert f"{topic}-{writer}" in whose
     ((gap, why),) = [(gap.source.topic, gap.why) for gap in report.plan.gaps]
     assert (gap, why) == (let, RefusalKind.FOREIGN_WRITER)
     with lab.runs() as runs:
@@ -231,9 +241,10 @@ def test_a_strangers_transaction_is_refused_while_it_is_open_and_judged_by_its_e
     aborting.abort_transaction(ANSWER_S)
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 10)
-    ((refused, message),) = [(refusal.topic, refusal.message) for refusal in report.refusals]
-    assert refused == kept
-    assert f"another client wrote to target {lab.target_topic(kept)}-0 at offset 11" in message
+    (refusal,) = report.refusals
+    assert refusal.topic == kept
+    code, facts = said(refusal)
+    assert (code, facts["place"], facts["offset"]) == ("foreign.record.behind", f"{lab.target_topic(kept)}-0", 11)
     numbers = [b"%d" % number for number in range(15)]
     assert keys(lab, kept) == [*numbers[:10], b"foreign"]
     assert keys(lab, let) == [*numbers[:10], b"foreign", *numbers[10:]]
@@ -274,9 +285,7 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
     assert {refusal.topic: refusal.kind for refusal in result.refusals.values()} == dict.fromkeys(
         names, RefusalKind.FOREIGN_WRITER
     )
-    for refusal in result.refusals.values():
-        assert "another client has a transaction open on " in refusal.message
-        assert refusal.message.endswith("; then run again")
+    assert {refusal.code for refusal in result.refusals.values()} == {"foreign.open.at-work"}
     assert 0 < sum(receipt.records for receipt in result.receipts) < 1_000
     for stranger in strangers:
         stranger.abort_transaction(ANSWER_S)

@@ -44,7 +44,10 @@ def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_cop
     assert (report.state, report.records) == (RunState.PARTIAL, 4_000), report.refusals
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.partition, refusal.kind) == (poor, 0, RefusalKind.TOO_FEW_REPLICAS)
-    assert f"target {target}-0 has 2 in-sync replicas, min.insync.replicas requires 3: bring" in refusal.message
+    assert (refusal.code, dict(refusal.facts)) == (
+        "target.too-few-replicas",
+        {"place": f"{target}-0", "in_sync": 2, "needed": 3},
+    )
     ledger = admin.list_topics(ledger_topic(lab.alias)).topics[ledger_topic(lab.alias)].partitions[0]
     assert len(ledger.replicas) == 3, "created with a broker down, it would be refused once that is back"
     three_brokers.start()

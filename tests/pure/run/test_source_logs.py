@@ -25,6 +25,7 @@ from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.model import Origin, Plan, RefusalKind, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped
+from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, dealt_slice
 
 PLACE = TopicPartition("t", 0)
@@ -263,7 +264,7 @@ def test_nobody_is_asked_while_the_leader_stays() -> None:
     assert (chunk.source_epoch, brokers.asked) == (5, 1)
 
 
-def test_units_lose_the_source_partition_that_was_cut_alone() -> None:
+def test_units_lose_the_source_partition_that_was_cut_alone(golden: Golden) -> None:
     cut, whole = Log(), Log()
     for log in (cut, whole):
         log.append(9)
@@ -274,10 +275,9 @@ def test_units_lose_the_source_partition_that_was_cut_alone() -> None:
     logs = SourceLogs(source=source, seen={PLACE: Mark(5, 9), OTHER: Mark(5, 9)}, notes=None)
     assert asyncio.run(logs.check([unit((0, 0), (9, 9))])) == {OTHER: 6}
     (held,) = logs.cuts.values()
-    assert held.refusal.message == (
-        "t-0 on cluster a ended at offset 9 or later before it was read; its log was meanwhile truncated to 6 "
-        "(leader epoch 5 ends there; unclean leader election?): nothing more of it was written; run again"
-    )
+    assert held.refusal.code == "source.truncated.before"
+    assert dict(held.refusal.facts).items() >= {"cluster": "a", "end": 9, "cut": 6, "epoch": 5}.items()
+    golden(held.refusal.message)
 
 
 @pytest.mark.parametrize("of", [piece(20, Mark(5, 9), 9), unit((9,), (20,), (5,))])
@@ -292,9 +292,9 @@ def test_what_an_earlier_attempt_has_written_is_not_gone_on_with_from_another_lo
     assert seen.marks == {PLACE: Mark(6, 20)}
     logs = SourceLogs(source=source, seen=seen.marks, notes=None)
     assert asyncio.run(logs.check([of])) == {}
-    assert "t-0 on cluster a was read up to offset 9, but its log was since truncated to 6" in (
-        logs.cuts[PLACE].refusal.message
-    )
+    refusal = logs.cuts[PLACE].refusal
+    assert refusal.code == "source.truncated.read"
+    assert dict(refusal.facts).items() >= {"cluster": "a", "end": 9, "cut": 6}.items()
 
 
 def test_a_log_that_nobody_tells_of_is_hindered_and_none_other() -> None:

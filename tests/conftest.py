@@ -6,11 +6,9 @@ import os
 import random
 import re
 import secrets
-import socket
-import subprocess
 from collections.abc import Generator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import croniter  # type: ignore[import-untyped]  # noqa: F401 - its import starts a process, which pure tests refuse
@@ -22,6 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from tests.durations import KEPT, TESTS, Durations, file_of, read
+from tests.purity import nothing_but_python
 from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
 
 pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
@@ -138,19 +137,15 @@ class Scope:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Refuse processes and connections to pure tests, and to what fixtures of any scope do for them."""
-    if tier_of(item) != PURE:
+    with nothing_but_python() if tier_of(item) == PURE else nullcontext():
         return (yield)
 
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a pure test starts no process and opens no connection: move it to the tier that it needs")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", refuse)
-        patch.setattr(socket.socket, "connect_ex", refuse)
-        patch.setattr(subprocess, "Popen", refuse)
-        patch.setattr(BaseProcess, "start", refuse)
-        for name in ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system"):
-            patch.setattr(os, name, refuse)
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, object]:
+    """Refuse the same to the modules of pure tests while they are imported."""
+    is_pure = (TESTS / PURE) in (collector.path, *collector.path.parents)
+    with nothing_but_python() if is_pure else nullcontext():
         return (yield)
 
 

@@ -4,7 +4,6 @@ import socket
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 from kafka.net.manager import KafkaConnectionManager
 
 from ferry.config.flow.clients import fetch_options, kafka_python_options, produce_options
@@ -71,7 +70,6 @@ def test_explicit_values_reach_both_clients() -> None:
     theirs = librdkafka_options(properties)
     assert theirs["ssl.endpoint.identification.algorithm"] == "none"
     assert (theirs["client.id"], theirs["socket.receive.buffer.bytes"]) == ("me", 65536)
-    Consumer({**librdkafka_options(SERVERS), "group.id": "g"}).close()
 
 
 def test_a_login_over_tls() -> None:

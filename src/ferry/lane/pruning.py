@@ -31,13 +31,13 @@ A copy that was made again has receipts with the same keys, so a superseded run 
 TOMBSTONES_A_RUN = 5_000
 """Receipts that a run may delete in any case: a tenth of a second of its time."""
 
-_FOR_EACH_SLICE = 4
+FOR_EACH_SLICE = 4
 """Receipts that a run deletes for each of its slices, so that a run of many partitions deletes as fast as it writes."""
 
 
 def tombstones_of(slices: int) -> int:
     """Return the most receipts that a run with so many slices deletes; it also finishes the block in which they end."""
-    return max(TOMBSTONES_A_RUN, _FOR_EACH_SLICE * slices)
+    return max(TOMBSTONES_A_RUN, FOR_EACH_SLICE * slices)
 
 
 async def sweep(log: LedgerLog, view: LedgerView, lane: str, most: int, write: Write) -> None:

@@ -209,7 +209,7 @@ def test_a_zombie_wakes_after_a_newer_run_has_finished(kept: Kept, step: str) ->
 
 def test_a_chunk_ends_before_its_receipt_has_too_many_segments(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_slot, "MOST_SEGMENTS", 50)
-    monkeypatch.setattr(row_slot, "_MOST_RECORDS", 20)
+    monkeypatch.setattr(row_slot, "MOST_RECORDS", 20)
     with kept.lab.runs() as runs:
         plan = kept.plan(runs)
         kept.copy(runs, plan)

@@ -39,10 +39,10 @@ def small() -> Iterator[None]:
         patch.setattr(upkeep, "is_due", lambda view: True)
         patch.setattr(summaries, "FIRST_WINDOW", 4)
         patch.setattr(block_index, "BLOCK_ROWS", 2)
-        patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)
+        patch.setattr(offset_maps, "WHOLE_BLOCKS", 0)
         patch.setattr(opening, "KEPT_RUNS", 2)
         patch.setattr(pruning, "TOMBSTONES_A_RUN", 2)
-        patch.setattr(pruning, "_FOR_EACH_SLICE", 0)
+        patch.setattr(pruning, "FOR_EACH_SLICE", 0)
         yield
 
 

@@ -34,7 +34,7 @@ def small() -> Iterator[None]:
         patch.setattr(summary, "SUMMARISED_FROM", 0)
         patch.setattr(summaries, "FIRST_WINDOW", 4)
         patch.setattr(block_index, "BLOCK_ROWS", 2)
-        patch.setattr(offset_maps, "_WHOLE_BLOCKS", 0)
+        patch.setattr(offset_maps, "WHOLE_BLOCKS", 0)
         patch.setattr(opening, "KEPT_RUNS", 4)
         patch.setattr(ledger_cache, "PORTION", 3)
         yield

@@ -33,6 +33,6 @@ def test_they_are_the_same(records: list[tuple[bytes | None, int, int]], count: 
 
 
 def test_every_length_and_every_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_columns, "_AT_ONCE", 600)
+    monkeypatch.setattr(partition_columns, "AT_ONCE", 600)
     keys = [bytes(range(256))[:length] for length in range(257)] + [bytes([byte]) * 3 for byte in range(256)]
     assert murmur2_of(*laid(keys)).tolist() == [murmur2(key) for key in keys]

@@ -14,10 +14,10 @@ from ferry.kafka.admin import acls
 @pytest.mark.parametrize(
     ("known", "theirs"),
     [
-        (acls._TYPES, ACLResourceType),
-        (acls._PATTERNS, ACLResourcePatternType),
-        (acls._OPERATIONS, ACLOperation),
-        (acls._PERMISSIONS, ACLPermissionType),
+        (acls.TYPES, ACLResourceType),
+        (acls.PATTERNS, ACLResourcePatternType),
+        (acls.OPERATIONS, ACLOperation),
+        (acls.PERMISSIONS, ACLPermissionType),
     ],
 )
 def test_the_words_are_those_of_kafka(known: dict[int, str], theirs: type[Enum]) -> None:
@@ -29,4 +29,4 @@ def test_the_words_are_those_of_kafka(known: dict[int, str], theirs: type[Enum])
 
 
 def test_a_word_that_ferry_does_not_know_is_its_number() -> None:
-    assert acls._word(acls._OPERATIONS, 99) == "number-99"
+    assert acls.word_of(acls.OPERATIONS, 99) == "number-99"

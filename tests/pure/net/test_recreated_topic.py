@@ -77,7 +77,7 @@ class Source(Cluster):
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(broker_fetcher, "_PAUSE_S", 0)
+    monkeypatch.setattr(broker_fetcher, "PAUSE_S", 0)
 
 
 Open = Callable[[Source], Source]

@@ -62,7 +62,7 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Brokers]:
     """Broker 1 leads both partitions; the clock is theirs."""
     made = Brokers()
     monkeypatch.setattr(broker_fetcher, "time", SimpleNamespace(monotonic=lambda: made.now))
-    monkeypatch.setattr(broker_fetcher, "_PAUSE_S", 0)
+    monkeypatch.setattr(broker_fetcher, "PAUSE_S", 0)
     yield made
     made.close()
     made.loop.close()

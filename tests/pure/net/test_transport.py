@@ -93,7 +93,7 @@ def test_a_long_frame_gets_its_memory_as_it_comes(
     wire: tuple[Transport, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four bytes that say 2 GB take no 2 GB."""
-    monkeypatch.setattr(transport, "_FIRST_BYTES", 1 << 17)
+    monkeypatch.setattr(transport, "FIRST_BYTES", 1 << 17)
     made, far = wire
     content = random.Random(3).randbytes(900_000)
     far.sendall(len(content).to_bytes(4, "big") + content[:100])

@@ -61,7 +61,7 @@ def small() -> Iterator[None]:
     """Windows and blocks of a few records, so that short histories have many."""
     with pytest.MonkeyPatch.context() as patch:
         small_windows(patch)
-        patch.setattr("ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS", 1)
+        patch.setattr("ferry.features.groups.acts.offset_maps.WHOLE_BLOCKS", 1)
         yield
 
 

@@ -99,7 +99,7 @@ def small() -> Iterator[None]:
     """Windows and blocks of a few records, so that short histories have many."""
     with pytest.MonkeyPatch.context() as patch:
         small_windows(patch)
-        patch.setattr("ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS", 1)
+        patch.setattr("ferry.features.groups.acts.offset_maps.WHOLE_BLOCKS", 1)
         yield
 
 
@@ -145,7 +145,7 @@ def test_a_lookup_by_blocks_is_a_lookup_in_the_whole_map(plan: list[Step], offse
 def test_the_newest_receipts_of_some_partitions_are_found_among_all(
     few: int, backward: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ferry.features.groups.acts.offset_maps._FEW", few)
+    monkeypatch.setattr("ferry.features.groups.acts.offset_maps.FEW", few)
     history = History()
     history.run()
     for _ in range(2):

@@ -22,9 +22,9 @@ _PORTION = 500
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT})
 
 # Kafka's `ResourceType`, `PatternType`, `AclOperation` and `AclPermissionType`.
-_TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token", 7: "user"}
-_PATTERNS = {3: "literal", 4: "prefixed"}
-_OPERATIONS = {
+TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token", 7: "user"}
+PATTERNS = {3: "literal", 4: "prefixed"}
+OPERATIONS = {
     2: "All",
     3: "Read",
     4: "Write",
@@ -40,7 +40,7 @@ _OPERATIONS = {
     14: "DescribeTokens",
     15: "TwoPhaseCommit",
 }
-_PERMISSIONS = {2: "deny", 3: "allow"}
+PERMISSIONS = {2: "deny", 3: "allow"}
 
 
 class NoAuthorizer(Refused):
@@ -70,13 +70,13 @@ async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
     answer = await _answered(cluster, request, f"ACLs of cluster {cluster.alias} cannot be read")
     return frozenset(
         AclBinding(
-            resource_type=_word(_TYPES, resource.resource_type),
+            resource_type=word_of(TYPES, resource.resource_type),
             resource_name=resource.resource_name,
-            pattern_type=_word(_PATTERNS, resource.pattern_type),
+            pattern_type=word_of(PATTERNS, resource.pattern_type),
             principal=acl.principal,
             host=acl.host,
-            operation=_word(_OPERATIONS, acl.operation),
-            permission=_word(_PERMISSIONS, acl.permission_type),
+            operation=word_of(OPERATIONS, acl.operation),
+            permission=word_of(PERMISSIONS, acl.permission_type),
         )
         for resource in answer.resources
         for acl in resource.acls
@@ -114,13 +114,13 @@ async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
     async def ask(part: Sequence[AclBinding]) -> Any:
         creations = [
             kind(
-                resource_type=_code(_TYPES, binding.resource_type),
+                resource_type=_code(TYPES, binding.resource_type),
                 resource_name=binding.resource_name,
-                resource_pattern_type=_code(_PATTERNS, binding.pattern_type),
+                resource_pattern_type=_code(PATTERNS, binding.pattern_type),
                 principal=binding.principal,
                 host=binding.host,
-                operation=_code(_OPERATIONS, binding.operation),
-                permission_type=_code(_PERMISSIONS, binding.permission),
+                operation=_code(OPERATIONS, binding.operation),
+                permission_type=_code(PERMISSIONS, binding.permission),
             )
             for binding in part
         ]
@@ -139,13 +139,13 @@ async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
     async def ask(part: Sequence[AclBinding]) -> Any:
         filters = [
             kind(
-                resource_type_filter=_code(_TYPES, binding.resource_type),
+                resource_type_filter=_code(TYPES, binding.resource_type),
                 resource_name_filter=binding.resource_name,
-                pattern_type_filter=_code(_PATTERNS, binding.pattern_type),
+                pattern_type_filter=_code(PATTERNS, binding.pattern_type),
                 principal_filter=binding.principal,
                 host_filter=binding.host,
-                operation=_code(_OPERATIONS, binding.operation),
-                permission_type=_code(_PERMISSIONS, binding.permission),
+                operation=_code(OPERATIONS, binding.operation),
+                permission_type=_code(PERMISSIONS, binding.permission),
             )
             for binding in part
         ]
@@ -188,7 +188,8 @@ def _check(cluster: Cluster, outcome: Any, what: str, operation: str) -> None:
     raise Refused(f"{what}: {codes.advised(code, said)}")
 
 
-def _word(words: dict[int, str], code: int) -> str:
+def word_of(words: dict[int, str], code: int) -> str:
+    """Return the word of a code of Kafka's; for a code that is not known, its number."""
     return words.get(code, f"{UNKNOWN}{code}")
 
 

@@ -36,7 +36,7 @@ _TURN_BYTES = 4 << 20
 
 _PIECES_PER_CALL = 512  # Linux takes up to 1,024
 
-_FIRST_BYTES = 64 << 20
+FIRST_BYTES = 64 << 20
 """Bytes that a frame gets at once when its size field asks for them; a longer frame gets more as it arrives."""
 
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -166,7 +166,7 @@ class Transport:
                 frames.append(bytearray(self._head[at : at + size]))
                 at += size
                 continue
-            self._frame, self._frame_size = bytearray(min(size, _FIRST_BYTES)), size
+            self._frame, self._frame_size = bytearray(min(size, FIRST_BYTES)), size
             self._frame_filled = filled - at
             self._window = memoryview(self._frame)
             self._window[: self._frame_filled] = self._head[at:filled]

@@ -34,7 +34,7 @@ from ferry.model import RefusalKind, TopicPartition
 log = logging.getLogger(__name__)
 
 _MAX_WAIT_MS = 500
-_PAUSE_S = 0.1
+PAUSE_S = 0.1
 
 
 class BrokerFetcher:
@@ -320,7 +320,7 @@ class BrokerFetcher:
         """Ask for the metadata again; move what has another leader, and fail what was not served for too long."""
         self._patience.begin(trouble.places, time.monotonic())
         self._routes.back_to_leader(trouble.places)
-        await self._cluster.loop.sleep(_PAUSE_S)
+        await self._cluster.loop.sleep(PAUSE_S)
         await self._cluster.refresh({place.topic for place in trouble.places})
         if self._buffer.closed:
             return

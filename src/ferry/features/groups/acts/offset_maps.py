@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 Asked = Mapping[TopicPartition, Collection[int] | None]
 """Partitions with the offsets to be translated; None: any offset."""
 
-_WHOLE_BLOCKS = 2
+WHOLE_BLOCKS = 2
 """A map of at most so many blocks is loaded whole: an offset in a hole needs as many."""
 
-_FEW = 4
+FEW = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,9 +196,9 @@ def newest_receipts(
     side = b"target_" if backward else b""
     topics = {topic: b'"%stopic":%s' % (side, encode(topic)) for topic in {place.topic for place in asked}}
     few: list[tuple[bytes, ...]] | None = None
-    if len(asked) <= _FEW:
+    if len(asked) <= FEW:
         few = [(topics[place.topic], b'"%spartition":%d,' % (side, place.partition)) for place in asked]
-    elif len(topics) <= _FEW:
+    elif len(topics) <= FEW:
         few = [(word,) for word in topics.values()]
     found = {last.target if backward else last.source: last for last in last_receipts(view, lane, few).values()}
     return {place: found[place] for place in asked if place in found}
@@ -226,7 +226,7 @@ class _Loading:
         """
         count = sum(len(links.blocks) for links in self.links.values())
         went_back = any(gap.void_from is not None for gap in self.gaps)
-        return self.offsets is None or count <= _WHOLE_BLOCKS or len(self.links) > 1 or went_back
+        return self.offsets is None or count <= WHOLE_BLOCKS or len(self.links) > 1 or went_back
 
     def needed(self, *, backward: bool) -> set[tuple[Chain, int]]:
         """Return the blocks to be read next; none when the map is complete for its offsets."""

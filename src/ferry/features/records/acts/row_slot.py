@@ -45,7 +45,7 @@ KEPT_BYTES = 48 << 20
 _LIMIT_SHARE = 0.9
 """The share of the target topic's limit that a batch may have before it is compressed: then it fits."""
 
-_MOST_RECORDS = 10_000
+MOST_RECORDS = 10_000
 
 _NONE = np.zeros(1, np.bool_)
 
@@ -195,7 +195,7 @@ class RowSlot(KafkaSlot):
         sent = self._taken = 0
         while self._left and self._has_room(sent) and time.monotonic() < until and not self._stop():
             part = self._left[0]
-            if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - _MOST_RECORDS:
+            if isinstance(part, SlicePart) and part.runs > MOST_SEGMENTS - MOST_RECORDS:
                 break
             rows, letters, is_over = self._next_rows(part)
             if not found or found[-1] is not part:
@@ -262,7 +262,7 @@ class RowSlot(KafkaSlot):
                 continue
             if stretch.refusal is not None:
                 raise Dropped([drop("transform.poison", part.piece, int(stretch.offsets[0]), why=stretch.refusal)])
-            sizes = np.cumsum(stretch.columns().sizes()[: _MOST_RECORDS - count])
+            sizes = np.cumsum(stretch.columns().sizes()[: MOST_RECORDS - count])
             fitting = min(int(np.searchsorted(sizes, room, side="right")), _leading(wanted))
             if not fitting and count:
                 return found, letters, False

@@ -18,7 +18,7 @@ Longs = npt.NDArray[np.int64]
 _SEED = 0x9747B28C
 _FACTOR = np.uint32(0x5BD1E995)
 _POSITIVE = np.uint32(0x7FFFFFFF)
-_AT_ONCE = 1 << 20
+AT_ONCE = 1 << 20
 """So many bytes of keys are put into one array."""
 
 
@@ -27,7 +27,7 @@ def murmur2_of(data: npt.NDArray[np.uint8], starts: Longs, lengths: Longs) -> Wo
     found = np.empty(len(starts), np.uint32)
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)
-        step = max(1, _AT_ONCE // max(1, length))
+        step = max(1, AT_ONCE // max(1, length))
         for at in range(0, len(rows), step):
             some = rows[at : at + step]
             found[some] = _hashed(data[starts[some][:, None] + np.arange(length)], length)

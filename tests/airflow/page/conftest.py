@@ -36,6 +36,7 @@ from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_da
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.dag_runs import DagRunStory
+from ferry_airflow.page.features import records
 
 Right = tuple[str, str, DagAccessEntity | None]
 """A DAG or a custom view, a method, and what of the DAG; None: the DAG itself."""
@@ -248,7 +249,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
             return 2
 
         monkeypatch.setattr(actions, "clear_failed", clear_failed)
-        for module in (actions, starting):
+        for module in (actions, starting, records):
             monkeypatch.setattr(module, "audit", lambda *what: made.audited.append(what))
 
         def trigger(dag: str, who: str, conf: dict[str, object]) -> str:

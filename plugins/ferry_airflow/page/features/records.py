@@ -17,6 +17,7 @@ from ferry.reader.documents import Answer
 from ferry.reader.process import NoReader, Slow
 from ferry_airflow.page import actions
 from ferry_airflow.page.access import RECORDS, refuse
+from ferry_airflow.page.airflow_side import audit
 from ferry_airflow.page.details import INT32, INT64
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import fragment
@@ -77,7 +78,7 @@ def _audit(open_flow: OpenFlow, asked: RecordAsked) -> None:
     where = {"topic": asked.topic, "partition": asked.partition, "offset": asked.offset, "lane": asked.lane}
     side = open_flow.flow.target if asked.back else open_flow.flow.source
     extra = {"flow": str(open_flow.flow), "cluster": side, **where}
-    actions.audit(open_flow.user, "ferry_record", open_flow.dag_id, None, extra)
+    audit(open_flow.user, "ferry_record", open_flow.dag_id, None, extra)
 
 
 async def _answered(open_flow: OpenFlow, question: OfRecord) -> Answer:

@@ -13,13 +13,19 @@ from ferry.features.records.rules.one_record import BothSides, Lack, StampedBy
 from ferry.features.records.rules.page import RecordStory, record_story
 from ferry.features.records.rules.part_text import Style
 from ferry.model import TopicPartition
-from tests.harness import Lab, create_topic, producer
+from tests.harness import Lab, create_topic, new_alias, producer
 from tests.tiers import ANSWER_S
 
 JSON = b'{"n":1.10,"list":[1,2]}'
 HEADERS = [("trace", b"\xff\xfe"), ("none", None), ("a", b"1")]
 PLAIN, TOMBSTONE, ABORTED, ABORT_MARKER, LATER, LATER_MARKER, OPEN = range(7)
 """Source offsets: what is at each."""
+
+
+@pytest.fixture
+def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
+    """A flow of one topic, which is not there yet."""
+    return Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ import pytest
 from ferry.config.settings import load
 from ferry.features.groups.acts import checkpoint
 from ferry.features.groups.cli.sync import made_by
+from ferry.features.groups.rules.checkpoints import decide_groups
 from ferry.features.groups.rules.codec import snapshots
+from ferry.features.groups.rules.concurrent_changes import still_there
 from ferry.ledger.codec import pause_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import Flow, Pause, Record, RunRecord, TopicPartition
@@ -149,7 +151,7 @@ def test_what_comes_before_the_commit_stops_it(made: World, monkeypatch: pytest.
     """It slept right before the commit, and a newer run may have created the topic again meanwhile."""
     copied(made)
     made.commit(made.a, "billing", orders_0=8)
-    real, asleep = checkpoint.still_there, [True]
+    real, asleep = still_there, [True]
 
     def slowly(*given: Any) -> Any:
         if asleep:
@@ -168,7 +170,7 @@ def test_of_two_at_once_the_one_that_read_later_counts(
 ) -> None:
     copied(made)
     made.commit(made.a, "billing", orders_0=6)
-    real, asleep = checkpoint.decide_groups, [True]
+    real, asleep = decide_groups, [True]
 
     def slowly(*given: Any, **named: Any) -> Any:
         found = real(*given, **named)
@@ -189,7 +191,7 @@ def test_one_that_sleeps_before_the_commit_puts_no_group_back(made: World, monke
     """The other one saw its records, and wrote what the group has read since."""
     copied(made)
     made.commit(made.a, "billing", orders_0=6)
-    real, asleep = checkpoint.still_there, [True]
+    real, asleep = still_there, [True]
 
     def slowly(*given: Any) -> Any:
         found = real(*given)

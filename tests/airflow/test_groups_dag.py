@@ -52,7 +52,7 @@ def test_a_flow_has_it_only_where_its_file_says_so(tmp_path: Path) -> None:
 
 
 def test_it_runs_on_its_own_schedule_in_no_pool_of_the_flow(tmp_path: Path) -> None:
-    found = dags(tmp_path, f"{KEY} = */2 * * * *")[NAME]
+    found: Any = dags(tmp_path, f"{KEY} = */2 * * * *")[NAME]
     assert (found.schedule, found.catchup, found.max_active_runs) == ("*/2 * * * *", False, 1)
     assert found.is_paused_upon_creation is None
     assert found.tags == {"ferry", "ferry:groups", "a", "b"}
@@ -61,7 +61,7 @@ def test_it_runs_on_its_own_schedule_in_no_pool_of_the_flow(tmp_path: Path) -> N
     assert isinstance(task, FerrySyncGroupsOperator)
     assert (task.task_id, task.pool, task.retries, task.flow) == ("sync", "default_pool", 2, "a->b")
     assert DagSerialization.to_dict(found), "Airflow keeps it"
-    by_hand = dags(tmp_path, f"{KEY} = none")[NAME]
+    by_hand: Any = dags(tmp_path, f"{KEY} = none")[NAME]
     assert (by_hand.schedule, by_hand.is_paused_upon_creation) == (None, False)
 
 
@@ -114,7 +114,7 @@ class Kept:
 def test_the_task_returns_the_outcome_even_if_it_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, complaint: str | None
 ) -> None:
-    found = dags(tmp_path, f"{KEY} = @hourly")[NAME]
+    found: Any = dags(tmp_path, f"{KEY} = @hourly")[NAME]
     asked: list[tuple[str, dict[str, Any]]] = []
 
     def done(_: object, run: str, params: dict[str, Any]) -> Synced:

@@ -408,13 +408,13 @@ class Watcher:
             total, lags = total_of(sight.lags), by_topic(sight.lags)
             rows = topic_rows(lags, seen.pauses)
             apart = apart_of(lags, seen.pauses)
-            active, waiting = apart if apart else (total, None)
+            active, paused = apart if apart else (total, None)
             new = LagPoint(
                 at_ms=now,
                 records=active.records,
                 bytes=active.bytes,
                 seconds=active.seconds,
-                held=Held(records=waiting.records, bytes=waiting.bytes, seconds=waiting.seconds) if waiting else NOT_HELD,
+                held=Held(records=paused.records, bytes=paused.bytes, seconds=paused.seconds) if paused else NOT_HELD,
             )
             is_known = active.behind or not active.unknown  # else a chart would show a lag of 0
             seen = replace(

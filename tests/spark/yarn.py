@@ -32,8 +32,8 @@ class Yarn:
 
     def applications(self) -> dict[str, str]:
         """The state of each application, by its id."""
-        found = httpx.get(f"{self.address}/ws/v1/cluster/apps", timeout=30).json()["apps"] or {"app": []}
-        return {app["id"]: app["state"] for app in found["app"]}
+        found = httpx.get(f"{self.address}/ws/v1/cluster/apps", timeout=30).json()["apps"] or {}
+        return {app["id"]: app["state"] for app in found.get("app", [])}
 
     @property
     def environment(self) -> dict[str, str]:

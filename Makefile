@@ -1,4 +1,4 @@
-# Ferry: everything a clone needs, made inside the checkout in ignored folders (.venv .kafka .spark .yarn .airflow .ferry).
+# Ferry: everything a clone needs, made inside the checkout in ignored folders (.venv .kafka .spark .airflow .ferry).
 # `make help` lists the targets. Each step leaves a stamp, so a second run has nothing to do.
 
 SHELL := /bin/bash
@@ -25,8 +25,6 @@ JARS := .kafka/$(KAFKA)/.complete .kafka/$(OLD_KAFKA)/.complete
 ARCHIVE := .spark/ferry.jsa
 KAFKA_ARCHIVES := .kafka/$(KAFKA)/ferry.jsa .kafka/$(OLD_KAFKA)/ferry.jsa
 AIRFLOW := .airflow/.ready
-# Only what `make test` leaves out needs it.
-YARN := .yarn/.complete
 
 export AIRFLOW_HOME := $(CURDIR)/.airflow
 # Images of containers set it. Without cached bytecode each process compiles Ferry, and pytest rewrites all tests, again.
@@ -78,13 +76,6 @@ $(KERBEROS): $(INSTALLED)
 	$(call say,Running a broker of Kafka $* to archive its Java classes in .kafka/$* (later ones start for less))
 	@$(need_java)
 	@$(BIN)/python -m ferry.dev.kafka_archive $*
-
-$(YARN): tests/spark/yarn-pom.xml
-	$(call say,Fetching the jars of YARN with Maven into .yarn)
-	@$(need_java)
-	@rm -rf .yarn
-	@mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.yarn
-	@touch $@
 
 $(ARCHIVE): $(INSTALLED) tools/spark_training_job.py
 	$(call say,Running a small Spark job to archive its Java classes in .spark (later jobs start in half the time))
@@ -149,7 +140,7 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs so
 	@$(if $(ARGS),:,$(BIN)/python -m tests.durations)
 
 .PHONY: test-all
-test-all: setup $(KERBEROS) $(YARN) ## Run every test there is, what is random with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
+test-all: setup $(KERBEROS) ## Run every test there is, what is random with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
 	$(call say,Running all tests but the soak: Kafka $(KAFKA)$(,) and $(OLD_KAFKA) where a test asks for it)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
@@ -194,9 +185,9 @@ mutants: $(INSTALLED) ## Put plausible faults into the code and see whether the 
 
 .PHONY: clean
 clean: ## Stop the local clusters and delete what make created
-	$(call say,Stopping local clusters and deleting .venv .kafka .spark .yarn .airflow .ferry .demo and caches)
+	$(call say,Stopping local clusters and deleting .venv .kafka .spark .airflow .ferry .demo and caches)
 	@if [ -x $(BIN)/python ] && [ -d .ferry/dev ]; then $(BIN)/python -m ferry.dev down --delete; fi
-	@rm -rf .venv .kafka .spark .yarn .airflow .airflow.log .ferry .demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf .venv .kafka .spark .airflow .airflow.log .ferry .demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

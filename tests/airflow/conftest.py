@@ -38,20 +38,17 @@ SWITCHED = (*MOVED, "refrain", "rehearsed")
 RESTARTED = "restarted"
 """The flow that is at work while parts of Airflow are killed."""
 
-AWAITED = "awaited"
-"""The flow whose copies wait in the triggerer."""
-
 FLOWS = (
     *("plain", "dry", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
     *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived", "grouped", "hourly"),
     "between",
-    *(*SWITCHED, *planted.ALIASES, RESTARTED, AWAITED),
+    *(*SWITCHED, *planted.ALIASES, RESTARTED),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 OF_EXTRA = (
     *("plain", "dry", "narrow", "killed", "cleared", "unconnected", "wrongly", "connect", "severed", "continuous"),
-    *("arrived", "grouped", "hourly", "between", "rehearsed", RESTARTED, AWAITED),
+    *("arrived", "grouped", "hourly", "between", "rehearsed", RESTARTED),
 )
 """Those of FLOWS whose tests `make test` leaves out: each would be seven DAGs that Airflow reads and keeps."""
 
@@ -93,16 +90,11 @@ def _soon():
         if name.startswith("ferry__"):
             for task in dag.tasks:
                 task.retry_delay = timedelta(seconds=2)
-                if task.task_id == "copy" and name.startswith("ferry__awaited__"):
-                    task.deferrable = True
 
 
 _soon()
 """
-"""The end of the DAG file: a task of a flow that is tried again waits for two seconds in place of thirty.
-
-The copies of one flow are deferrable.
-"""
+"""The end of the DAG file: a task of a flow that is tried again waits for two seconds in place of thirty."""
 
 ASKED_SECONDS = 400
 """Until a person is asked: tasks that read the DAG file; a wait for a condition, however busy the machine."""
@@ -176,7 +168,6 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
         "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
-        AWAITED: {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1", "ferry.retries": "2"},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
         BY_LAG: {"ferry.schedule.lag.records": "1000", "ferry.schedule.lag.every.seconds": "2"},
         "verified": {

@@ -82,10 +82,12 @@ def test_what_somebody_else_wrote_is_refused_wherever_it_comes_and_left_alone_wh
         meddle(lab, late)  # between plan and copy
         report = lab.copy(runs, plan)
     assert (report.state, report.records) == (RunState.FAILED, 0)
-    said = {refusal.topic: (refusal.kind, refusal.message) for refusal in report.refusals}
-    assert {kind for kind, _ in said.values()} == {RefusalKind.FOREIGN_WRITER}
-    assert f"{lab.target_topic(early)}-0 at offset 11, after Ferry's last record at 9" in said[early][1]
-    assert "at offset 11, after run one was planned" in said[late][1]
+    found = {refusal.topic: refusal for refusal in report.refusals}
+    assert {refusal.kind for refusal in found.values()} == {RefusalKind.FOREIGN_WRITER}
+    place = f"{lab.target_topic(early)}-0"
+    assert said(found[early]) == ("foreign.record.behind", {"place": place, "offset": 11, "ours": 9})
+    code, facts = said(found[late])
+    assert (code, facts["at"], facts["run"]) == ("foreign.since-plan", 11, "one")
 
     tolerant = replace(lab, settings={**settings, "ferry.guard.foreign.writer": f"fail, skip:{early}, skip:{late}"})
     report = tolerant.micro_run()

@@ -1,12 +1,11 @@
 """Record ledgers as this version of Ferry writes them, with its answers, for tests/pure/decide/test_museum.py.
 
 ```
-python tools/museum.py tests/pure/decide/museum/2026-11-26
+python tools/museum.py tests/pure/decide/museum/2026-11-28
 ```
 
-Two brokers are started, and stopped at the end. Five flows run on them: one with pauses, groups, a skip, aborted
-records and pruning; one that is switched over; one that was adopted from MirrorMaker 1; one whose guards skip, begin
-again and refuse; one that is repartitioned. Names after the folder record only these.
+Two brokers with an authorizer are started, and stopped at the end. Each function of `SCENARIOS` is a flow on them; its
+docstring says what it records. Names after the folder record only these.
 
 For each flow the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered (`NAME.json`):
 their arguments, exit codes and JSON, and where logs began and ended then.
@@ -19,7 +18,7 @@ import io
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,10 +26,23 @@ from typing import Any
 from unittest import mock
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
+from ferry.clock import wall_ms
+from ferry.config.settings import parse_settings
 from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
+from ferry.features.switch.acts.approvals import keep_approval, use_approval
+from ferry.model.switch import Approval
 from ferry.program import main as ferry_main
+from ferry.protocol.names import ledger_topic
+from ferry.run.ledger.access import LedgerAccess
 from tests.harness import Lab, commit_offsets, create_topic, delete_topic, numbered, producer, send, wait_until
 from tests.pure.run.unit_flows import Units, messages
 
@@ -44,6 +56,11 @@ SMALL = {
     "ferry.lane.pruning._FOR_EACH_SLICE": 0,
 }
 """With these a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
+BROKER = {
+    "log.retention.check.interval.ms": "86400000",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
 SUMMARISED = "ferry.lane.upkeep.is_due"
 
 
@@ -61,11 +78,16 @@ class Exhibit:
     aliases: tuple[str, str]
     answers: list[dict[str, Any]] = field(default_factory=list)
     logs: dict[str, Any] = field(default_factory=dict)
+    compacted: Collection[str] = ()
+    """Those of the topics that are compacted."""
+    deleted: set[str] = field(default_factory=set)
+    """Those of the topics that were deleted at the source."""
     sent: int = 0
 
     def __post_init__(self) -> None:
         for topic, partitions in self.topics.items():
-            create_topic(self.source, topic, partitions)
+            config = {"cleanup.policy": "compact"} if topic in self.compacted else None
+            create_topic(self.source, topic, partitions, config)
 
     @property
     def flow(self) -> str:
@@ -97,12 +119,12 @@ class Exhibit:
         send(producer(self.source), topic, numbered(count, partitions=self.topics[topic], size=20, start=self.sent))
         self.sent += count
 
-    def abort(self, topic: str) -> None:
-        """Leave records of an aborted transaction in partition 0."""
-        client = producer(self.source, transactional_id=f"museum-{topic}")
+    def abort(self, topic: str, side: RunningCluster | None = None) -> None:
+        """Leave records of an aborted transaction in partition 0, at the source or on a side that is named."""
+        client = producer(side or self.source, transactional_id=f"museum-{topic}")
         client.init_transactions(30)
         client.begin_transaction()
-        client.produce(topic, value=b"aborted", partition=0)
+        client.produce(topic if side is None else self.copy_of(topic), value=b"aborted", partition=0)
         client.flush(30)
         client.abort_transaction(30)
 
@@ -143,10 +165,24 @@ class Exhibit:
         for found in client.delete_records([TopicPartition(name, 0, offset)]).values():
             found.result(30)
 
+    def delete(self, topic: str) -> None:
+        """Delete a topic at the source."""
+        self.deleted.add(topic)
+        _delete(self.source, topic)
+
+    def lose_and_rebuild(self) -> None:
+        """Delete the ledger, and write it again from an export."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "ledger.jsonl")
+            self.ferry("ledger", "export", self.flow, "--to", path, keep=False)
+            _delete(self.target, ledger_topic(self.aliases[0]))
+            self.ferry("ledger", "rebuild", self.flow, "--input", path, keep=False)
+
     def look(self, groups: Iterable[str] = ()) -> None:
         """Run the commands that read, and note where the logs begin and end."""
         self.ferry("plan", self.flow, allowed=(0, 1))
-        for topic, partitions in self.topics.items():
+        topics = {topic: count for topic, count in self.topics.items() if topic not in self.deleted}
+        for topic, partitions in topics.items():
             for partition in range(partitions):
                 self.logs[f"{topic}/{partition}"] = low, high = _edges(self.source, topic, partition)
                 self.logs[f"target {topic}/{partition}"] = there = _edges(self.target, self.copy_of(topic), partition)
@@ -161,7 +197,7 @@ class Exhibit:
         for run in runs["runs"]:
             self.ferry("ledger", self.flow, "--run", run["run"], allowed=(0, 2))
         self.ferry("ledger", self.flow, "--pauses")
-        for topic in self.topics:
+        for topic in topics:
             self.ferry("ledger", self.flow, "--topic", topic, "--last", "2")
         for group in groups:
             self.ferry("groups", self.flow, "--group", group, allowed=(0, 1))
@@ -189,8 +225,14 @@ def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, in
     return int(low), int(high)
 
 
+def _delete(cluster: RunningCluster, topic: str) -> None:
+    delete_topic(cluster, topic)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    wait_until(lambda: topic not in admin.list_topics(timeout=30).topics)
+
+
 def copied(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """Record runs, an ended pause, one in force, groups, a skip, aborted records, forgotten runs, pruned receipts."""
+    """Record runs, an ended pause, one in force, groups, a skip, aborted records, forgotten runs."""
     one = begin(
         aliases=("primary", "backup"),
         topics={"orders": 2, "audit": 2},
@@ -243,8 +285,8 @@ def switched(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     words = "switchover", one.flow, "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "0.6"
     one.ferry(*words, keep=False)
     one.look(["billing-moves"])
-    one.ferry("switch", "list", one.flow)
-    one.ferry("switch", "show", one.flow, "s-1")
+    one.ferry("switches", "list", one.flow)
+    one.ferry("switches", "show", one.flow, "s-1")
     one.close()
 
 
@@ -259,7 +301,7 @@ def adopted(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     one.send("bills", 20)
     send(producer(there), "bills", numbered(20, partitions=2, size=20))
     commit_offsets(here, "mirror", {("bills", 0): 10, ("bills", 1): 10})
-    one.ferry("adopt", "mm1", one.flow, "--group", "mirror", keep=False)
+    one.ferry("migrate", "mm1", one.flow, "--group", "mirror", keep=False)
     for number in range(1, 3):
         one.send("bills", 10)
         one.run(f"run-{number}")
@@ -282,9 +324,7 @@ def guarded(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     for topic in one.topics:
         one.send(topic, 12)
     one.run("run-1")
-    delete_topic(here, "stock")
-    admin = AdminClient({"bootstrap.servers": here.bootstrap})
-    wait_until(lambda: "stock" not in admin.list_topics(timeout=30).topics)
+    _delete(here, "stock")
     create_topic(here, "stock", 2)
     for topic in one.topics:
         one.send(topic, 8)
@@ -324,7 +364,85 @@ def dealt(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     one.close()
 
 
-SCENARIOS = (copied, switched, adopted, guarded, dealt)
+def pruned(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
+    """Record receipts that were pruned, because neither side has their records; tombstones follow in later runs."""
+    one = begin(aliases=("mine", "depot"), topics={"coal": 1})
+    for number in range(1, 8):
+        one.send("coal", 4)
+        one.run(f"run-{number}", summary=True)
+        if number == 5:
+            one.delete_before("coal", 16, here)
+            one.delete_before("coal", 16, there)
+    one.look()
+    one.close()
+
+
+def followed(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
+    """Record ACLs, a merged and a compacted topic, aborted records of others on the target, and a deleted topic.
+
+    A window of history is copied by a lane that is dropped then, and the ledger is lost and rebuilt.
+    """
+    one = begin(
+        aliases=("home", "away"),
+        topics={"bread": 2, "shared": 1, "keyed": 1, "gone": 1},
+        compacted=["keyed"],
+        settings={"ferry.merge.topics": "shared", "ferry.sync.topic.deletes.enabled": "true"},
+    )
+    rule = AclBinding(
+        ResourceType.TOPIC,
+        "bread",
+        ResourcePatternType.LITERAL,
+        "User:ann",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+    for created in AdminClient({"bootstrap.servers": here.bootstrap}).create_acls([rule]).values():
+        created.result(30)
+    for topic in one.topics:
+        one.send(topic, 8)
+    one.run("run-1")
+    one.abort("bread", there)
+    one.delete("gone")
+    one.send("bread", 8)
+    one.run("run-2")
+    window = "--from-offset", "bread:0:1", "--to-offset", "bread:0:3"
+    one.ferry("backfill", one.flow, "--lane", "backfill-old", *window, keep=False)
+    one.ferry("lanes", "drop", one.flow, "backfill-old", "--yes", keep=False)
+    one.lose_and_rebuild()
+    one.send("bread", 8)
+    one.run("run-3")
+    one.send("bread", 4)
+    one.look()
+    one.close()
+
+
+def begun(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
+    """Record a switch whose clients could not be redirected, and the approval in Airflow that it used."""
+    one = begin(
+        aliases=("east", "west"),
+        topics={"posts": 1},
+        settings={
+            "west->east.enabled": "true",
+            "ferry.switch.redirect.command": "false",
+            "ferry.rpo.records": "100",
+        },
+    )
+    one.send("posts", 8)
+    one.run("run-1")
+    given = Approval(run="switch/manual-1", who="bob", at_ms=wall_ms(), asked_by="ann", params="0" * 64)
+    with LedgerAccess(parse_settings(one.text, "museum.properties").flow(one.flow)) as ledger:
+        keep_approval(ledger, given)
+        use_approval(ledger, given.run, params=given.params, by="s-1", within_s=3600)
+    words = "switchover", one.flow, "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "0.6"
+    one.ferry(*words, keep=False, allowed=(1, 2, 3))
+    one.look()
+    one.ferry("switches", "list", one.flow)
+    one.ferry("switches", "show", one.flow, "s-1")
+    one.close()
+
+
+SCENARIOS = (copied, switched, adopted, guarded, dealt, pruned, followed, begun)
 
 
 @contextlib.contextmanager
@@ -340,7 +458,7 @@ def small() -> Iterator[None]:
 def main(folder: Path, names: list[str]) -> None:
     """Record the named flows; all when none is named."""
     folder.mkdir(parents=True, exist_ok=True)
-    specs = [ClusterSpec(name=name, properties={"log.retention.check.interval.ms": "86400000"}) for name in ("a", "b")]
+    specs = [ClusterSpec(name=name, properties=BROKER) for name in ("a", "b")]
     with tempfile.TemporaryDirectory() as home, guard(Path(home)), small():
         here, there = up_all(specs, home=Path(home))
         for scenario in SCENARIOS:

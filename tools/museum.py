@@ -397,7 +397,8 @@ def followed(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
         AclOperation.READ,
         AclPermissionType.ALLOW,
     )
-    for created in AdminClient({"bootstrap.servers": here.bootstrap}).create_acls([rule]).values():
+    admin = AdminClient({"bootstrap.servers": here.bootstrap})  # held: its answers die with it
+    for created in admin.create_acls([rule]).values():
         created.result(30)
     for topic in one.topics:
         one.send(topic, 8)

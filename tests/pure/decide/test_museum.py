@@ -34,6 +34,7 @@ from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger.adoption_codec import adoption_records, adoptions, parse_adoption
 from ferry.ledger.codec import decode_key, gap_record, parse_gap, parse_pause, pause_record
 from ferry.ledger.history import PastRun, holders, named_run, past_runs, skipped_at
+from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics, skips
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import parse_pruned, pruned_at, pruned_record
@@ -51,6 +52,7 @@ from ferry.ledger.unit_codec import (
     parse_era,
 )
 from ferry.ledger.units import least_dealt
+from ferry.ledger.window_codec import DROPPED, dropped_record, parse_window, window_record
 from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
@@ -227,9 +229,21 @@ def agrees(then: Any, today: Any, where: str = "") -> None:
         assert today == then, where
 
 
-def test_there_are_ledgers_of_six_days() -> None:
-    assert len({path.parent for path in EXHIBITS}) >= 6
-    assert {path.stem for path in EXHIBITS} == {"copied", "switched", "adopted", "guarded", "dealt"}
+def test_there_are_ledgers_of_seven_days() -> None:
+    assert len({path.parent for path in EXHIBITS}) >= 7
+    assert {path.stem for path in EXHIBITS} == {
+        *("copied", "switched", "adopted", "guarded", "dealt"),
+        *("pruned", "followed", "begun"),
+    }
+
+
+def test_each_kind_of_record_is_in_some_ledger() -> None:
+    found = {decode_key(one.record.key)[0] for path in EXHIBITS for one in exhibit(path).ones if one.record.value}
+    missing = KINDS.keys() - found
+    assert not missing, (
+        f"no ledger of {MUSEUM.name}/ has a record of kind {', '.join(sorted(missing))}: let a scenario of "
+        "tools/museum.py write one, and record a new day with the command of museum/README.md"
+    )
 
 
 def test_an_export_is_written_again_byte_by_byte(kept: Exhibit) -> None:
@@ -272,6 +286,8 @@ AGAIN: Mapping[str, Callable[[list[Any], Json], Record]] = {
     "adopted": lambda _, body: adoption_records(parse_adoption(body))[0],
     "pruned": lambda key, body: pruned_record(parse_pruned(key[1], TopicPartition(key[2], key[3]), body)),
     "switch": lambda _, body: switch_record(parse_switch(body)),
+    "window": lambda key, body: window_record(parse_window(key, body)),
+    "dropped": lambda key, body: dropped_record(DROPPED.load(body, lane=key[1])),
 }
 
 
@@ -383,11 +399,15 @@ def test_groups_are_held_where_ferry_had_put_them(kept: Exhibit) -> None:
 
 def test_switches_and_their_steps_are_shown_as_they_were(kept: Exhibit) -> None:
     states = switch_states(kept.whole)
-    shown = list(kept.said("switch", "show"))
+    # Nouns are plural since 2026-11-27.
+    shown = [*kept.said("switch", "show"), *kept.said("switches", "show")]
     assert states.keys() == {one.asked[-1] for one in shown}
     for one in shown:
         agrees(one.said, satisfies("switch", switch_state_json(states[one.asked[-1]])))
-        assert one.said["end"]["outcome"] == "finished"
+        if kept.path.stem == "begun":
+            assert one.said["end"] is None
+        else:
+            assert one.said["end"]["outcome"] == "finished"
 
 
 def test_offsets_are_held_as_they_were(kept: Exhibit) -> None:

@@ -436,7 +436,7 @@ def begun(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
         keep_approval(ledger, given)
         use_approval(ledger, given.run, params=given.params, by="s-1", within_s=3600)
     words = "switchover", one.flow, "--id", "s-1", "--approve-by", "bob", "--quiet-seconds", "0.6"
-    one.ferry(*words, keep=False, allowed=(1, 2, 3))
+    one.ferry(*words, keep=False, allowed=(4,))
     one.look()
     one.ferry("switches", "list", one.flow)
     one.ferry("switches", "show", one.flow, "s-1")

@@ -8,8 +8,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from ferry.features.evidence.acts.html import SHOWN, rendered
+from ferry.features.evidence.acts.html import rendered
 from ferry.features.evidence.rules.codec import SealedReport
+from ferry.features.evidence.rules.document import SHOWN
 from ferry.model.evidence import EvidenceReport, GroupMoved, StepOutcome, TimelineStep
 from tests.chromium import chromium
 from tests.pure.reports.values import EVIDENCE, STEPS, loss

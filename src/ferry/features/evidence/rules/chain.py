@@ -32,6 +32,11 @@ def page_name(name: str) -> str:
     return f"{name.removesuffix('.json')}.html"
 
 
+def pdf_name(name: str) -> str:
+    """Return the file name of the PDF that may belong to a report's JSON."""
+    return f"{name.removesuffix('.json')}.pdf"
+
+
 def number_of(name: str) -> int | None:
     """Return the number in the file name of a report's JSON; None for any other file."""
     found = _NAME.fullmatch(name)

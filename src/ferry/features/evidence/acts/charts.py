@@ -1,4 +1,4 @@
-"""The charts of a report: as SVG inside its page, without scripts and requests and with text as text; as PNG for PDF."""
+"""The charts of a report: SVG with text as text, without scripts and requests, for its page; PNG for its PDF."""
 
 from __future__ import annotations
 

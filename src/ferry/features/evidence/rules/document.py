@@ -1,4 +1,4 @@
-"""What a report says to people, as a document without a form: its page in HTML and its PDF are both made of it. Pure."""
+"""What a report says to people, in no form yet: its page in HTML and its PDF are both made of this document. Pure."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import HTTPException, Path, Request, status
 from fastapi.responses import Response
 
-from ferry.features.evidence.rules.chain import page_name, report_name
+from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.page import OfReport, OfReports, ReportsStory
 from ferry.model.switch import Verb
 from ferry_airflow.page.access import User
@@ -45,12 +45,31 @@ def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)])
 
     404 for a report that does not exist, for one about another flow, and for one whose flow cannot be read.
     """
-    found = open_flow.ask(OfReport(number=number))
+    headers = {"Content-Security-Policy": SANDBOX}
+    return Response(_shown(open_flow, number), media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get("/report/{number}/pdf")
+def one_pdf(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) -> Response:
+    """Return a report's PDF as it is in the folder, as a file to be saved.
+
+    404 for a report without one, for one about another flow, and for one whose flow cannot be read.
+    """
+    headers = {
+        "Content-Security-Policy": SANDBOX,
+        "Content-Disposition": f'attachment; filename="{pdf_name(report_name(number))}"',
+    }
+    return Response(_shown(open_flow, number, is_pdf=True), media_type="application/pdf", headers=headers)
+
+
+def _shown(open_flow: FlowDep, number: int, *, is_pdf: bool = False) -> bytes:
+    found = open_flow.ask(OfReport(number=number, is_pdf=is_pdf))
     if found.waiting:
-        why = f"{page_name(report_name(number))} is being read; this page loads itself again."
+        name = report_name(number)
+        why = f"{pdf_name(name) if is_pdf else page_name(name)} is being read; this page loads itself again."
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, why, headers={"Refresh": "1", "Retry-After": "1"})
     if found.got is None:
-        why = found.error or f"Flow {open_flow.flow} has no report {number} that can be read"
+        what = f"PDF of report {number}" if is_pdf else f"report {number}"
+        why = found.error or f"Flow {open_flow.flow} has no {what} that can be read"
         raise HTTPException(status.HTTP_404_NOT_FOUND, why)
-    headers = {"Content-Security-Policy": SANDBOX}
-    return Response(found.got.content, media_type="text/html; charset=utf-8", headers=headers)
+    return found.got.content

@@ -12,6 +12,7 @@ KEY = "ferry.report.private.key"
 PASSWORD = "ferry.report.private.key.password"
 FOLDER = "ferry.report.dir"
 DIRS = "ferry.report.dirs"
+PDF = "ferry.report.pdf"
 
 NOTHING = ClientProperties(values_by_key={})
 
@@ -20,12 +21,15 @@ NOTHING = ClientProperties(values_by_key={})
 class ReportConfig:
     """Where reports go: `folder` is a path or a URL, and `is_named` whether the file sets it.
 
+    `with_pdf` is whether each report is written as PDF, too.
+
     `rto_seconds` None: no goal. `dirs` are the other places that a form may name.
     """
 
     folder: str = "ferry-reports"
     is_named: bool = False
     dirs: tuple[str, ...] = ()
+    with_pdf: bool = False
     signing: ClientProperties = NOTHING
     """The key and its password as written, unresolved."""
     rto_seconds: int | None = None

@@ -305,6 +305,12 @@ FERRY_KEYS = (
         meaning="the other places that [forms in Airflow](airflow.md#places-that-a-form-may-name) may name",
     ),
     FerryKey(
+        name="ferry.report.pdf",
+        default="false",
+        values="`true`, `false`",
+        meaning="whether each [report](drills.md#reports) is written as PDF, too; needs `ferry-replicator[pdf]`",
+    ),
+    FerryKey(
         name="ferry.report.private.key",
         default="",
         values="a private key in PEM (Ed25519, ECDSA, RSA), or the path of its file; empty: reports are not signed",

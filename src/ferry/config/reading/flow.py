@@ -29,7 +29,7 @@ from ferry.config.flow.parts import (
     Verification,
 )
 from ferry.config.flow.policies import flow_policy
-from ferry.config.flow.report import DIRS, FOLDER, KEY, PASSWORD, ReportConfig
+from ferry.config.flow.report import DIRS, FOLDER, KEY, PASSWORD, PDF, ReportConfig
 from ferry.config.flow.start import Start, parse_start
 from ferry.config.flow.transforms import Poison, TransformSpec, routed_policy
 from ferry.config.keys import values
@@ -316,6 +316,7 @@ class FlowReader:
             folder=self._value(FOLDER, values.location),
             is_named=self.entries.of_flow(self.flow, FOLDER) is not None,
             dirs=self._value(DIRS, values.locations),
+            with_pdf=self._value(PDF, values.boolean),
             signing=ClientProperties(values_by_key=secret),
             rto_seconds=self._value("ferry.rto.seconds", values.optional_seconds(0)),
             providers=self.providers,

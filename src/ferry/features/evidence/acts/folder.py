@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ferry.config.flow.report import FOLDER, ReportConfig
 from ferry.errors import BadInput, Corrupt, OutcomeUnknown, Refused
-from ferry.features.evidence.acts.html import check_renderer, rendered
+from ferry.features.evidence.acts.html import check_pdf_renderer, check_renderer, rendered
 from ferry.features.evidence.acts.signing import Public, SigningKey, holds
 from ferry.features.evidence.acts.store import Store, check_writable, reason, remedy, store_of
 from ferry.features.evidence.rules.chain import (
@@ -21,6 +21,7 @@ from ferry.features.evidence.rules.chain import (
     is_index,
     number_of,
     page_name,
+    pdf_name,
     report_name,
     sha256,
     told_of,
@@ -83,14 +84,15 @@ class Checked:
 class ReportFolder:
     """The folder for a flow's reports. Call `prepare` before anything begins, and `write` at the end."""
 
-    def __init__(self, store: Store, key: SigningKey | None) -> None:
+    def __init__(self, store: Store, key: SigningKey | None, *, with_pdf: bool = False) -> None:
         self._store = store
         self._key = key
+        self._with_pdf = with_pdf
 
     @classmethod
     def of(cls, config: ReportConfig, folder: str | None = None) -> Self:
         """Open `folder`, or else the one of the configuration. Raises BadInput if the key cannot be read."""
-        return cls(store_of(folder or config.folder), SigningKey.of(config.key()))
+        return cls(store_of(folder or config.folder), SigningKey.of(config.key()), with_pdf=config.with_pdf)
 
     @property
     def where(self) -> str:
@@ -100,6 +102,8 @@ class ReportFolder:
     def prepare(self) -> None:
         """Check that a report can be written. Raises Refused or BadInput, with the remedy, if not."""
         check_renderer()
+        if self._with_pdf:
+            check_pdf_renderer()
         check_writable(self._store)
         try:
             self._newest()
@@ -160,7 +164,8 @@ class ReportFolder:
         """
         names = set(self._store.names())
         page = page_name(kept.name)
-        wanted = {page, INDEX} | ({f"{kept.name}{SIGNATURE}", f"{page}{SIGNATURE}"} if report.signer else set())
+        files = {kept.name, page} | ({pdf_name(kept.name)} if self._with_pdf else set())
+        wanted = {*files, INDEX} | ({f"{name}{SIGNATURE}" for name in files} if report.signer else set())
         newest = self._newest()
         is_last = newest is not None and newest.name == kept.name
         if is_last and not wanted <= names and report.signer == (None if self._key is None else self._key.signer):
@@ -170,11 +175,27 @@ class ReportFolder:
         return self._written(report, kept.name, kept.sha256)
 
     def _beside(self, report: SealedReport, name: str, content: bytes) -> dict[str, bytes]:
-        """Return the page of a report and, if there is a key, the signatures of both."""
-        page = rendered(report, sha256(content)).encode()
-        both = ((name, content), (page_name(name), page))
-        signatures = {} if self._key is None else {f"{each}{SIGNATURE}": self._key.sign(body) for each, body in both}
-        return {page_name(name): page, **signatures}
+        """Return the page of a report, its PDF if it is wanted and, if there is a key, the signatures of all."""
+        shown = {page_name(name): rendered(report, sha256(content)).encode()}
+        if self._with_pdf:
+            shown[pdf_name(name)] = self._pdf(report, name, content)
+        if self._key is None:
+            return shown
+        files = {name: content, **shown}
+        return {**shown, **{f"{each}{SIGNATURE}": self._key.sign(body) for each, body in files.items()}}
+
+    def _pdf(self, report: SealedReport, name: str, content: bytes) -> bytes:
+        """Return the PDF of a report, and log a warning if a character of the report is not shown there."""
+        check_pdf_renderer()
+        from ferry.features.evidence.acts.pdf import pdf_of  # noqa: PLC0415 - an extra: only who wants PDFs has it
+
+        made = pdf_of(report, sha256(content))
+        if made.unshown:
+            log.warning(
+                "%s shows %s as code points, because its font does not have these characters: read them in %s",
+                *(pdf_name(name), ", ".join(made.unshown), name),
+            )
+        return made.content
 
     def _list(self) -> None:
         """Write the index again. If that fails, the report still counts, and a warning is logged."""
@@ -233,6 +254,7 @@ def _kept(store: Store, name: str, names: list[str]) -> Kept:
         page_sha256=sha256(store.read(page)) if page in names else None,
         report=report,
         trouble=trouble,
+        has_pdf=pdf_name(name) in names,
     )
 
 
@@ -269,7 +291,9 @@ def _signature_problems(store: Store, one: Kept, keys: Mapping[str, Public], nam
     elif public is None:
         yield f"{one.name} is signed by another key, {signer.key_sha256} ({signer.algorithm}): add it by --key"
     else:
-        for name in (one.name, page_name(one.name)):
+        pdf = pdf_name(one.name)
+        has_pdf = not names.isdisjoint((pdf, f"{pdf}{SIGNATURE}"))
+        for name in (one.name, page_name(one.name), *((pdf,) if has_pdf else ())):
             lost = next((each for each in (name, f"{name}{SIGNATURE}") if each not in names), None)
             if lost is not None:
                 yield f"{lost} is gone"

@@ -6,6 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ferry.config.flow.report import PDF
 from ferry.errors import BadInput
 from ferry.features.evidence.rules.codec import SealedReport
 from ferry.features.evidence.rules.document import Chart, Sentences, Table, document_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # the command line starts fast
     from jinja2 import Environment
 
 _NEEDED = ("jinja2", "matplotlib")
+_NEEDED_FOR_PDF = ("matplotlib", "fpdf", "uharfbuzz")
 
 
 def check_renderer() -> None:
@@ -21,6 +23,15 @@ def check_renderer() -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise BadInput(f"reports need {' and '.join(missing)}: install ferry-replicator[reports]")
+
+
+def check_pdf_renderer() -> None:
+    """Raise BadInput, with the remedy, if the libraries that make PDFs are not installed."""
+    missing = [name for name in _NEEDED_FOR_PDF if find_spec(name) is None]
+    if missing:
+        raise BadInput(
+            f"{PDF} = true needs {' and '.join(missing)}: install ferry-replicator[pdf], or set {PDF} = false"
+        )
 
 
 def rendered(report: SealedReport, sha256: str) -> str:

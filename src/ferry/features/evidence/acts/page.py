@@ -6,7 +6,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Corrupt
 from ferry.features.evidence.acts.folder import Checked, check_folder
 from ferry.features.evidence.acts.store import store_of
-from ferry.features.evidence.rules.chain import page_name, report_name
+from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.codec import decode_report
 from ferry.features.evidence.rules.page import OfReport, OfReports, ReportPage, ReportsStory, report_line, tells_of
 from ferry.page.cut import Cut, lines
@@ -24,11 +24,12 @@ def _reports(flow: FlowConfig, asked: OfReports, found: list[Checked]) -> Report
 
 
 def page_of(flow: FlowConfig, asked: OfReport) -> bytes | None:
-    """Return the page of a report; None if this flow has no such report."""
+    """Return the page or the PDF of a report; None if this flow has no such report."""
     store, name = store_of(flow.report.folder), report_name(asked.number)
     try:
         report = decode_report(store.read(name), name)
-        return store.read(page_name(name)) if tells_of(report.evidence, flow.flow) else None
+        shown = pdf_name(name) if asked.is_pdf else page_name(name)
+        return store.read(shown) if tells_of(report.evidence, flow.flow) else None
     except (OSError, BadInput, Corrupt):
         return None
 

@@ -44,7 +44,7 @@ _FACES = ((_SANS, "", "DejaVuSans.ttf"), (_SANS, "B", "DejaVuSans-Bold.ttf"), (_
 """Of the fonts that matplotlib brings: the DejaVu fonts, whose licence allows them in documents."""
 _JOINERS = frozenset("\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}")
 _HIGHEST = 30
-"""The most lines of a row: one that is higher goes on in the next row, because no row is higher than a sheet."""
+"""The most lines of a row: one that is higher continues in the next row, because no row is higher than a sheet."""
 _WIDEST = 3.0
 """Millimetres: characters of a table are not wider."""
 
@@ -153,7 +153,7 @@ class _Sheets(FPDF):
 
     def _heading(self, title: str) -> None:
         self.ln(4)
-        if self.will_page_break(24):  # a heading stands above something
+        if self.will_page_break(24):  # no heading is the last line of a sheet
             self.add_page()
         self._style(_SANS, 12, bold=True)
         self.start_section(title)
@@ -188,7 +188,7 @@ class _Sheets(FPDF):
         self.ln(2)
 
     def _pairs(self, pairs: Iterator[tuple[str, str, str]], *, bold: bool = False) -> None:
-        """Write labels with what they have, and a note beside it."""
+        """Write labels with what they have, and a note to the right."""
         self._style(_SANS, _TEXT)
         widths = (58.0, 38.0, self.epw - 96) if bold else (30.0, self.epw - 30)
         with self.table(
@@ -209,7 +209,7 @@ class _Sheets(FPDF):
                     row.cell(self._known(note), style=faint)
 
     def _table(self, given: Table) -> None:
-        """Write a table; a sheet that it goes on on repeats the titles of its columns."""
+        """Write a table; each sheet that it reaches repeats the titles of its columns."""
         self._style(_SANS, _SMALL)
         shares = [column.share for column in given.columns]
         with self.table(
@@ -250,7 +250,7 @@ class _Sheets(FPDF):
         )
 
     def _known(self, text: str) -> str:
-        """Return text with the code points of characters that cannot be shown, or that would change what is beside."""
+        """Return text with the code points of characters that cannot be shown, or that would change the text around them."""
         return "".join(map(self._shown, text))
 
     def _shown(self, character: str) -> str:

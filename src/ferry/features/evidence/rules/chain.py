@@ -58,6 +58,7 @@ class Kept:
     page_sha256: str | None
     report: SealedReport | None
     trouble: str = ""
+    has_pdf: bool = False
 
     @property
     def link(self) -> Link:

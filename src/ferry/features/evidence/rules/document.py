@@ -377,7 +377,7 @@ def _groups(groups: Sequence[GroupMoved]) -> Iterator[Block]:
     titles = ("partitions", "committed", "same record", "read twice", "skipped", "read beyond the copy")
     columns = (Column(title="group", share=5), Column(title="taken to", share=5))
     yield Table(
-        columns=(*columns, *(Column(title=title, is_number=True, share=3) for title in titles)),
+        columns=(*columns, *(Column(title=title, is_number=True, share=4) for title in titles)),
         rows=tuple(row for group in groups[:SHOWN] for row in _group_rows(group, len(columns) + len(titles))),
     )
     more = len(groups) - SHOWN
@@ -440,7 +440,7 @@ def _check(report: SealedReport, version: str, *, is_pdf: bool) -> Iterator[Part
     if is_pdf:
         yield from (Part(" "), Part(f"sha256sum {name}", is_code=True), Part(" must print the digest above."))
         if report.signer is not None:
-            yield Part(" Where this PDF was written beside the JSON, its signature is ")
+            yield Part(" Where this PDF was written with the JSON, its signature is ")
             yield from (Part(f"{pdf_name(name)}{SIGNATURE}", is_code=True), Part("."))
 
 

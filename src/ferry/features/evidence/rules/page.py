@@ -29,6 +29,7 @@ class ReportLine:
 
     number: int
     has_page: bool
+    has_pdf: bool
     is_signed: bool
     told: ReportTold | None
     trouble: str
@@ -53,16 +54,17 @@ class OfReports(Question[ReportsStory]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
-    """The page of a report."""
+    """The page of a report, or its PDF."""
 
     content: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfReport(Question[ReportPage]):
-    """The page of a report, as it is in the folder."""
+    """The page of a report, or its PDF (`is_pdf`), as it is in the folder."""
 
     number: int
+    is_pdf: bool = False
 
 
 def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
@@ -80,6 +82,7 @@ def report_line(kept: Kept, problem: str) -> ReportLine:
     return ReportLine(
         number=kept.number,
         has_page=bool(kept.page_sha256),
+        has_pdf=kept.has_pdf,
         is_signed=bool(report and report.signer),
         told=_told(report.evidence) if report else None,
         trouble=kept.trouble,

@@ -1,0 +1,100 @@
+"""A report as PDF: it has every fact of the page's document, and the same report gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pypdf import PdfReader
+
+from ferry.features.evidence.acts.pdf import Pdf, pdf_of
+from ferry.features.evidence.rules.codec import SealedReport
+from ferry.features.evidence.rules.document import Chart, Document, Sentences, Table, document_of, text_of
+from ferry.model.evidence import EvidenceReport
+from tests.pure.reports.values import EVIDENCE, loss
+
+DIGEST = "c0ffee00" * 8
+A4 = (595, 842)
+MANY = replace(EVIDENCE, losses=tuple(loss(partition, partition, 1.0) for partition in range(150)))
+
+
+def sealed(evidence: EvidenceReport = EVIDENCE) -> SealedReport:
+    return SealedReport(number=3, evidence=evidence, previous=None, signer=None)
+
+
+def read(pdf: Pdf) -> PdfReader:
+    return PdfReader(io.BytesIO(pdf.content))
+
+
+def plain(text: str) -> str:
+    """Return text without white space: lines are broken at other places than in the document."""
+    return re.sub(r"\s+", "", text)
+
+
+def facts(document: Document) -> Iterator[str]:
+    yield from (document.what, document.heading, document.outcome.text, document.summary)
+    for fact in document.facts:
+        yield from (fact.label, text_of(fact.line))
+    for figure in document.figures:
+        yield from (figure.label, figure.value, figure.note)
+    for section in document.sections:
+        yield section.title
+        for block in section.blocks:
+            match block:
+                case Sentences():
+                    yield from block.sentences
+                case Table():
+                    yield from (column.title for column in block.columns)
+                    yield from (cell.text for row in (*block.rows, *block.foot) for cell in row.cells)
+                case Chart():
+                    yield block.description
+                case _:
+                    yield text_of(block.line)
+    yield from (text_of(document.origin), text_of(document.check))
+
+
+def test_a_pdf_has_every_fact_of_the_document() -> None:
+    pdf = pdf_of(sealed(), DIGEST)
+    text = plain("".join(page.extract_text() for page in read(pdf).pages))
+    said = list(facts(document_of(sealed(), DIGEST, is_pdf=True)))
+    assert len(said) > 100
+    assert [fact for fact in said if plain(fact) not in text] == []
+    assert DIGEST in text
+    assert pdf.unshown == ()
+
+
+def test_the_page_and_the_pdf_differ_only_in_their_last_lines() -> None:
+    page, pdf = document_of(sealed(), DIGEST), document_of(sealed(), DIGEST, is_pdf=True)
+    assert replace(pdf, origin=page.origin, check=page.check) == page
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    assert pdf_of(sealed(), DIGEST).content == pdf_of(sealed(), DIGEST).content
+    assert pdf_of(sealed(), DIGEST).content != pdf_of(sealed(replace(EVIDENCE, who="another")), DIGEST).content
+
+
+def test_sheets_are_a4_with_numbers_and_titles_of_tables_on_each() -> None:
+    reader = read(pdf_of(sealed(MANY), DIGEST))
+    pages = [page.extract_text() for page in reader.pages]
+    assert {(round(page.mediabox.width), round(page.mediabox.height)) for page in reader.pages} == {A4}
+    assert all(f"{number} / {len(pages)}" in text for number, text in enumerate(pages, 1))
+    rows = [text for text in pages if re.search(r"^orders-\d", text, re.MULTILINE)]
+    assert len(rows) > 2
+    assert all("copied to" in text for text in rows)
+
+
+def test_title_and_language_are_in_the_metadata() -> None:
+    reader = read(pdf_of(sealed(), DIGEST))
+    assert reader.metadata is not None
+    assert reader.metadata.title == document_of(sealed(), DIGEST).title
+    assert reader.trailer["/Root"]["/Lang"] == "en"
+
+
+def test_characters_that_no_font_has_are_named() -> None:
+    pdf = pdf_of(sealed(replace(EVIDENCE, notes=("Привет, \u5f20",))), DIGEST)
+    text = "".join(page.extract_text() for page in read(pdf).pages)
+    assert pdf.unshown == ("U+5F20",)
+    assert "Привет, [U+5F20]" in text
+    assert text.count("U+5F20") == 2

@@ -63,6 +63,7 @@ def one_pdf(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) ->
 
 
 def _shown(open_flow: FlowDep, number: int, *, is_pdf: bool = False) -> bytes:
+    """Return the page or the PDF of a report. Raises HTTPException if it is not there, or not read yet."""
     found = open_flow.ask(OfReport(number=number, is_pdf=is_pdf))
     if found.waiting:
         name = report_name(number)

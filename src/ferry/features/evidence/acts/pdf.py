@@ -228,7 +228,9 @@ class _Sheets(FPDF):
                 for cells in self._divided(row, shares):
                     shown = table.row()
                     for place, cell in enumerate(cells):
-                        style = FontFace(emphasis="BOLD" if row in given.foot else None, color=_TONES.get(cell.tone, _INK))
+                        style = FontFace(
+                            emphasis="BOLD" if row in given.foot else None, color=_TONES.get(cell.tone, _INK)
+                        )
                         shown.cell(cell.text, style=style, colspan=1 if place else row.span)
         self.ln(2)
 
@@ -245,12 +247,10 @@ class _Sheets(FPDF):
 
     def _text(self, text: str, height: float, *, indent: float = 0) -> None:
         """Write text over as many lines as it needs."""
-        self.multi_cell(
-            self.epw - indent, height, self._known(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT
-        )
+        self.multi_cell(self.epw - indent, height, self._known(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
 
     def _known(self, text: str) -> str:
-        """Return text with the code points of characters that cannot be shown, or that would change the text around them."""
+        """Return text in which characters that have no glyph, or control the text around them, are code points."""
         return "".join(map(self._shown, text))
 
     def _shown(self, character: str) -> str:

@@ -66,8 +66,8 @@ class TaskLog(logging.Handler):
 class AirflowLines:
     """A processor of structlog, through which the lines of operators, hooks and Airflow's task runner come.
 
-    For an error of DECLARED the task runner would print a trace. Its sentence is printed instead, after a line
-    with the URL of the page.
+    For an error of DECLARED the task runner would print a trace. It prints the sentence instead, after a line with
+    the URL of the page.
     """
 
     def __init__(self, log: TaskLog) -> None:

@@ -32,7 +32,7 @@ from tests.harness import (
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
 
-MOST_LINES = 20
+MOST_LINES = 12
 """Lines of a short copy's log that are in no group: its begin, its progress, notes and its end."""
 
 

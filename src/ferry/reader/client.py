@@ -21,11 +21,11 @@ from ferry.reader.wire import Ask, Logins, Message, Reply, Told, decoded, encode
 WAIT_SECONDS = 0.25
 """How long a request waits for the reader."""
 BRIEF_SECONDS = 0.05
-"""How long it waits if the last question was not answered in time; also how long it waits for its turn."""
+"""How long it waits if the last question was not answered in time; also how long a question waits for its turn."""
 MOST_WAITING = 4
-"""How many requests wait at the same time: they have threads that Airflow's other requests need."""
+"""How many requests wait for the reader at the same time."""
 ACT_SECONDS = 2.0
-"""How long a request waits until an action of a user is accepted."""
+"""How long a request waits until an action of a user is accepted; also how long an action waits for its turn."""
 KEPT_ANSWERS = 64
 KEPT_SECONDS = 120.0
 """After this time an answer that is not asked for again is dropped."""
@@ -126,7 +126,7 @@ class Reader:
 
     def _reply(self, asks: Sequence[Ask], seconds: float | None) -> list[Told]:
         message = Message(version=ferry.__version__, config=self._config, deployment=self._deployment, asks=tuple(asks))
-        if not self._turn.acquire(timeout=BRIEF_SECONDS):
+        if not self._turn.acquire(timeout=seconds or BRIEF_SECONDS):
             raise Slow
         try:
             within = seconds or (BRIEF_SECONDS if self._is_slow else WAIT_SECONDS)

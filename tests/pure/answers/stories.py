@@ -346,24 +346,24 @@ def migrating(made: World) -> Iterator[tuple[str, Kept]]:
 
 def museum(made: World) -> Iterator[tuple[str, Kept]]:
     """What is said of ledgers that real brokers had (tests/pure/decide/museum)."""
-    for path in EXHIBITS:
-        if path.parent == EXHIBITS[-1].parent:
-            kept, name = exhibit(path), path.stem
-            flow = kept.head.flow
-            made.load(kept)
-            yield f"runs-{name}", of("ledger-runs", made.ask("ledger", flow, "--runs"))
-            yield f"last-{name}", of("ledger", made.ask("ledger", flow, "--last", "3"))
-            yield f"lanes-{name}", of("lanes-list", made.ask("lanes", "list", flow))
-            yield f"pauses-{name}", of("ledger-pauses", made.ask("ledger", flow, "--pauses"))
-            run = made.ask("ledger", flow, "--runs").body["runs"][-1]["run"]
-            yield f"run-{name}", of("ledger", made.ask("ledger", flow, "--run", run))
-            if name == "switched":
-                yield "switches", of("switch-list", made.ask("switches", "list", flow))
-                yield "switch", of("switch", made.ask("switches", "show", flow, "s-1"))
-            topic = next(iter(kept.logs)).split("/")[0]
-            for offset in ("1", "4", "21"):
-                place = "--topic", topic, "--partition", "0", "--offset", offset
-                yield f"offset-{offset}-{name}", of("ledger-offset", made.ask("ledger", flow, *place))
+    newest = {path.stem: path for path in EXHIBITS}  # they are sorted by day
+    for name, path in newest.items():
+        kept = exhibit(path)
+        flow = kept.head.flow
+        made.load(kept)
+        yield f"runs-{name}", of("ledger-runs", made.ask("ledger", flow, "--runs"))
+        yield f"last-{name}", of("ledger", made.ask("ledger", flow, "--last", "3"))
+        yield f"lanes-{name}", of("lanes-list", made.ask("lanes", "list", flow))
+        yield f"pauses-{name}", of("ledger-pauses", made.ask("ledger", flow, "--pauses"))
+        run = made.ask("ledger", flow, "--runs").body["runs"][-1]["run"]
+        yield f"run-{name}", of("ledger", made.ask("ledger", flow, "--run", run))
+        if name == "switched":
+            yield "switches", of("switch-list", made.ask("switches", "list", flow))
+            yield "switch", of("switch", made.ask("switches", "show", flow, "s-1"))
+        topic = next(iter(kept.logs)).split("/")[0]
+        for offset in ("1", "4", "21"):
+            place = "--topic", topic, "--partition", "0", "--offset", offset
+            yield f"offset-{offset}-{name}", of("ledger-offset", made.ask("ledger", flow, *place))
 
 
 def examined(made: World) -> Iterator[tuple[str, Kept]]:

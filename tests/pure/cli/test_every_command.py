@@ -34,7 +34,7 @@ CHANGES = _named(
 READS = _named(
     "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switches list, "
     "switches show, flows, translate, verify, reports list, reports verify, version, status, explain, doctor, "
-    "config explain, config policy, metrics serve, dev status"
+    "config explain, config policy, metrics serve, dev status, records show"
 )
 TELL = _named("verify")
 """Of those: what tells ferry.metrics.folder what it saw. A dry run of looking would be the same, told to nobody."""

@@ -46,7 +46,10 @@ def show_command(
     offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="The record's offset.")],
     reverse: Annotated[bool, typer.Option("--reverse", help="OFFSET is of the target.")] = False,
     style: Annotated[
-        Styled, typer.Option("--as", help="Show keys, values and headers as text, indented JSON or hexadecimal.")
+        Styled,
+        typer.Option(
+            "--as", metavar="FORM", help="Show keys, values and headers as text, indented JSON or hexadecimal."
+        ),
     ] = Styled.TEXT,
     lane: LaneOption = None,
 ) -> int:

@@ -34,43 +34,11 @@ def write(folder: Path, topics: str) -> Path:
 PLAIN_INTERNAL = "replication.policy.internal.topic.separator.enabled = false\n"
 
 
-def test_the_commands_are_those_of_kafka_acls(tmp_path: Path) -> None:
+def test_the_commands_are_those_of_kafka_acls(tmp_path: Path, golden: Golden) -> None:
     principals = ("--source-principal", "User:CN=me, O=us", "--target-principal", "User:ferry")
     said = ferry("acls", "required", *principals, config=write(tmp_path, "orders"))
-    assert said.out == (
-        "# On source a, to which nothing is written:\nkafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add "
-        "--allow-principal 'User:CN=me, O=us' --operation Read --operation DescribeConfigs --topic orders\n# "
-        "optional, to estimate bytes from the size on disk, and to count SCRAM users and client quotas:\n# "
-        "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us' --operation "
-        "Describe --operation DescribeConfigs --cluster\n# optional, to read ACLs; without it none are copied:\n# "
-        "kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us' --operation "
-        "Describe --cluster\n# optional, to translate the offsets of consumer groups; without it they are not "
-        "seen:\n# kafka-acls.sh --bootstrap-server h1:9092,h2:9092 --add --allow-principal 'User:CN=me, O=us' "
-        "--operation Describe --group '*'\n# On target b:\nkafka-acls.sh --bootstrap-server h3:9092 --add "
-        "--allow-principal User:ferry --operation Create --operation Alter --operation Write --operation Read "
-        "--topic a.orders\n# optional, to see how settings differ from the source's, and to set them; without it "
-        "they stay as they were created:\n# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal "
-        "User:ferry --operation DescribeConfigs --operation AlterConfigs --topic a.orders\nkafka-acls.sh "
-        "--bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create --operation "
-        "DescribeConfigs --operation Write --operation Read --topic ferry-ledger.a.internal\nkafka-acls.sh "
-        "--bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Read --group "
-        "'ferry.a->b.live'\nkafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation "
-        "Write --transactional-id 'ferry.a->b.live.' --resource-pattern-type prefixed\n# optional, to check whether "
-        "the copies fit on the disks; without it no run checks:\n# kafka-acls.sh --bootstrap-server h3:9092 --add "
-        "--allow-principal User:ferry --operation Describe --cluster\n# optional, to write what MirrorMaker 2's "
-        "clients read (emit.checkpoints.enabled); without it they read nothing new:\n# kafka-acls.sh "
-        "--bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create --operation Write --topic "
-        "a.checkpoints.internal\n# optional, to write what MirrorMaker 2's clients read (emit.offset-syncs.enabled); "
-        "without it they read nothing new:\n# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal "
-        "User:ferry --operation Create --operation Write --topic mm2-offset-syncs.a.internal\n# optional, to write "
-        "what MirrorMaker 2's clients read (emit.heartbeats.enabled); without it they read nothing new:\n# "
-        "kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create --operation "
-        "Write --topic heartbeats\n# optional, to take the source's ACLs over; who has it can permit himself "
-        "anything:\n# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Alter "
-        "--cluster\n# optional, to write the offsets of consumer groups; without it each that is to be written "
-        "fails:\n# kafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Read "
-        "--group '*'\n"
-    )
+    assert (said.code, said.out.count("--bootstrap-server h3:9092")) == (0, 11), "commands at the target"
+    golden(said.out)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +131,9 @@ def test_who_takes_acls_over_needs_to_read_and_to_alter_them(more: str, cluster:
     assert {(acl.side, acl.operation, acl.optional) for acl in found} == cluster
 
 
-def test_a_diff_says_what_changes_what_stays_and_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_diff_says_what_changes_what_stays_and_what_is_left_out(
+    capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
     (flow,) = parse_settings(FILE.format(topics="orders", heartbeats="false"), "flow.properties").flows
     source, copy = (
         AclBinding(
@@ -191,15 +161,9 @@ def test_a_diff_says_what_changes_what_stays_and_what_is_left_out(capsys: pytest
         bereft=(replace(copy, principal="User:eve"),),
     )
     show_diff(flow, diff, 90_000)
-    assert capsys.readouterr().out == (
-        "+ allow User:ann Read on topic a.orders  (source: allow User:ann All on topic orders)\n- allow User:ann Read "
-        "on topic a.orders from host 10.0.0.7  (source: allow User:ann All on topic orders)\nkept: allow User:bob "
-        "Read on topic a.orders (the settings no longer require it)\nkept: allow User:eve Read on topic a.orders "
-        "(the source lost all ACLs that Ferry took over, at once)\nleft out: allow User:ann All on topic x* (for a "
-        "reason)\nunmapped: ACLs of User:new are not copied: no rule of ferry.sync.acls.principal.mapping matches "
-        "them; add one, such as User:new => User:new\na->b: 1 to create, 1 to delete, 1 ACL in step, 1 left out; "
-        "runs change them again after 90 s (sync.topic.acls.interval.seconds)\n"
-    )
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.partition(" ")[0] for line in shown] == ["+", "-", "kept:", "kept:", "left", "unmapped:", "a->b:"]
+    golden("\n".join(shown))
 
 
 IDENTITY = "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"

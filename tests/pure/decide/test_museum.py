@@ -318,8 +318,8 @@ def test_plans_that_are_read_and_written_again_lose_no_field(kept: Exhibit) -> N
             if decode_key(record.key)[-1] == "seal":
                 agrees(json.loads(before)["head"], json.loads(record.value or b"")["head"])
             else:
-                lines = [json.loads(line) for line in before.split(b"\n")]
-                agrees(lines, [json.loads(line) for line in (record.value or b"").split(b"\n")])
+                lines = [json.loads(line or b"null") for line in before.split(b"\n")]
+                agrees(lines, [json.loads(line or b"null") for line in (record.value or b"").split(b"\n")])
     assert count
 
 

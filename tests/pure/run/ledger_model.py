@@ -24,7 +24,7 @@ from ferry.lane.pruning import sweep, unswept_tombstones
 from ferry.lane.rows import rows_of
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger import block_index
-from ferry.ledger.codec import gap_record
+from ferry.ledger.codec import decode_key, gap_record
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.plan_codec import plan_records
@@ -250,13 +250,17 @@ class History:
         opened = now(open_ledger(self.log, self.log.end))
         self.log.write(*now(unswept_tombstones(self.log, opened, LANE, {"a.orders"})))
         view = self.log.whole()
+        kinds, topics = ("receipt", "last", "gap", "pruned"), ("a.orders", "orders")
         records = [deleted_record(LANE, "a.orders", {"topic": "orders"})]
         records += [
             Record(key=record.key, value=None)
-            for kind in ("receipt", "last", "gap", "pruned")
+            for kind in kinds
             for key, record in view.of_kind(kind)
-            if key[2] in ("a.orders", "orders")
+            if key[2] in topics
         ]
+        # Also what pruning has taken away before: `unpruned` would have it again.
+        keys = {one.offset: decode_key(one.key) for one in self.log.seen(0, self.log.end, ())}
+        self.swept |= {offset for offset, key in keys.items() if key[0] in (*kinds, "map") and key[2] in topics}
         self.log.write(*records)
         self.stands.clear()
         self.begins.clear()

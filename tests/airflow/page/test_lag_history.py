@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -123,7 +122,7 @@ def test_topics_show_their_lag_over_time_in_words_too(desk: Desk) -> None:
     now = desk.watcher.last.lag_ms
     earlier = ((now - back, (lag("orders", 0, records, 9.0), lags[1])) for back, records in ((9, 1_200), (5, 5_000)))
     columns = tuple(column_of(at_ms, by_topic(then)) for at_ms, then in earlier)
-    desk.watcher._seen = replace(desk.watcher._seen, columns=(*columns, *desk.watcher.last.columns))
+    desk.watcher.amend(columns=(*columns, *desk.watcher.last.columns))
     for path, name in (("topics", "topic"), ("", "worst")):
         page = desk.page(f"{HERE}/{path}")
         its, other = (page[page.index(f'<tr id="{name}:{topic}"') :].partition("</tr>")[0] for topic in ("orders", "x"))

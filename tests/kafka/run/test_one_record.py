@@ -17,7 +17,7 @@ from tests.harness import Lab, create_topic, new_alias, producer
 from tests.tiers import ANSWER_S
 
 JSON = b'{"n":1.10,"list":[1,2]}'
-HEADERS = [("trace", b"\xff\xfe"), ("none", None), ("a", b"1")]
+HEADERS: list[tuple[str, str | bytes | None]] = [("trace", b"\xff\xfe"), ("none", None), ("a", b"1")]
 PLAIN, TOMBSTONE, ABORTED, ABORT_MARKER, LATER, LATER_MARKER, OPEN = range(7)
 """Source offsets: what is at each."""
 

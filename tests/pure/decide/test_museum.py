@@ -264,7 +264,7 @@ def test_a_rebuild_would_write_each_record_at_its_offset(kept: Exhibit) -> None:
         return
     contents = read_export(kept.path, json_lines)
     assert {one.target: one for one in contents.lasts} == last_receipts(kept.whole, LANE)
-    lanes = {LANE, *(one.lane for one in dropped_lanes(kept.whole))}
+    lanes = frozenset({LANE, *(one.lane for one in dropped_lanes(kept.whole))})
     assert (contents.records, contents.lanes, contents.slots[LANE]) == (len(kept.ones), lanes, 2)
     assert contents.slots.keys() == lanes
 

@@ -41,7 +41,7 @@ def send_to() -> None:
         line.sendto(b"", ("127.0.0.1", 9))
 
 
-NOWHERE = {"bootstrap.servers": "127.0.0.1:9", "group.id": "g"}
+NOWHERE: dict[str, str | int | float | bool] = {"bootstrap.servers": "127.0.0.1:9", "group.id": "g"}
 
 REFUSED: dict[str, Callable[[], object]] = {
     "connect": lambda: socket.create_connection(("127.0.0.1", 9)),
@@ -52,7 +52,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "librdkafka's consumer": lambda: Consumer(NOWHERE),
     "librdkafka's producer": lambda: Producer(NOWHERE),
     "librdkafka's admin": lambda: AdminClient(NOWHERE),
-    "Ferry's consumer": lambda: librdkafka.Consumer(NOWHERE),
+    "Ferry's consumer": lambda: vars(librdkafka)["Consumer"](NOWHERE),
     "run": lambda: subprocess.run(NOTHING, check=False),
     "Popen": lambda: subprocess.Popen(NOTHING),
     "system": lambda: os.system("true"),

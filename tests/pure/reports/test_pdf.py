@@ -89,7 +89,7 @@ def test_title_and_language_are_in_the_metadata() -> None:
     reader = read(pdf_of(sealed(), DIGEST))
     assert reader.metadata is not None
     assert reader.metadata.title == document_of(sealed(), DIGEST).title
-    assert reader.trailer["/Root"]["/Lang"] == "en"
+    assert str(reader.root_object["/Lang"]) == "en"
 
 
 def test_characters_that_no_font_has_are_named() -> None:

@@ -73,4 +73,5 @@ def _shown(open_flow: FlowDep, number: int, *, is_pdf: bool = False) -> bytes:
         what = f"PDF of report {number}" if is_pdf else f"report {number}"
         why = found.error or f"Flow {open_flow.flow} has no {what} that can be read"
         raise HTTPException(status.HTTP_404_NOT_FOUND, why)
-    return found.got.content
+    content: bytes = found.got.content
+    return content

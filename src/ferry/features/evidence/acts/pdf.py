@@ -11,6 +11,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from fpdf import FPDF, FontFace, ViewerPreferences, XPos, YPos
+from fpdf.fonts import TTFFont
 
 from ferry.features.evidence.acts.charts import as_png, drawn
 from ferry.features.evidence.rules.chain import report_name
@@ -87,7 +88,9 @@ class _Sheets(FPDF):
         self.set_fallback_fonts([_SANS], exact_match=False)
         # Without ligatures, so that words are found and copied as they were written.
         self.set_text_shaping(use_shaping_engine=True, features={"liga": False, "clig": False})
-        self._drawable = frozenset(self.fonts[_SANS].cmap)
+        sans = self.fonts[_SANS]
+        assert isinstance(sans, TTFFont)
+        self._drawable = frozenset(sans.cmap)
         self.set_margins(_MARGIN, _MARGIN, _MARGIN)
         self.set_auto_page_break(auto=True, margin=_FOOT)
         self.set_lang("en")

@@ -2,13 +2,14 @@
 
 A session writes what it measured to build/durations.json: seconds per file, set-up and clean-up included.
 `python -m tests.durations` compares the two. Its exit code is 1 when a file takes more than twice its time and
-MORE_SECONDS more, and again so when it is run alone. A file that is not listed counts as one of LISTED_SECONDS. The
-speed of the machine does not count: times are divided by the median of all ratios, where that is more than 1. `--write`
-lists the last session's times.
+MORE_SECONDS more, and again so when it is run alone. A file that is not listed is named, for the next `--write`. The
+speed of the machine does not count: times are divided by the median of all ratios in the first session, where that is
+more than 1. `--write` lists the last session's times.
 """
 
 import itertools
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -71,16 +72,16 @@ def write(path: Path, seconds: Mapping[str, float]) -> None:
     path.write_text(json.dumps({name: round(took, 1) for name, took in sorted(seconds.items())}, indent=0) + "\n")
 
 
-def grown(measured: Mapping[str, float], kept: Mapping[str, float]) -> tuple[dict[str, tuple[float, float]], float]:
-    """Files that took too long: seconds now and as listed (0: not); and the median of all ratios, at least 1."""
+def scale_of(measured: Mapping[str, float], kept: Mapping[str, float]) -> float:
+    """How many times as long as listed this machine takes: the median of all ratios, at least 1."""
     ratios = [measured[name] / seconds for name, seconds in kept.items() if name in measured]
-    scale = max(1.0, statistics.median(ratios)) if ratios else 1.0
-    slower = {}
-    for name, seconds in measured.items():
-        usual = kept.get(name, LISTED_SECONDS)
-        if seconds > scale * max(2 * usual, usual + MORE_SECONDS):
-            slower[name] = (seconds, kept.get(name, 0.0))
-    return slower, scale
+    return max(1.0, statistics.median(ratios)) if ratios else 1.0
+
+
+def grown(measured: Mapping[str, float], kept: Mapping[str, float], scale: float) -> list[str]:
+    """Listed files that took too long on a machine that takes `scale` times as long as the list says."""
+    most = {name: scale * max(2 * usual, usual + MORE_SECONDS) for name, usual in kept.items()}
+    return sorted(name for name, seconds in measured.items() if seconds > most.get(name, math.inf))
 
 
 def run_alone(files: Iterable[str]) -> dict[str, float]:
@@ -101,17 +102,22 @@ def main(*arguments: str) -> int:
         listed = read(KEPT) | measured
         write(KEPT, {name: took for name, took in listed.items() if took >= LISTED_SECONDS and (TESTS / name).exists()})
         return 0
-    slower, scale = grown(measured, read(KEPT))
+    kept = read(KEPT)
+    scale = scale_of(measured, kept)
+    slower = grown(measured, kept, scale)
     print(f"{sum(measured.values()):.0f} s of tests; this machine takes {scale:.2f} times as long as the list says")
+    unlisted = sorted(name for name, took in measured.items() if took >= LISTED_SECONDS and name not in kept)
+    if unlisted:
+        print(f"not listed yet (python -m tests.durations --write): {', '.join(unlisted)}")
     if slower:
-        print(f"slower than twice their time, so run again alone: {', '.join(sorted(slower))}", flush=True)
+        print(f"slower than twice their time, so run again alone: {', '.join(slower)}", flush=True)
         again = run_alone(slower)
         measured |= {name: min(seconds, measured[name]) for name, seconds in again.items()}
         write(MEASURED, measured)
-        slower = grown(measured, read(KEPT))[0]
-    for name, (seconds, usual) in slower.items():
+        slower = grown(measured, kept, scale)
+    for name in slower:
         print(
-            f"tests/{name} took {seconds:.0f} s; the list says {usual:.0f} s: make it faster, or run "
+            f"tests/{name} took {measured[name]:.0f} s; the list says {kept[name]:.0f} s: make it faster, or run "
             "python -m tests.durations --write and say in the commit why it takes longer",
             file=sys.stderr,
         )

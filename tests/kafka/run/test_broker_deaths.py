@@ -51,6 +51,7 @@ PHASES = {
 RUNS = {
     ("fence", "target", "of-three"),
     ("plan", "source", "back"),
+    ("topics", "target", "of-three"),
     ("groups", "source", "only"),
 }
 """What `make test` has of the table of runs."""

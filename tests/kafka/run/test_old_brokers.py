@@ -1,6 +1,6 @@
 """Kafka 3.9.1 on one side: switches, drills, comparisons and windows do there what they do on today's brokers.
 
-What comes from 3.9.1 is in the failback of `make test`; the other verbs come from there in `make test-all`.
+`make test` goes from 4.3.0 to 3.9.1, and back from there in a failback. `make test-all` has both ways, and windows.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from ferry_airflow.base import (
     sibling,
 )
 from ferry_airflow.copying import copy_on_spark, job_arguments
+from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.naming import PLAN, REASON
 from ferry_airflow.report_link import RunLink
 from ferry_airflow.spark_job import FerrySparkOperator
@@ -114,7 +115,7 @@ class FerryCopyOperator(FerrySparkOperator):
     def execute_complete(self, context: Context, event: dict[str, Any]) -> None:
         """End the task after its wait in the triggerer: the event says how that ended, and the ledger what is copied.
 
-        Raises AirflowFailException for an error that a retry meets again, AirflowException for others.
+        Raises FinalFailure for an error that a retry meets again, Failure for others.
         """
         run = live_run(self, context)
         self.name_driver(job_arguments(run))
@@ -123,7 +124,7 @@ class FerryCopyOperator(FerrySparkOperator):
         self._note_lineage(flow, run)
         if "error" in event:
             keep_reason(event["error"])
-            raise (AirflowFailException if event["final"] else AirflowException)(event["error"])
+            raise (FinalFailure if event["final"] else Failure)(event["error"])
         if "driver" not in event:
             return
         if event["succeeded"]:
@@ -135,7 +136,7 @@ class FerryCopyOperator(FerrySparkOperator):
         if not self._is_copied(flow, run):
             sentence = f"{state}, and the ledger shows that something is left to copy: see the driver's log"
             keep_reason(sentence)
-            raise AirflowException(sentence)
+            raise Failure(sentence)
         self.log.warning("%s, but all of it is copied", state)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:

@@ -26,6 +26,7 @@ from ferry_airflow import connect_copy, copy_trigger, operators, steps
 from ferry_airflow.cluster_driver import DriverState
 from ferry_airflow.copy_trigger import MISSED, ConnectCopyTrigger, DriverTrigger
 from ferry_airflow.dags import flow_dags
+from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.operators import FerryCopyOperator
 
 FLOW = "a->b"
@@ -329,12 +330,12 @@ UNKNOWN = {**GOOD, "state": None, "succeeded": False}
         (GOOD, True, None),
         (BAD, False, None),
         (UNKNOWN, False, None),
-        (BAD, True, AirflowException),
-        (UNKNOWN, True, AirflowException),
-        (BAD, Superseded("another run has the lane"), AirflowFailException),
+        (BAD, True, Failure),
+        (UNKNOWN, True, Failure),
+        (BAD, Superseded("another run has the lane"), FinalFailure),
         ({}, True, None),
-        ({"error": "the topic is paused", "final": True}, True, AirflowFailException),
-        ({"error": "cluster a does not answer", "final": False}, True, AirflowException),
+        ({"error": "the topic is paused", "final": True}, True, FinalFailure),
+        ({"error": "cluster a does not answer", "final": False}, True, Failure),
     ],
 )
 def test_after_the_wait_the_ledger_decides_what_a_driver_did(

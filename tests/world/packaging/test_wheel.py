@@ -22,7 +22,7 @@ EXTRAS = ("airflow", "spark", "reports")
 ON_EXTRAS = (
     "ferry.spark",
     *(f"ferry.features.{feature}.spark" for feature in ("records", "sink", "verify")),
-    *("ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts"),
+    *("ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts", "ferry.features.evidence.acts.pdf"),
     *(f"ferry.features.records.rules.{name}" for name in ("partition_columns", "json_cast", "json_column")),
     *(f"ferry.features.records.acts.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part")),
     *("ferry.features.records.acts.dead_letter_writer", "ferry.features.sink.acts.slot"),

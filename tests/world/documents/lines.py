@@ -258,6 +258,7 @@ NOT_TYPED: Mapping[str, tuple[str, str]] = {
     "airflow setup": ("it writes to the database of an Airflow", "airflow/test_setup.py"),
     "metrics serve": ("it answers until it is interrupted", "world/cli/test_metrics_serve.py"),
     "ferry status --watch 10": ("it shows the table until it is interrupted", "pure/cli/test_status.py"),
+    "records show": ("its offsets are of clusters with more records", "pure/answers/stories.py"),
     "dev up": (_CLUSTERS, "clusters.py"),
     "dev down": (_CLUSTERS, "kafka/dev/test_cluster.py"),
 }

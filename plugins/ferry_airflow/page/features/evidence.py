@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import HTTPException, Path, Request, status
 from fastapi.responses import Response
@@ -40,25 +40,18 @@ def reports(request: Request, open_flow: FlowDep, user: User, office: OfficeDep,
 
 
 @router.get("/report/{number}")
-def one_report(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) -> Response:
-    """Return a report's page as it is in the folder; it may run no script and load nothing.
+def one_report(
+    open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)], form: Literal["html", "pdf"] = "html"
+) -> Response:
+    """Return a report's page as it is in the folder, which may run no script and load nothing; or its PDF, to be saved.
 
-    404 for a report that does not exist, for one about another flow, and for one whose flow cannot be read.
+    404 for a report that does not exist or has no PDF, for one about another flow, and for one whose flow cannot be
+    read.
     """
     headers = {"Content-Security-Policy": SANDBOX}
-    return Response(_shown(open_flow, number), media_type="text/html; charset=utf-8", headers=headers)
-
-
-@router.get("/report/{number}/pdf")
-def one_pdf(open_flow: FlowDep, number: Annotated[int, Path(ge=0, le=INT64)]) -> Response:
-    """Return a report's PDF as it is in the folder, as a file to be saved.
-
-    404 for a report without one, for one about another flow, and for one whose flow cannot be read.
-    """
-    headers = {
-        "Content-Security-Policy": SANDBOX,
-        "Content-Disposition": f'attachment; filename="{pdf_name(report_name(number))}"',
-    }
+    if form == "html":
+        return Response(_shown(open_flow, number), media_type="text/html; charset=utf-8", headers=headers)
+    headers["Content-Disposition"] = f'attachment; filename="{pdf_name(report_name(number))}"'
     return Response(_shown(open_flow, number, is_pdf=True), media_type="application/pdf", headers=headers)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.features.evidence.rules.chain import page_name, report_name
+from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport, encode_report
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
@@ -68,6 +68,22 @@ def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there
         assert f"Flow primary-&gt;backup has no report {number} that can be read" in text
     status, text = opened(desk, "/reports")
     assert (status, "2 of other flows there" in text) == (200, True)
+
+
+def test_a_pdf_is_saved_where_the_folder_has_one_and_only_of_ones_own_flow(desk: Desk, folder: Path) -> None:
+    for number, flow in ((1, OWN), (2, OTHER), (3, OWN)):
+        put(folder, number, flow)
+    for number in (1, 2):
+        (folder / pdf_name(report_name(number))).write_text(f"%PDF of {number}")
+    assert opened(desk, "/report/1?form=pdf") == (200, "%PDF of 1")
+    answer = desk.client.get(f"{HERE}/report/1?form=pdf")
+    assert answer.headers["content-type"] == "application/pdf"
+    assert pdf_name(report_name(1)) in answer.headers["content-disposition"]
+    for number in (2, 3):
+        status, text = opened(desk, f"/report/{number}?form=pdf")
+        assert (status, "%PDF" in text) == (404, False), number
+    _, text = opened(desk, "/reports")
+    assert ("/report/1?form=pdf" in text, "/report/3?form=pdf" in text) == (True, False)
 
 
 @pytest.mark.parametrize("damage", ["no JSON", "no flow", "a flow that is none", "gone", "a later version"])

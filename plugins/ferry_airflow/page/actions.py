@@ -7,9 +7,9 @@ log. Those of features are in `ferry_airflow.page.features`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Body, HTTPException, Request, status
 from pydantic import Field
@@ -48,6 +48,7 @@ It waits in the event loop: threads are few, and Airflow's other requests need t
 """
 LOOK_SECONDS, MOST_LOOK_SECONDS = 0.05, 0.5
 SILENT = "The page's reader has not answered in time: check on the flow's page whether it was done, then try again"
+T = TypeVar("T")
 LONGEST_ID = 250
 """The longest id of a DAG or of a run in Airflow."""
 TOPIC = Field(default="", max_length=249, pattern=r"^[A-Za-z0-9._-]*$")
@@ -203,10 +204,20 @@ async def begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any],
         found: JobStory | None = open_flow.ask(OfJob(job=known.job)).got
         return found if found is not None and found.job else known
 
-    story = await in_page_threads(begin)()
+    story = await awaited(begin, asked_again, lambda found: found.done)
+    return await in_page_threads(_told)(request, story)
+
+
+async def awaited(ask: Callable[[], T], again: Callable[[T], T], is_done: Callable[[T], bool]) -> T:
+    """Return the first answer that is done, or the last one after WAIT_SECONDS.
+
+    `again` asks once more, by the last answer. Both are called in threads of the page; between two calls the request
+    waits in the event loop.
+    """
+    found = await in_page_threads(ask)()
     until, rest = asyncio.get_running_loop().time() + WAIT_SECONDS, LOOK_SECONDS
-    while not story.done and asyncio.get_running_loop().time() < until:
+    while not is_done(found) and asyncio.get_running_loop().time() < until:
         await asyncio.sleep(rest)
         rest = min(MOST_LOOK_SECONDS, 1.5 * rest)
-        story = await in_page_threads(asked_again)(story)
-    return await in_page_threads(_told)(request, story)
+        found = await in_page_threads(again)(found)
+    return found

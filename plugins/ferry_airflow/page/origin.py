@@ -39,7 +39,7 @@ def _plain(netloc: str, port: str) -> str:
     return f"{'localhost' if name in _LOOPBACK else name}{colon}{number}"
 
 
-def from_here(request: Request) -> None:
+async def from_here(request: Request) -> None:
     """Raise 403 for a request that no page of this server made: a cookie alone proves nothing."""
     headers = request.headers
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":

@@ -134,7 +134,11 @@ def office_of(request: Request) -> PageState:
     return office
 
 
-OfficeDep = Annotated[PageState, Depends(office_of)]
+async def _office(request: Request) -> PageState:
+    return office_of(request)  # a function that is no coroutine would take a thread of Airflow's
+
+
+OfficeDep = Annotated[PageState, Depends(_office)]
 
 
 def has_back(open_flow: OpenFlow, office: PageState) -> bool:

@@ -454,6 +454,11 @@ def test_requests_that_wait_for_a_cluster_take_no_thread_of_airflows_and_are_few
     assert all_of_them.count(429) == 45 - MOST_WAITING
 
 
+async def signed_in_at_once() -> Somebody:
+    """As Airflow's own: a coroutine, which takes no thread."""
+    return Somebody()
+
+
 def test_what_waits_for_the_reader_takes_no_thread_of_airflows(desk: Desk) -> None:
     """Pages and actions of twenty people, while the reader does not answer."""
     waiting, answers = threading.Semaphore(0), threading.Event()
@@ -463,6 +468,7 @@ def test_what_waits_for_the_reader_takes_no_thread_of_airflows(desk: Desk) -> No
         assert answers.wait(ANSWER_S)
         raise Slow
 
+    desk.app.dependency_overrides[get_user] = signed_in_at_once
     desk.app.state.office = replace(desk.app.state.office, reader=Reader(silent, lookup=lambda _: {}))
 
     async def everybody() -> float:
@@ -477,6 +483,38 @@ def test_what_waits_for_the_reader_takes_no_thread_of_airflows(desk: Desk) -> No
             return taken
 
     assert asyncio.run(everybody()) == 0
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "question"),
+    [("dry-run", {}, b"Begin"), ("record", {"topic": "orders", "partition": 0, "offset": 7}, b"OfRecord")],
+)
+def test_an_action_that_the_reader_does_not_accept_takes_no_thread_of_airflows(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, verb: str, body: dict[str, object], question: bytes
+) -> None:
+    """The flow's state has its last answer, so that the action itself is what waits."""
+    monkeypatch.setattr(actions, "WAIT_SECONDS", 0.0)
+    waiting, answers = threading.Event(), threading.Event()
+
+    def silent(message: bytes, _: float) -> bytes:
+        if question in message:
+            waiting.set()
+            assert answers.wait(ANSWER_S)
+        raise Slow
+
+    desk.app.dependency_overrides[get_user] = signed_in_at_once
+    desk.app.state.office = replace(desk.app.state.office, reader=Reader(silent, lookup=lambda _: {}))
+
+    async def pressed() -> float:
+        async with AsyncClient(transport=ASGITransport(app=desk.app), base_url="http://testserver") as client:
+            asked = asyncio.create_task(client.post(f"/api{HERE}/{verb}", json=body, headers={"X-Ferry-Request": "1"}))
+            assert await asyncio.to_thread(waiting.wait, ANSWER_S)
+            taken = to_thread.current_default_thread_limiter().borrowed_tokens
+            answers.set()
+            await asked
+            return taken
+
+    assert asyncio.run(pressed()) == 0
 
 
 def test_one_of_a_kind_is_done_at_a_time_for_each_person(desk: Desk) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import Body, HTTPException, Request, status
-from fastapi.concurrency import run_in_threadpool
 from pydantic import Field
 
 from ferry.features.records.rules.one_record import SAID
@@ -22,11 +20,11 @@ from ferry_airflow.page.details import INT32, INT64
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import fragment
 from ferry_airflow.page.starting import Asked, acting_router, only_checked, refuse_foreign
+from ferry_airflow.page.threads import in_page_threads
 
 router = acting_router()
 
 _NAME = r"^[A-Za-z0-9._-]+$"
-_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.05, 0.5
 
 
 class RecordAsked(Asked):
@@ -55,14 +53,14 @@ async def record(request: Request, open_flow: FlowDep, asked: Annotated[RecordAs
         lane=asked.lane,
         style=asked.style,
     )
-    await run_in_threadpool(_audit, open_flow, asked)
+    await in_page_threads(_audit)(open_flow, asked)
     answer = await _answered(open_flow, question)
     if answer.error:
         return {"done": True, "error": answer.error, "html": ""}
     if answer.is_asked:
         return {"done": False, "error": "The clusters have not answered yet: ask again in a moment", "html": ""}
     story: RecordStory | None = answer.got
-    html = await run_in_threadpool(fragment, request, "record.html", story=story, said=SAID) if story else ""
+    html = await in_page_threads(fragment)(request, "record.html", story=story, said=SAID) if story else ""
     return {"done": True, "error": "", "html": html}
 
 
@@ -92,10 +90,4 @@ async def _answered(open_flow: OpenFlow, question: OfRecord) -> Answer:
         except NoReader as error:
             raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, str(error)) from error
 
-    found = await run_in_threadpool(ask)
-    until, rest = asyncio.get_running_loop().time() + actions.WAIT_SECONDS, _LOOK_SECONDS
-    while found.is_asked and asyncio.get_running_loop().time() < until:
-        await asyncio.sleep(rest)
-        rest = min(_MOST_LOOK_SECONDS, 1.5 * rest)
-        found = await run_in_threadpool(ask)
-    return found
+    return await actions.awaited(ask, lambda _: ask(), lambda found: not found.is_asked)

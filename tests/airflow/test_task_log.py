@@ -15,7 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from ferry.errors import FerryError, Refused
 from ferry.spark.job_end import SAYS
 from ferry_airflow.base import airflow_errors, final_failure
-from ferry_airflow.log_groups import END_GROUP, GROUP, KAFKA, SPARK
+from ferry_airflow.log_groups import END_GROUP, GROUP, GROUPS, KAFKA, SPARK
 from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator
 from ferry_airflow.task_log import TaskLog, page_of
 
@@ -60,8 +60,14 @@ class Named:
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
-    """The process of a task before Ferry's part of it: Airflow's handler, and structlog's processors."""
+    """The process of a task before Ferry's part of it: Airflow's handler, structlog's processors, loggers as new."""
     kept, before = Kept(), structlog.get_config()
+    # The command line, of other tests in this process, silences clients.
+    loggers = [logging.getLogger(name) for name in GROUPS]
+    levels = [(logger, logger.level, logger.disabled) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.NOTSET)
+        logger.disabled = False
     monkeypatch.setattr(logging.getLogger(), "handlers", [kept])
     structlog.configure(
         processors=[structlog.stdlib.PositionalArgumentsFormatter(), kept],
@@ -71,6 +77,9 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
     )
     yield kept
     structlog.configure(**before)
+    for logger, level, is_disabled in levels:
+        logger.setLevel(level)
+        logger.disabled = is_disabled
 
 
 def run(operator: BaseOperator, execute: Callable[[], object]) -> None:

@@ -31,7 +31,6 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
-from ferry.ports import free_ports
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
@@ -233,10 +232,9 @@ def test_a_switch_that_is_over_is_no_failure_where_its_report_cannot_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, why: str | None
 ) -> None:
     monkeypatch.setattr("ferry_airflow.switching.PATIENCE_SECONDS", 0.1)
-    (port,) = free_ports(1)
     file = tmp_path / "mm2.properties"
     named = f"ferry.report.dir = {folder.format(tmp=tmp_path)}\n" if folder else ""
-    file.write_text(FILE.replace("h:1", f"127.0.0.1:{port}") + named)
+    file.write_text(FILE.replace("h:1", "127.0.0.1:1") + named)
     flow = Flow.parse("a->b")
     switch = Switch(
         id="june", verb=Verb.FAILOVER, named=flow, via=flow, who="d@h", approved_by="ann", approved_ms=1, at_ms=2

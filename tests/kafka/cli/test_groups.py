@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from ferry.dev import RunningCluster
 from ferry.features.groups.cli.table import COLUMNS, lines
 from ferry.features.groups.rules.table import GroupOffset, GroupRow, GroupTable
-from ferry.ports import LOOPBACK, free_ports
+from ferry.ports import LOOPBACK
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.values import place
@@ -180,7 +180,7 @@ def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, t
     assert (nowhere.code, f"group {lab.alias}-nobody has no offsets on cluster {lab.alias}" in nowhere.err) == (2, True)
     # After the source is lost the answer is what was copied, and says that nobody could look.
     lost = config.with_name("lost.properties")
-    lost.write_text(config.read_text().replace(lab.source.bootstrap, f"{LOOPBACK}:{free_ports(1)[0]}"))
+    lost.write_text(config.read_text().replace(lab.source.bootstrap, f"{LOOPBACK}:1"))
     for arguments in (["--group", resting, "--reverse"], [f"{lab.alias}->t{lab.alias}", copied, "0", "30"]):
         answer = ferry("translate", *arguments, config=lost)
         assert (answer.code, " 30" in answer.out) == (0, True), answer.err
@@ -195,7 +195,7 @@ def test_with_one_side_down_the_other_is_shown(lab: Lab, tmp_path: Path, topic: 
     commit(up, group, {(topic, 0): 0})
     alias = lab.alias if down == "source" else f"t{lab.alias}"
     config = lab.write(tmp_path)
-    bootstrap = f"{LOOPBACK}:{free_ports(1)[0]}"
+    bootstrap = f"{LOOPBACK}:1"
     gone = (lab.source if down == "source" else lab.target).bootstrap
     config.write_text(config.read_text().replace(gone, bootstrap))
     answer = ferry("groups", "--patience", "1", "--json", config=config)

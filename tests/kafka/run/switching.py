@@ -19,7 +19,6 @@ from ferry.features.switch.acts.switcher import Switcher
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import Pause
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb, next_step
-from ferry.ports import free_ports
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
@@ -93,7 +92,7 @@ class Pair:
     def lost(self) -> Pair:
         """The same when nothing answers at the address of the cluster here."""
         address = f"{self.aliases[0]}.bootstrap.servers"
-        return replace(self, more={**self.more, address: f"127.0.0.1:{free_ports(1)[0]}"})
+        return replace(self, more={**self.more, address: "127.0.0.1:1"})
 
     def run(self, flow: str) -> None:
         """One micro-run with its checkpoint."""

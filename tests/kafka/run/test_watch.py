@@ -9,7 +9,6 @@ from ferry.features.groups.rules.offset_map import Exact
 from ferry.ledger.history import PastRun
 from ferry.model import OffsetWindow, TopicPartition
 from ferry.plan.options import RunOptions
-from ferry.ports import free_ports
 from ferry.reader.watch import FlowWatch
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
@@ -105,7 +104,7 @@ def test_a_source_that_is_down_is_named_and_the_ledger_is_read(
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
     lab.micro_run()
-    nowhere = replace(lab, settings={f"{lab.alias}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"})
+    nowhere = replace(lab, settings={f"{lab.alias}.bootstrap.servers": "127.0.0.1:1"})
     with FlowWatch(nowhere.flow, patience_s=1) as watch:
         for _ in range(2):
             seen = watch.look()
@@ -119,7 +118,7 @@ def test_a_target_that_is_down_is_named_with_the_ledger_in_it(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str
 ) -> None:
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
-    nowhere = replace(lab, settings={f"t{lab.alias}.bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}"})
+    nowhere = replace(lab, settings={f"t{lab.alias}.bootstrap.servers": "127.0.0.1:1"})
     with FlowWatch(nowhere.flow, patience_s=1) as watch:
         for _ in range(2):
             seen = watch.look()

@@ -14,18 +14,16 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import EmptyFilter, FerryError, Refused, Retryable, Unreachable
 from ferry.lane.connections import TargetFirst
-from ferry.ports import free_ports
 from ferry.reader import watch as looking
 from ferry.reader.watch import FlowWatch, Sight
 
 
 def flow_of(*more: str) -> FlowConfig:
     """A flow between clusters that are not there."""
-    here, there = free_ports(2)
     lines = (
         "clusters = a, b",
-        f"a.bootstrap.servers = 127.0.0.1:{here}",
-        f"b.bootstrap.servers = 127.0.0.1:{there}",
+        "a.bootstrap.servers = 127.0.0.1:1",
+        "b.bootstrap.servers = 127.0.0.1:2",
         "a->b.enabled = true",
         "a->b.topics = .*",
         *more,

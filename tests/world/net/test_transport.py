@@ -15,7 +15,6 @@ from kafka.net.inet import KafkaNetSocket
 
 from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.connect.manager import ConnectionManager
-from ferry.ports import free_ports
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_the_socket_of_a_refused_connection_is_closed(plain: list[Any]) -> None:
     loop = event_loop()
-    (port,) = free_ports(1)
+    port = 1  # no process listens there
     manager = ConnectionManager(loop, bootstrap_servers=f"127.0.0.1:{port}")
     with pytest.raises(KafkaConnectionError, match="ECONNREFUSED"):
         loop.run(manager._build_transport, SimpleNamespace(host="127.0.0.1", port=port))

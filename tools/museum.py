@@ -50,10 +50,10 @@ IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 SMALL = {
     "ferry.lane.summaries.FIRST_WINDOW": 4,
     "ferry.ledger.block_index.BLOCK_ROWS": 2,
-    "ferry.features.groups.acts.offset_maps._WHOLE_BLOCKS": 0,
+    "ferry.features.groups.acts.offset_maps.WHOLE_BLOCKS": 0,
     "ferry.protocol.opening.KEPT_RUNS": 2,
     "ferry.lane.pruning.TOMBSTONES_A_RUN": 2,
-    "ferry.lane.pruning._FOR_EACH_SLICE": 0,
+    "ferry.lane.pruning.FOR_EACH_SLICE": 0,
 }
 """With these a ledger of a few runs has forgotten runs, blocks and pruned receipts."""
 BROKER = {

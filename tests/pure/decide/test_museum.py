@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
+import pkgutil
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -66,6 +68,7 @@ from tests.pure.decide.values import FACTS, LANE, RULES, facts_with, part, targe
 T = TypeVar("T")
 Json = dict[str, Any]
 MUSEUM = Path(__file__).with_name("museum")
+TOOL = Path(__file__).parents[3] / "tools" / "museum.py"
 EXHIBITS = sorted(MUSEUM.glob("*/*.jsonl"))
 ROLLED = 4
 """A window of so few offsets makes a reader begin at the newest summary."""
@@ -550,3 +553,17 @@ def test_the_next_plan_begins_where_it_would_have(kept: Exhibit) -> None:
         assert plan["paused"] == asked.said["paused"]
         assert [row["kind"] for row in plan["refusals"]] == [row["kind"] for row in asked.said["refusals"]]
     assert asked.said["slices"] or asked.said.get("units") or kept.path.stem in ("switched", "pruned", "begun")
+
+
+def test_the_names_that_the_tool_replaces_are_there() -> None:
+    """The tool replaces limits by smaller ones; no other test notices when one of them has a new name."""
+    tool = ast.parse(TOOL.read_text())
+    texts = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tool.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("SMALL", "SUMMARISED")
+    }
+    for name in (*texts["SMALL"], texts["SUMMARISED"]):
+        pkgutil.resolve_name(name)

@@ -261,7 +261,9 @@ def _airflow(
     _directories: dict[str, tuple[HeldDirectory, str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[LocalHome]:
-    create_topic(_pair[0], "of-no-flow")  # LATE is refused because none of the source's topics is its own
+    create_topic(_pair[0], "of-no-flow")
+    # LATE is refused because none of the source's topics is its own. Its ledger is there before its deadline passes.
+    assert lab(_pair[0], _pair[1], LATE).micro_run().refusals
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
     text = merged([lab(_pair[0], _pair[1], alias) for alias in _aliases])

@@ -111,7 +111,7 @@ async def plan_opened(
     if skipping(lane.flow, plan) and lane.flow.records.dead_letters.topic not in lane.target.topics:
         await driver.refuse_superseded()  # before that topic is created
     plan = await with_letters(lane.flow, rules, facts, lane.target, plan)
-    decided = plan = await claim(lane, driver, facts, plan)
+    plan = await claim(lane, driver, facts, plan)
     notes = [*_opening_notes(lane, driver, clock), *deleted_notes(changed.done), *created]
     plan = _with_changes(plan, changed, notes)
     if clock is not None:
@@ -122,7 +122,8 @@ async def plan_opened(
 
     driver.keep(_starts(lane, driver.view, before, windowed=windows is not None))
     driver.keep(gap_record(lane.name, gap) for gap in plan.gaps)
-    driver.keep(seen_records(rules, facts, decided) if windows is None else map(window_record, windows.records))
+    read = _with_refused_settings_copied(plan, changed)
+    driver.keep(seen_records(rules, facts, read) if windows is None else map(window_record, windows.records))
     driver.keep(era_record(lane.name, era) for era in plan.eras if era.since == generation)
     return plan
 
@@ -185,3 +186,8 @@ def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:
         refusals=tuple(sorted(refused, key=attrgetter("order"))),
         notes=(*notes, *plan.notes, *changed.notes),
     )
+
+
+def _with_refused_settings_copied(plan: Plan, changed: Changed) -> Plan:
+    """Return the plan without the refusals of settings and deletions: topics with those alone are still copied."""
+    return replace(plan, refusals=tuple(one for one in plan.refusals if one not in changed.unset.values()))

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.ledger.acl_codec import own_acl_record, synced_record
-from ferry.model import AclChange, Plan, Record
+from ferry.ledger.ledger import LedgerView
+from ferry.model import AclChange, Plan, Record, RefusalKind
+from ferry.plan import opening
+from ferry.plan.change_topics import Changed
 from ferry.plan.parts import plan_parts
+from ferry.plan.rules.facts import Facts, Seen
+from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.driver import Driver
 from ferry.registry import FEATURES
+from tests.pure.decide.test_tombstones import facts
+from tests.pure.decide.values import LANE, place, refusal
 from tests.pure.run.test_overtaken import COPY
-from tests.pure.run.test_starts import Port, lane
+from tests.pure.run.test_starts import Lane, Port, lane
+
+GOES_ON = "ferry.guard.tombstones.passed = skip\n"
 
 
 def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,3 +55,56 @@ def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch:
 def test_each_part_of_a_plan_is_there() -> None:
     with lane("") as it:
         assert len(plan_parts(it.opened)) == sum(bool(feature.planning) for feature in FEATURES.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LeavesOut:
+    """A part that keeps topics out of the run."""
+
+    topics: Sequence[str]
+
+    async def act(self, driver: Driver, plan: Plan) -> Plan:
+        return plan.without({topic: refusal(topic, None) for topic in self.topics})
+
+    async def preview(self, view: LedgerView, plan: Plan) -> Plan:
+        return plan.without({topic: refusal(topic, None) for topic in self.topics})
+
+
+def opened(it: Lane, monkeypatch: pytest.MonkeyPatch, found: Facts, *left_out: str) -> Plan:
+    """A run that finds these facts, and of which a feature leaves topics out."""
+
+    async def gathered(*_: Any) -> Facts:
+        return found
+
+    monkeypatch.setattr(opening, "gather_all", gathered)
+    monkeypatch.setattr(opening, "plan_parts", lambda _: [LeavesOut(left_out)])
+    return it.opens()
+
+
+def seen(it: Lane) -> dict[Any, Seen]:
+    """What the ledger holds of the compacted topic that was read to its end."""
+    return seen_to_end(it.view, LANE, {"orders": "id-orders"})
+
+
+@pytest.mark.parametrize("left_out", [(), ("orders",), ("users",)])
+def test_a_topic_that_a_part_leaves_out_keeps_the_time_at_which_it_was_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, left_out: tuple[str, ...]
+) -> None:
+    """If the time began again while the gap is dropped, no later run would find that tombstones may be missed."""
+    with lane(f"{GOES_ON}sync.topic.configs.enabled = false\n") as it:
+        plan = opened(it, monkeypatch, facts(9_000), *left_out)
+        gaps = [gap.source for gap in plan.gaps if gap.why is RefusalKind.TOMBSTONES_PASSED]
+        assert set(seen(it)) == set(gaps) == ({place("orders")} if "orders" not in left_out else set())
+
+
+def test_a_topic_whose_settings_are_refused_is_copied_and_the_time_begins_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refused(*_: Any) -> Changed:
+        return Changed(unset={"orders": refusal("orders", None)})
+
+    monkeypatch.setattr(opening, "change_topics", refused)
+    with lane(GOES_ON) as it:
+        plan = opened(it, monkeypatch, facts(9_000))
+        assert "orders" in {one.topic for one in plan.refusals}
+        assert seen(it)[place("orders")].whole_ms == 9_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ferry.lane.open_lane import OpenLane
-from ferry.ledger.codec import accounted_records, claim_record, released_claim, share_record
+from ferry.ledger.codec import claim_record, released_claim, share_record
 from ferry.ledger.ledger import claims
 from ferry.ledger.other_flows import without_owned_elsewhere
 from ferry.model import LaneKind, Plan, lane_kind
@@ -29,9 +29,6 @@ async def claim(lane: OpenLane, driver: Driver, facts: Facts, plan: Plan) -> Pla
     records = [
         *(claim_record(name, flow.flow, lane.name) for name in names),
         *(share_record(name, flow.flow) for name in sorted((merged & own) - facts.lane.shared)),
-        *accounted_records(
-            lane.name, facts.others.accounted, {name: topic.topic_id for name, topic in facts.target.topics.items()}
-        ),
     ]
     if not names:
         driver.keep(records)

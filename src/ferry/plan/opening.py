@@ -12,10 +12,10 @@ from ferry.errors import Refused, Superseded
 from ferry.lane.open_lane import OpenLane
 from ferry.lane.pruning import unswept_tombstones
 from ferry.lane.upkeep import keep_short
-from ferry.ledger.codec import gap_record
+from ferry.ledger.codec import accounted_records, gap_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.draining import standing_back
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import LedgerView, accounted
 from ferry.ledger.map_block import Chain
 from ferry.ledger.rebuilt import rebuild_notes
 from ferry.ledger.unit_codec import era_record
@@ -35,6 +35,8 @@ from ferry.plan.rules.dead_letters import skipping
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.searched import searched
 from ferry.plan.rules.starts import later_start_records, start_records
 from ferry.plan.rules.tombstones import seen_records
 from ferry.plan.rules.topics import creation_notes
@@ -124,6 +126,7 @@ async def plan_opened(
     driver.keep(gap_record(lane.name, gap) for gap in plan.gaps)
     read = _with_refused_settings_copied(plan, changed)
     driver.keep(seen_records(rules, facts, read) if windows is None else map(window_record, windows.records))
+    driver.keep(_searched(lane, driver.view, rules, facts, plan))
     driver.keep(era_record(lane.name, era) for era in plan.eras if era.since == generation)
     return plan
 
@@ -175,6 +178,12 @@ def _starts(lane: OpenLane, view: LedgerView, facts: Facts, *, windowed: bool) -
     if facts.lane.first_run:
         return start_records(lane.name, facts, windowed=windowed)
     return later_start_records(view, lane.name, facts, windowed=windowed)
+
+
+def _searched(lane: OpenLane, view: LedgerView, rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
+    """Return the records of how far the copies were searched for records of other producers."""
+    ids = {name: topic.topic_id for name, topic in facts.target.topics.items()}
+    return accounted_records(lane.name, searched(rules, facts, plan, accounted(view, lane.name, ids)), ids)
 
 
 def _with_changes(plan: Plan, changed: Changed, notes: Iterable[str]) -> Plan:

@@ -11,7 +11,7 @@ import pytest
 
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.ledger.acl_codec import own_acl_record, synced_record
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import LedgerView, accounted
 from ferry.model import AclChange, Plan, Record, RefusalKind
 from ferry.plan import opening
 from ferry.plan.change_topics import Changed
@@ -20,6 +20,7 @@ from ferry.plan.rules.facts import Facts, Seen
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.driver import Driver
 from ferry.registry import FEATURES
+from tests.pure.decide.test_searched import FOUND, ORDERS, USERS
 from tests.pure.decide.test_tombstones import facts
 from tests.pure.decide.values import LANE, place, refusal
 from tests.pure.run.test_overtaken import COPY
@@ -108,3 +109,12 @@ def test_a_topic_whose_settings_are_refused_is_copied_and_the_time_begins_again(
         plan = opened(it, monkeypatch, facts(9_000))
         assert "orders" in {one.topic for one in plan.refusals}
         assert seen(it)[place("orders")].whole_ms == 9_000
+
+
+@pytest.mark.parametrize(("left_out", "found"), [((), {ORDERS: 50, USERS: 60}), (("orders",), {USERS: 60})])
+def test_foreign_records_in_the_copy_of_a_topic_that_a_part_leaves_out_are_searched_for_again(
+    monkeypatch: pytest.MonkeyPatch, left_out: tuple[str, ...], found: dict[Any, int]
+) -> None:
+    with lane("ferry.guard.foreign.writer = skip\nsync.topic.configs.enabled = false\n") as it:
+        opened(it, monkeypatch, FOUND, *left_out)
+        assert accounted(it.view, LANE, {"a.orders": "id-a.orders", "a.users": "id-a.users"}) == found

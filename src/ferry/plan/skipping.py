@@ -17,7 +17,7 @@ from ferry.plan.gather_all import gather_all
 from ferry.plan.options import WHOLE, rules_of
 from ferry.plan.rules.skipping import SkipRequest, refuse_while_at_work, skip_gap, skip_plan
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 
 
 def keep_skip(driver: Driver, gap: Gap) -> Plan:
@@ -57,4 +57,4 @@ async def skip(lane: OpenLane, wish: SkipRequest, run: str, origin: Origin, *, i
         gap = skip_gap(rules_of(lane.flow, lane.name, WHOLE), facts, wish, run, driver.opened.generation)
         return keep_skip(driver, gap)
 
-    return (await open_run(lane.driver_port(), record, decide, view)).plan
+    return (await fence_and_seal(lane.driver_port(), record, decide, view)).plan

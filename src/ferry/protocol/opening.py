@@ -44,7 +44,7 @@ class Sealed(NamedTuple):
     driver: Driver
 
 
-async def open_run(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Sealed:
+async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Sealed:
     """Open a run and seal its plan.
 
     `decide` gathers the facts and may change topics. It runs after the fencing. It runs again, with another driver,

@@ -33,8 +33,8 @@ from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
 from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Plan, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
-from ferry.plan.opening import open_planned
 from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.plan_run import open_planned
 from ferry.plan.preview import preview, window
 from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.windows import WindowLook

@@ -15,7 +15,7 @@ from ferry.kafka.admin.topics import transaction_state
 from ferry.ledger.report import RunState
 from ferry.ledger.runs import sealed_plan
 from ferry.model import RefusalKind
-from ferry.plan import opening
+from ferry.plan import plan_run
 from ferry.protocol.names import transactional_id
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, on_cluster, producer, send, settled
@@ -79,7 +79,7 @@ def test_a_driver_is_fenced_by_a_run_under_another_alias(
     pair: tuple[Lab, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late, newer = pair
-    after_deciding(monkeypatch, newer.micro_run, opening)
+    after_deciding(monkeypatch, newer.micro_run, plan_run)
     with late.runs() as runs, pytest.raises(Superseded):
         runs.open_run("late", local_origin())
     assert newer.assert_equal() == 2_000

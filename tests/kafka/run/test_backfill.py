@@ -22,7 +22,7 @@ from ferry.ledger.report import Report
 from ferry.ledger.window_codec import dropped_lanes
 from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, TopicWindows, Window
 from ferry.plan.options import RunOptions
-from ferry.protocol.opening import Sealed, open_run
+from ferry.protocol.opening import Sealed, fence_and_seal
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 from tests.tiers import ANSWER_S
@@ -260,11 +260,11 @@ def test_a_drop_that_a_run_has_overtaken_deletes_nothing(history: History, monke
     history.copy(history.hours(0, 1))
 
     async def late(*arguments: Any) -> Sealed:
-        sealed = await open_run(*arguments)
+        sealed = await fence_and_seal(*arguments)
         history.copy(history.hours(0, 1))
         return sealed
 
-    monkeypatch.setattr(dropping, "open_run", late)
+    monkeypatch.setattr(dropping, "fence_and_seal", late)
     with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(Superseded):
         drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk")
     assert history.scratch()[0] == ["0.5"]

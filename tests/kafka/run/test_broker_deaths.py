@@ -42,7 +42,7 @@ LONG_S = 60 * PATIENCE
 PHASES = {
     "fence": "ferry.kafka.driver_port:KafkaDriver.fence",
     "plan": "ferry.plan.gather_all.gather_facts",
-    "topics": "ferry.plan.opening.change_topics",
+    "topics": "ferry.plan.plan_run.change_topics",
     "groups": "ferry.features.groups.acts.checkpoint:GroupSync.look",
     "group-offsets": "ferry.features.groups.acts.checkpoint.commit_offsets",
     "end": "ferry.run.micro_run:MicroRuns.report",

@@ -15,7 +15,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.ledger import gaps
 from ferry.ledger.report import RunState
 from ferry.model import Fact, Refusal, RefusalKind, TopicChange
-from ferry.plan import opening
+from ferry.plan import plan_run
 from ferry.plan.change_topics import Changed, change_topics
 from ferry.run.micro_run import local_origin
 from tests.harness import (
@@ -315,7 +315,7 @@ def test_what_somebody_writes_while_topics_are_created_for_the_plan_is_found(
             meddle(lab, name)
         return done
 
-    monkeypatch.setattr(opening, "change_topics", changing)
+    monkeypatch.setattr(plan_run, "change_topics", changing)
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.FAILED, 0)
     assert {refusal.topic: refusal.kind for refusal in report.refusals} == dict.fromkeys(

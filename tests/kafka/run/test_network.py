@@ -69,7 +69,7 @@ PHASES = {
     "ledger": Phase(place="ferry.kafka.produce.ledger_topic:LedgerTopic.open"),
     "fence": Phase(place="ferry.kafka.driver_port:KafkaDriver.fence"),
     "plan": Phase(place="ferry.plan.gather_all.gather_facts"),
-    "topics": Phase(place="ferry.plan.opening.change_topics"),
+    "topics": Phase(place="ferry.plan.plan_run.change_topics"),
     "seal": Phase(place="ferry.kafka.driver_port:KafkaDriver.commit", call=2),
     "summary": Phase(place="ferry.lane.ledger_cache:LedgerCache.summarise"),
     "copy": Phase(place="ferry.copy.kafka_slot:KafkaSlot.copy_chunk", call=2),

@@ -38,7 +38,7 @@ from ferry.plan.rules.starts import recorded_starts, start_record
 from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import Decide, begin_attempt, open_run
+from ferry.protocol.opening import Decide, begin_attempt, fence_and_seal
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -69,7 +69,7 @@ def source_log(number: int, sizes: tuple[int, ...]) -> tuple[Batch, ...]:
 
 async def _opened(port: ModelLane, record: RunRecord, decide: Decide, known: LedgerView) -> Plan:
     """The plan of a run once it is sealed."""
-    return (await open_run(port, record, decide, known)).plan
+    return (await fence_and_seal(port, record, decide, known)).plan
 
 
 class World:

@@ -16,7 +16,7 @@ from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.model import Fate, Flow, LedgerRecord, Plan, Record
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, run_of
 
 
@@ -83,7 +83,7 @@ def opened(lane: Lane, known: LedgerView) -> LedgerView:
         seen.append(driver.view)
         return PLAN
 
-    asyncio.run(open_run(lane, run_of("newer", slots=1), decide, known))
+    asyncio.run(fence_and_seal(lane, run_of("newer", slots=1), decide, known))
     return seen[0]
 
 
@@ -134,7 +134,7 @@ def test_a_view_is_as_old_as_its_first_reading_however_late_it_is_read_on() -> N
         return PLAN
 
     record = replace(run_of("slow", slots=1), started_ms=1_000)
-    asyncio.run(open_run(Lane(older_runs()), record, decide, UNREAD))
+    asyncio.run(fence_and_seal(Lane(older_runs()), record, decide, UNREAD))
     assert drivers[0].read_ms == 1_000, "the run's record is made before its driver reads"
 
 

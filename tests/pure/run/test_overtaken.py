@@ -13,7 +13,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import AclBinding, AclChange
-from ferry.plan import opening
+from ferry.plan import plan_run
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
 from tests.pure.decide.values import LANE, run_of
@@ -59,7 +59,7 @@ def overtake(monkeypatch: pytest.MonkeyPatch, it: Lane) -> None:
         it.ledger.records.append(run_record(run_of("newer")))
         return plan
 
-    monkeypatch.setattr(opening, "decide_plan", slowly)
+    monkeypatch.setattr(plan_run, "decide_plan", slowly)
 
 
 def topics(it: Lane) -> set[str]:

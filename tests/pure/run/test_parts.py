@@ -13,7 +13,7 @@ from ferry.features.acls.acts.sync import AclSyncer
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, accounted
 from ferry.model import AclChange, Plan, Record, RefusalKind
-from ferry.plan import opening
+from ferry.plan import plan_run
 from ferry.plan.change_topics import Changed
 from ferry.plan.parts import plan_parts
 from ferry.plan.rules.facts import Facts, Seen
@@ -77,8 +77,8 @@ def opened(it: Lane, monkeypatch: pytest.MonkeyPatch, found: Facts, *left_out: s
     async def gathered(*_: Any) -> Facts:
         return found
 
-    monkeypatch.setattr(opening, "gather_all", gathered)
-    monkeypatch.setattr(opening, "plan_parts", lambda _: [LeavesOut(left_out)])
+    monkeypatch.setattr(plan_run, "gather_all", gathered)
+    monkeypatch.setattr(plan_run, "plan_parts", lambda _: [LeavesOut(left_out)])
     return it.opens()
 
 
@@ -104,7 +104,7 @@ def test_a_topic_whose_settings_are_refused_is_copied_and_the_time_begins_again(
     async def refused(*_: Any) -> Changed:
         return Changed(unset={"orders": refusal("orders", None)})
 
-    monkeypatch.setattr(opening, "change_topics", refused)
+    monkeypatch.setattr(plan_run, "change_topics", refused)
     with lane(GOES_ON) as it:
         plan = opened(it, monkeypatch, facts(9_000))
         assert "orders" in {one.topic for one in plan.refusals}

@@ -27,8 +27,8 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.run_codec import run_record
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
 from ferry.plan import transform_digest, transforms
-from ferry.plan.opening import plan_opened
 from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.plan_run import decide_and_change
 from ferry.plan.preview import preview, refuses
 from ferry.plan.rules.starts import LaneStarts, recorded_starts
 from ferry.protocol.driver import Driver
@@ -184,7 +184,7 @@ class Lane:
         driver = Driver(Port(self.ledger), OpenedRun(record=record, generation=1), self.view)
 
         async def work() -> Plan:
-            plan = await plan_opened(opened, driver, options, *transforms)
+            plan = await decide_and_change(opened, driver, options, *transforms)
             await driver.seal()
             return plan
 

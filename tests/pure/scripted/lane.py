@@ -22,7 +22,7 @@ from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.opening import begin_attempt, open_run
+from ferry.protocol.opening import begin_attempt, fence_and_seal
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch, open_batch
@@ -95,7 +95,10 @@ class Lane:
     def opening(
         self, run: str, slots: int, target: Cluster, known: LedgerView = UNREAD
     ) -> Callable[[], Awaitable[Plan]]:
-        """What opens a run over a connection to the target; it has all topics' metadata. `known` as of `open_run`."""
+        """What opens a run over a connection to the target, which has all topics' metadata.
+
+        `known` is the part of the ledger that was read before.
+        """
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
@@ -103,7 +106,7 @@ class Lane:
 
         async def work() -> Plan:
             port = KafkaDriver(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
-            return (await open_run(port, record, decide, known)).plan
+            return (await fence_and_seal(port, record, decide, known)).plan
 
         return work
 

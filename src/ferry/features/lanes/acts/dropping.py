@@ -31,7 +31,7 @@ from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
 from ferry.protocol.driver import Driver
 from ferry.protocol.names import position_group
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 
 RUN_PREFIX = "drop-"
 
@@ -99,7 +99,7 @@ class LaneDrop:
                 drivers.append(driver)
                 return await self._decide(driver)
 
-            await open_run(port, record, decide, view)
+            await fence_and_seal(port, record, decide, view)
             await drivers[-1].refuse_superseded()
             await self._delete(found.topics)
             for group in (*await self._scratch_groups(), found.group):

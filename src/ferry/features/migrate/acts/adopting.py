@@ -42,7 +42,7 @@ from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 from ferry.run.micro_run import MicroRuns
 from ferry.wire.mirror_records import parse_offset_sync
 
@@ -206,7 +206,7 @@ def adopt(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions, ru
     """Adopt what can be adopted, in a run of its own.
 
     An error that concerns all partitions is raised before anything is written. Raises Refused while the predecessor
-    runs or a run of the lane is active, and the errors of `open_run`.
+    runs or a run of the lane is active, and the errors of `fence_and_seal`.
     """
     return runs.act(lambda lane, view: _adopt(lane, view, read_left(lane, place), options, run, origin))
 
@@ -244,7 +244,7 @@ async def _adopt(
             target_cluster_id=facts.target.cluster_id,
         )
 
-    sealed = await open_run(lane.driver_port(), record, decide, known)
+    sealed = await fence_and_seal(lane.driver_port(), record, decide, known)
     if read_to:  # a pause that an operator has set meanwhile is not undone
         since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
         if others := overwritten(since, [resume_record("")]):

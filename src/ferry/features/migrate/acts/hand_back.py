@@ -42,7 +42,7 @@ from ferry.plan.gather_all import gather_all
 from ferry.plan.options import RunOptions, rules_of
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 from ferry.run.micro_run import MicroRuns
 from ferry.wire.partitioner import partition_of_key
 
@@ -121,7 +121,7 @@ async def _hand_back(
         )
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    sealed = await open_run(lane.driver_port(), record, decide, view)
+    sealed = await fence_and_seal(lane.driver_port(), record, decide, view)
     if read_to:  # a pause that an operator has set meanwhile stays, too
         since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
         if held := pauses(fold(since, sealed.driver.view.end), wall_ms()).get(""):

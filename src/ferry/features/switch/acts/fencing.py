@@ -19,7 +19,7 @@ from ferry.model import Plan
 from ferry.model.switch import SwitchState, Verb
 from ferry.plan.rules.skipping import idle_plan
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 from ferry.run.micro_run import local_origin
 
 FENCE_TRIES = 5
@@ -67,4 +67,4 @@ async def _fence(flow: FlowConfig, state: SwitchState, what: str, connections: T
         note = sentence("run.of-switch", step=what, verb=state.switch.verb.value, switch=state.switch.id)
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    return (await open_run(driver_port(flow, flow.lane, connections.ledger), record, decide, view)).plan
+    return (await fence_and_seal(driver_port(flow, flow.lane, connections.ledger), record, decide, view)).plan

@@ -44,7 +44,7 @@ from ferry.plan.rules.windows import refuse_endless
 from ferry.plan.transforms import transform_digests
 from ferry.plan.windows import windowed
 from ferry.protocol.driver import Driver
-from ferry.protocol.opening import open_run
+from ferry.protocol.opening import fence_and_seal
 
 
 async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOptions) -> Plan:
@@ -52,8 +52,8 @@ async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOpt
 
     A run record ends the active run of the lane. So anything that cannot be planned, and a ledger that this Ferry
     cannot read, is an error before any record is written. Only the ledger's topic is created. For that the ledger is
-    read up to its current end first. That end is the broker's answer, so `open_run` reads on from there up to records
-    of its own. After the plan is sealed, a summary and pruning may follow; their failure is a warning. Raises
+    read up to its current end first. That end is the broker's answer, so `fence_and_seal` reads on from there up to
+    records of its own. After the plan is sealed, a summary and pruning may follow; their failure is a warning. Raises
     Superseded while a switch drains the flow.
     """
     flow = lane.flow
@@ -73,15 +73,15 @@ async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOpt
         await window(lane, known, options)
 
     async def decide(driver: Driver) -> Plan:
-        return await plan_opened(lane, driver, options, digests, lost)
+        return await decide_and_change(lane, driver, options, digests, lost)
 
-    plan, driver = await open_run(lane.driver_port(), record, decide, known)
+    plan, driver = await fence_and_seal(lane.driver_port(), record, decide, known)
     lane.cache.learn(driver.view, driver.read_ms)  # the driver has read the sealed plan, too
     await keep_short(lane, driver, plan)
     return plan
 
 
-async def plan_opened(
+async def decide_and_change(
     lane: OpenLane, driver: Driver, options: RunOptions, digests: Mapping[str, str], lost: Mapping[str, str]
 ) -> Plan:
     """Plan an opened run: gather facts, decide, change the target's topics, decide again from what is there then.

@@ -13,7 +13,7 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.rules.dead_letters import PoisonRule, poison_sentence
-from ferry.features.records.spark.slot_assignment import SLOT, dealt_rows, kept_rows
+from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows, kept_rows
 from ferry.model import Slice, TopicPartition
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.decide.values import dealt_slice
@@ -77,7 +77,7 @@ def marks(poison: Poison, names: Names, row: tuple[Any, ...]) -> tuple[str | Non
 def rows_of(batches: Any) -> list[tuple[Any, ...]]:
     found = []
     for one in batches:
-        assert one.schema.names == [SLOT, *COLUMNS]
+        assert one.schema.names == [SLOT_INDEX, *COLUMNS]
         found += [tuple(row.values()) for row in one.to_pylist()]
     return found
 

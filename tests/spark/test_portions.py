@@ -31,7 +31,7 @@ NO_SPARK = cast("SparkSession", None)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "is_whole", lambda *_: False)
+    monkeypatch.setattr(portions, "fits_one_portion", lambda *_: False)
     monkeypatch.setattr(portions, "at_once", lambda _: 1)
 
 

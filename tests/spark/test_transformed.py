@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from ferry.dev import RunningCluster
 from ferry.model import FilterCounts, Receipt
-from ferry.plan.rules.portions import is_whole
+from ferry.plan.rules.portions import fits_one_portion
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
 from tests.program import ferry
 from tests.pure.run.unit_flows import messages
@@ -117,7 +117,7 @@ def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
     masked, _ = lab.topics
     send(producer(source_cluster), masked, messages(8_000))
     made = plan(lab, "r-1")
-    assert not is_whole(made.slices, {piece.source: piece.start for piece in made.slices}, 2 << 20), "two cores"
+    assert not fits_one_portion(made.slices, {piece.source: piece.start for piece in made.slices}, 2 << 20), "two cores"
     job = submit(lab, "r-1", tmp_path)
     copying(lab, job, receipts=3)
     killed = job.workers()

@@ -74,7 +74,7 @@ def wrong(where: str, key: bytes, error: BaseException) -> str:
 
 def whole(value: object) -> int:
     """Return a whole number of 64 bits. Raises TypeError for anything else."""
-    if isinstance(value, int) and is_whole(value):
+    if isinstance(value, int) and is_whole_number(value):
         return value
     raise TypeError(f"{value!r:.40} is no whole number of 64 bits")
 
@@ -89,7 +89,7 @@ def slots(value: object) -> int:
     raise TypeError(f"{value!r:.40} is no number of slots")
 
 
-def is_whole(value: object) -> bool:
+def is_whole_number(value: object) -> bool:
     """Return whether a value is a whole number of 64 bits."""
     return isinstance(value, int) and _LEAST <= value <= _MOST
 
@@ -110,7 +110,7 @@ def _conforms(found: object) -> bool:
 
 _PLAIN: dict[Any, Check] = {
     Any: lambda _: True,
-    int: is_whole,
+    int: is_whole_number,
     float: lambda value: isinstance(value, int | float),
     None: lambda value: value is None,
     types.NoneType: lambda value: value is None,

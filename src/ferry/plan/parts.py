@@ -40,6 +40,6 @@ def plan_parts(lane: OpenLane) -> list[PlanPart]:
     return [made(lane) for made in parts_of("planning").values()]
 
 
-def is_whole(options: RunOptions, lane: LaneFacts) -> bool:
+def is_of_whole_flow(options: RunOptions, lane: LaneFacts) -> bool:
     """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
     return options.topics is None and options.window is None and "" not in lane.pauses

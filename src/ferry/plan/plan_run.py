@@ -28,7 +28,7 @@ from ferry.plan.dead_letters import with_letters
 from ferry.plan.gather import gather_outline
 from ferry.plan.gather_all import gather_again, gather_all, with_lost_rules
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
-from ferry.plan.parts import is_whole, plan_parts
+from ferry.plan.parts import is_of_whole_flow, plan_parts
 from ferry.plan.preview import of_this_run, refuse_swapped, window
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.dead_letters import skipping
@@ -118,7 +118,7 @@ async def decide_and_change(
     plan = _with_changes(plan, changed, notes)
     if clock is not None:
         plan = replace(plan, lifted=(*plan.lifted, RefusalKind.CLOCK_SKEW))
-    if is_whole(options, facts.lane):
+    if is_of_whole_flow(options, facts.lane):
         for part in plan_parts(lane):
             plan = await part.act(driver, plan)
 

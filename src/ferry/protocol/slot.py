@@ -178,7 +178,7 @@ async def _copy_chunks(
         receipts = [part.receipt() for part in parts]
         await port.send_positions({part.piece.target: part.position() for part in parts})
         own = await port.append_receipts(receipts)
-        cursor = await _look(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
+        cursor = await _check_before_commit(port, ref, cursor, own, {part.piece.target: part.start for part in parts})
         await port.commit()
         result.receipts += receipts
         committed(receipts)
@@ -215,7 +215,7 @@ async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartitio
     return _Taken(plan=plan, todo={piece.source: piece for piece in left}, cursor=end)
 
 
-async def _look(
+async def _check_before_commit(
     port: SlotPort, ref: SlotRef, cursor: int, own: frozenset[int], starts: Mapping[TopicPartition, int]
 ) -> int:
     """Run the last read of step 6; return the offset where the next one begins.

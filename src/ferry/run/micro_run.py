@@ -1,4 +1,6 @@
-"""A micro-run from the outside: plan, copy, report. Airflow's tasks, `ferry run` and Spark drivers call it.
+"""A micro-run from the outside: plan, begin and end attempts, report.
+
+Airflow's tasks, `ferry run` and Spark drivers call it. The copy itself is `ferry.run.local`, or a Spark job.
 
 properties + cluster facts -> plan -> slices -> copy (slots) -> receipts in the ledger -> report
 """

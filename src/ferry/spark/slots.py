@@ -17,7 +17,7 @@ from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
 from ferry.copy.task import TaskSpec
 from ferry.spark.job import Say
 from ferry.spark.session import at_once, is_remote, sent_apart, slot_frame
-from ferry.spark.stage import ROW, copy_packed_slots, copy_slots, parse_rows
+from ferry.spark.stage import ROW, parse_rows, run_named_slots, run_packed_slots
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -67,5 +67,5 @@ def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
     On Spark Connect its specs are sent separately, because the server logs functions.
     """
     if not is_remote(spark):
-        return partial(copy_slots, specs)
-    return partial(copy_packed_slots, sent_apart(spark, specs))
+        return partial(run_named_slots, specs)
+    return partial(run_packed_slots, sent_apart(spark, specs))

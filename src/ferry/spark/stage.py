@@ -50,26 +50,26 @@ ERRORS: Mapping[str, type[FerryError]] = {
 }
 
 
-def copy_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy every slot named in `batches`; a failed slot is an answer, too, so that the others continue.
+def run_named_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run every slot that the rows of `batches` name; a failed slot is an answer, too, so that the others continue.
 
     Anything but a FerryError is raised: Spark then tries the task again, perhaps in another worker.
     """
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
-            yield batch_of_rows(rows(slot_end_of(specs[slot])))
+            yield batch_of_rows(rows(run_slot_in_spark(specs[slot])))
 
 
-def copy_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy every slot named in `batches`, by the specs in the package `name` that was sent as an artifact.
+def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Run every slot that the rows of `batches` name, by the specs in the package `name` that was sent as an artifact.
 
     `ferry.spark.package` makes that package. A failed slot is an answer; anything but a FerryError is raised.
     """
-    return copy_slots(unpacked(name), batches)
+    return run_named_slots(unpacked(name), batches)
 
 
-def slot_end_of(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
-    """Copy one slot in a Spark task, with this `writer`, and return how it ended. Raises anything but a FerryError."""
+def run_slot_in_spark(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
+    """Run one slot in a Spark task, with this `writer`, and return how it ended. Raises anything but a FerryError."""
     parent = os.getppid()
 
     def orphaned() -> bool:

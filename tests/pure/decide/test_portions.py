@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.model import Slice
-from ferry.plan.rules.portions import RECORD_BYTES, is_whole, portion_of
+from ferry.plan.rules.portions import RECORD_BYTES, fits_one_portion, portion_of
 from tests.pure.decide.values import piece
 
 work = st.lists(
@@ -50,7 +50,7 @@ def test_portion_by_portion_each_offset_comes_once(given_: list[tuple[int, int, 
             at[place] = end
         left = [one for one in left if at[one.source] < one.end]
         rounds += 1
-        assert rounds > 1 or not left or not is_whole(slices, {one.source: one.start for one in slices}, most)
+        assert rounds > 1 or not left or not fits_one_portion(slices, {one.source: one.start for one in slices}, most)
     assert at == {one.source: one.end for one in slices}
 
 

@@ -171,6 +171,6 @@ def test_a_spark_task_that_gives_up_tells_what_it_refused(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(stage, "run_slot", run_slot)
     asked = pa.RecordBatch.from_pydict({"slot": pa.array([0], pa.int32())})
-    (answer,) = stage.copy_slots({0: Specs().task_spec()}, [asked])
+    (answer,) = stage.run_named_slots({0: Specs().task_spec()}, [asked])
     (end,) = stage.parse_rows((row["slot"], row["kind"], row["body"]) for row in answer.to_pylist())
     assert (end.receipts, end.refusals, type(end.failure)) == ((DONE,), (LEFT,), Unreachable)

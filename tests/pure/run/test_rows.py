@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ferry.errors import Refused, Retryable
 from ferry.features.records.acts.rows import COLUMNS, Rows
-from ferry.features.records.spark.row_stage import END, whole_rows
+from ferry.features.records.spark.row_stage import LAST_TOPIC, whole_rows
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KINDS = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary(), PAIRS]
@@ -86,7 +86,7 @@ def taken_whole(rows: Rows) -> None:
 def test_rows_of_spark_are_whole_when_their_last_row_has_come(
     places: list[Place], sizes: list[int], is_whole: bool
 ) -> None:
-    last: Place = (END, -1, 0, 0, ".")
+    last: Place = (LAST_TOPIC, -1, 0, 0, ".")
     found = cut([*places, last] if is_whole else places, sizes)
     rows = Rows(whole_rows(found))
     taken_all = taken_whole if is_whole else breaking

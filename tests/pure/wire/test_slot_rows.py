@@ -54,9 +54,9 @@ def test_a_slot_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) ->
         result.stopped = True
 
     monkeypatch.setattr(stage, "run_slot", stopped)
-    assert isinstance(stage.slot_end_of(SPEC).failure, Retryable)
+    assert isinstance(stage.run_slot_in_spark(SPEC).failure, Retryable)
     monkeypatch.setattr(stage, "run_slot", lambda *_: None)
-    assert stage.slot_end_of(SPEC).failure is None
+    assert stage.run_slot_in_spark(SPEC).failure is None
 
 
 def test_what_a_try_refused_stays_when_the_next_one_does_not_come_that_far() -> None:

@@ -31,7 +31,7 @@ def portion_of(
     return found
 
 
-def is_whole(slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int) -> bool:
+def fits_one_portion(slices: Collection[Slice], at: Mapping[TopicPartition, int], most: int) -> bool:
     """Return whether one portion has all that is left."""
     return sum((piece.end - at[piece.source]) * _cost(piece) for piece in slices) <= most
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from ferry.errors import BadInput
 from ferry.features.archive.rules.export import Exported, record_line
 from ferry.ledger.codec import decode_key, encode, is_unicode
-from ferry.ledger.reading import is_whole
+from ferry.ledger.reading import is_whole_number
 from ferry.model import Record
 
 _ROWS_AT_ONCE = 50_000
@@ -42,7 +42,7 @@ def _receipt_row(value: bytes) -> dict[str, Any]:
         body = None
     found = body if isinstance(body, dict) else {}
     texts = {name: one for name in _RECEIPT_TEXTS if isinstance(one := found.get(name), str) and is_unicode(one)}
-    numbers = {name: one for name in _RECEIPT_NUMBERS if is_whole(one := found.get(name))}
+    numbers = {name: one for name in _RECEIPT_NUMBERS if is_whole_number(one := found.get(name))}
     return dict.fromkeys((*_RECEIPT_TEXTS, *_RECEIPT_NUMBERS)) | texts | numbers
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from ferry.errors import BadInput
 from ferry.ledger.codec import LEDGER_VERSION, encode, is_unicode
-from ferry.ledger.reading import is_whole
+from ferry.ledger.reading import is_whole_number
 from ferry.model import Record
 
 EXPORT = "export"
@@ -144,7 +144,7 @@ def parse_records(lines: Iterable[bytes], where: str) -> Iterator[Exported | Exp
             digest.add(line)
         elif body.get("kind") == END:
             upto = body.get("upto")
-            if not isinstance(upto, int) or not is_whole(upto):
+            if not isinstance(upto, int) or not is_whole_number(upto):
                 raise _changed(where, digest.records + 2)
             if digest.end_line(upto) != encode(body):
                 raise BadInput(f"{where} was changed: its lines do not have the digest of its end; export again")

@@ -31,7 +31,7 @@ from ferry.features.records.spark.slot_assignment import rows_of_piece
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
-from ferry.spark.stage import batch_of_rows, rows, slot_end_of
+from ferry.spark.stage import batch_of_rows, rows, run_slot_in_spark
 from ferry.wire.arrow_columns import numbers_of
 
 
@@ -61,7 +61,7 @@ def write_alone(
             one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
             records = Rows(changed_rows(one, schema, withheld, counts, notes))
             writer = partial(RowSlot, records, rules=one.rules, withheld=withheld, notes=notes)
-            yield batch_of_rows(rows(slot_end_of(one.spec, writer)))
+            yield batch_of_rows(rows(run_slot_in_spark(one.spec, writer)))
         tell(counts)
 
 

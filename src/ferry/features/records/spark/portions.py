@@ -13,7 +13,7 @@ from ferry.copy.slot_end import SlotEnd, portions_joined
 from ferry.copy.task import TaskSpec
 from ferry.features.records.spark.row_job import Stream
 from ferry.model import Plan, Slice, TopicPartition
-from ferry.plan.rules.portions import is_whole, portion_of
+from ferry.plan.rules.portions import fits_one_portion, portion_of
 from ferry.spark.session import at_once
 
 Write = Callable[[Mapping[int, TaskSpec], Sequence[Stream]], list[SlotEnd]]
@@ -38,7 +38,7 @@ def write_in_portions(
     pieces = [piece for stream in streams for piece in stream.pieces]
     left = {piece.source: piece for piece in pieces if not piece.dealt}
     at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
-    most = each if is_whole(left.values(), at, each) else each * at_once(spark)
+    most = each if fits_one_portion(left.values(), at, each) else each * at_once(spark)
     ends: dict[int, SlotEnd] = {}
     units = {piece.slot for piece in pieces if piece.dealt}
     while units or left:

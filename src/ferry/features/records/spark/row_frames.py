@@ -26,9 +26,9 @@ from ferry.features.records.spark.counters import KEPT, READ
 from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.local_transform import Alone, write_alone
 from ferry.features.records.spark.row_job import RowJob, Stream
-from ferry.features.records.spark.row_stage import END, FIRST, Stage, in_one_worker, write_slot
+from ferry.features.records.spark.row_stage import FIRST, LAST_TOPIC, Stage, in_one_worker, write_slot
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
-from ferry.features.records.spark.slot_assignment import SLOT, dealt_rows, kept_rows
+from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows, kept_rows
 from ferry.features.records.spark.transform import Read
 from ferry.model import Slice
 from ferry.spark.session import at_once, slot_frame
@@ -42,7 +42,7 @@ ReadTasks = Sequence[tuple[ReadRange, ...]]
 
 _DEALT = StructType(
     [
-        StructField(SLOT, IntegerType(), nullable=False),
+        StructField(SLOT_INDEX, IntegerType(), nullable=False),
         StructField("target_topic", StringType(), nullable=False),
         StructField("target_partition", IntegerType(), nullable=False),
         *WRITTEN,
@@ -98,7 +98,7 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
         rows = rows.unionByName(_rows(job, indexes, stream, number, tasks))
         shares.append(share_of(stream, tasks, begin))
         begin = shares[-1].tasks.stop
-    ordered = rows.repartitionById(len(slots), sf.col(SLOT)).sortWithinPartitions(*COLUMNS[:4])
+    ordered = rows.repartitionById(len(slots), sf.col(SLOT_INDEX)).sortWithinPartitions(*COLUMNS[:4])
     rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
     answer = ordered.mapInArrow(partial(write_slot, dict(job.specs), rules, job.withheld, job.seen), ROW)
     return answer, shares, begin
@@ -153,7 +153,7 @@ def _read_spec(job: RowJob, written: Sequence[Slice], parts: tuple[ReadRange, ..
 def _edge_rows(spark: SparkSession, count: int, tasks: int) -> DataFrame:
     """Make the first and the last row of each slot, in so many tasks."""
     empty = {
-        "target_topic": sf.when(sf.col("id") < count, sf.lit("")).otherwise(sf.lit(END)),
+        "target_topic": sf.when(sf.col("id") < count, sf.lit("")).otherwise(sf.lit(LAST_TOPIC)),
         "target_partition": sf.lit(FIRST),
         "partition": sf.lit(0),
         "offset": sf.lit(0).cast("bigint"),
@@ -165,6 +165,6 @@ def _edge_rows(spark: SparkSession, count: int, tasks: int) -> DataFrame:
         "letter": sf.lit(None).cast("string"),
     }
     frame = spark.range(0, 2 * count, 1, tasks).select(
-        (sf.col("id") % count).cast("int").alias(SLOT), *(v.alias(k) for k, v in empty.items())
+        (sf.col("id") % count).cast("int").alias(SLOT_INDEX), *(v.alias(k) for k, v in empty.items())
     )
     return frame.select([field.name for field in _DEALT.fields])

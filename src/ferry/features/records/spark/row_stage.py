@@ -18,14 +18,14 @@ from ferry.features.records.acts.source_logs import Marks
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import Narrowing
 from ferry.features.records.spark.rows import record_rows
-from ferry.features.records.spark.slot_assignment import SLOT
+from ferry.features.records.spark.slot_assignment import SLOT_INDEX
 from ferry.model import TopicPartition
-from ferry.spark.stage import batch_of_rows, rows, slot_end_of
+from ferry.spark.stage import batch_of_rows, rows, run_slot_in_spark
 
 FIRST = -1
 """Target partition of the row that names a task's slot; it sorts before all records."""
 
-END = "~"
+LAST_TOPIC = "~"
 """Target topic of a slot's last row; it sorts after all names of topics. If the JVM ends, an Arrow stream seems
 complete. Without this row the missing rows of a slot would then count as left out by the transform."""
 
@@ -90,10 +90,10 @@ def write_slot(
     if first is None:
         return
     slots = sorted(specs)
-    spec = specs[slots[first.column(SLOT)[0].as_py()]]
+    spec = specs[slots[first.column(SLOT_INDEX)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
     writer = partial(RowSlot, Rows(records), rules=rules, withheld=withheld, seen=seen)
-    yield batch_of_rows(rows(slot_end_of(spec, writer)))
+    yield batch_of_rows(rows(run_slot_in_spark(spec, writer)))
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,7 +101,7 @@ def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     ended = False
     for batch in batches:
         count = batch.num_rows
-        if count and batch.column("target_topic")[count - 1].as_py() == END:
+        if count and batch.column("target_topic")[count - 1].as_py() == LAST_TOPIC:
             ended, count = True, count - 1
         if count:
             yield batch.select(COLUMNS).slice(0, count)

@@ -85,6 +85,7 @@ def _despite_faults(every: RowJob, withheld: dict[TopicPartition, Withheld]) -> 
 
     If a transform breaks off, or records cannot be read, add those to `withheld` and write again without them. Records
     that pass through Spark are written only after all of them are changed: a job that breaks off has written none.
+    The job is first without what is withheld, then also without what fell silent.
     """
     every = replace(every, alone=frozenset(every.plain_slots()))
     while True:

@@ -27,7 +27,8 @@ from ferry.model import RefusalKind, Slice, TopicPartition
 from ferry.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
-SLOT = "slot"
+SLOT_INDEX = "slot_index"
+"""The column with the index of a row's slot among the slots of the job: the number of its partition in Spark."""
 
 
 def kept_rows(
@@ -189,7 +190,7 @@ def _rows(
         *(batch.column(name) for name in COLUMNS[2:8]),
         *_judged(rule, batch, aims),
     ]
-    return pa.RecordBatch.from_arrays(arrays, names=[SLOT, *COLUMNS])
+    return pa.RecordBatch.from_arrays(arrays, names=[SLOT_INDEX, *COLUMNS])
 
 
 def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:

@@ -112,8 +112,8 @@ def copied(kept: Kept) -> Plan:
         plan = kept.plan(runs)
         attempt = runs.begin(plan, local_origin())
         for slot in plan.used_slots:
-            writer = kept.writer(plan, slot) if slot in plan.row_slots else KafkaSlot
-            run_slot(runs.task_spec(plan, slot, attempt), lambda: False, lambda _: None, writer=writer)
+            port_of = kept.port_of(plan, slot) if slot in plan.row_slots else KafkaSlot
+            run_slot(runs.task_spec(plan, slot, attempt), lambda: False, lambda _: None, port_of=port_of)
     return plan
 
 

@@ -51,9 +51,9 @@ def run_slot(
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
     result: SlotResult | None = None,
-    writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot,
+    port_of: Callable[[SlotWiring], KafkaSlot] = KafkaSlot,
 ) -> SlotResult:
-    """Copy the slot that `spec` names. `writer` is what reads and writes.
+    """Copy the slot that `spec` names. `port_of` makes its port: what reads and writes.
 
     A given `result` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
     after too many failures in a row, or when the slot was fenced without a successor; Unreachable when a cluster does
@@ -62,7 +62,7 @@ def run_slot(
     with spec.connections() as connections:
 
         async def work() -> SlotResult:
-            port = writer(spec.wiring(connections, stop))
+            port = port_of(spec.wiring(connections, stop))
             try:
                 return await copy_slot(port, spec.ref, stop, committed, result)
             finally:

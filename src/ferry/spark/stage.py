@@ -68,8 +68,11 @@ def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     return run_named_slots(unpacked(name), batches)
 
 
-def run_slot_in_spark(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
-    """Run one slot in a Spark task, with this `writer`, and return how it ended. Raises anything but a FerryError."""
+def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
+    """Run one slot in a Spark task, over the port that `port_of` makes, and return how it ended.
+
+    Raises anything but a FerryError.
+    """
     parent = os.getppid()
 
     def orphaned() -> bool:
@@ -79,7 +82,7 @@ def run_slot_in_spark(spec: TaskSpec, writer: Callable[[SlotWiring], KafkaSlot] 
     result = SlotResult()
     failure: FerryError | None = None
     try:
-        run_slot(spec, orphaned, lambda _: None, result, writer)
+        run_slot(spec, orphaned, lambda _: None, result, port_of)
     except FerryError as error:
         failure = error
     if result.stopped:  # only the end of its parent stops a Spark task: it is to be tried again

@@ -70,13 +70,13 @@ def copy_held(
     slot: int,
     hooks: Hooks,
     attempt: Attempt | None = None,
-    writer: Callable[[SlotWiring], HeldSlot] = HeldSlot,
+    port_of: Callable[[SlotWiring], HeldSlot] = HeldSlot,
 ) -> SlotResult:
     """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
     spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
 
     with spec.connections() as connections:
-        held = writer(spec.wiring(connections, lambda: False))
+        held = port_of(spec.wiring(connections, lambda: False))
         held.hooks = hooks
         hooks.writer = held.writer
         return connections.run(lambda: copy_slot(held, spec.ref, lambda: False, lambda _: None))

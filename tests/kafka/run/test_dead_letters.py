@@ -38,8 +38,8 @@ class Killed(BaseException):
 class HeldRows(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
     """A real slot of rows with hooks around its steps."""
 
-    def __init__(self, rows: Rows, rules: dict[str, PoisonRule], wiring: SlotWiring) -> None:
-        RowSlot.__init__(self, rows, wiring, rules)
+    def __init__(self, wiring: SlotWiring, *, rows: Rows, rules: dict[str, PoisonRule]) -> None:
+        RowSlot.__init__(self, wiring, rows=rows, rules=rules)
 
 
 def is_poison(offset: int) -> bool:
@@ -66,8 +66,8 @@ class Poisoned:
             yield batch.set_column(number, self.said, pa.array(why, pa.string()))
 
     def copy(self, runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks | None = None) -> SlotResult:
-        writer = partial(HeldRows, Rows(self.rows(plan, slot)), self.rules)
-        return copy_held(runs, plan, slot, hooks or Hooks(), writer=writer)
+        port_of = partial(HeldRows, rows=Rows(self.rows(plan, slot)), rules=self.rules)
+        return copy_held(runs, plan, slot, hooks or Hooks(), port_of=port_of)
 
 
 @pytest.fixture
@@ -146,8 +146,8 @@ def test_letters_whose_topic_is_gone_are_told_and_nothing_of_their_chunk_is_writ
     with poisoned.units.lab.runs() as runs:
         plan = poisoned.units.plan(runs)
         attempt = runs.begin(plan, local_origin())
-        writer = partial(HeldRows, Rows(poisoned.rows(plan, 0)), poisoned.rules)
-        result = copy_held(runs, plan, 0, Hooks(), attempt, writer)
+        port_of = partial(HeldRows, rows=Rows(poisoned.rows(plan, 0)), rules=poisoned.rules)
+        result = copy_held(runs, plan, 0, Hooks(), attempt, port_of)
         assert not unit_receipts(settled(runs), runs.lane, plan.run, plan.generation)
     assert result.refusals
     for refusal in result.refusals.values():

@@ -346,9 +346,9 @@ def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: R
     with units.lab.runs() as runs:
         attempt = runs.begin(job.plan, local_origin())
         for slot, rows in job.rows.items():
-            result, writer = SlotResult(), partial(RowSlot, Rows(rows), seen=job.seen)
+            result, port_of = SlotResult(), partial(RowSlot, rows=Rows(rows), seen=job.seen)
             spec = runs.task_spec(job.plan, slot, attempt)
-            run_slot(spec, lambda: False, lambda _: None, result, writer=writer)
+            run_slot(spec, lambda: False, lambda _: None, result, port_of=port_of)
             assert not result.receipts
             assert {one.kind for one in result.refusals.values()} == {RefusalKind.SOURCE_TRUNCATED}
             (message,) = {one.message for one in result.refusals.values()}

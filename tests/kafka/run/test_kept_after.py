@@ -153,8 +153,8 @@ class Masked(Kept):
         ends = []
         for slot in plan.used_slots:
             spec = runs.task_spec(plan, slot, attempt)
-            writer = self.writer(plan, slot) if slot in plan.row_slots else KafkaSlot
-            ends.append(end_of(slot, run_slot(spec, lambda: False, lambda _: None, writer=writer)))
+            port_of = self.port_of(plan, slot) if slot in plan.row_slots else KafkaSlot
+            ends.append(end_of(slot, run_slot(spec, lambda: False, lambda _: None, port_of=port_of)))
         return ends
 
 

@@ -66,14 +66,14 @@ class Kept:
                     found.append((self.target, partition, partition, offset, time, key, value, pairs))
         return record_batches(sorted(found, key=lambda row: row[:4]))
 
-    def writer(self, plan: Plan, slot: int) -> partial[RowSlot]:
-        return partial(RowSlot, Rows(self.rows(plan, slot)))
+    def port_of(self, plan: Plan, slot: int) -> partial[RowSlot]:
+        return partial(RowSlot, rows=Rows(self.rows(plan, slot)))
 
     def copy(self, runs: MicroRuns, plan: Plan) -> list[SlotResult]:
         attempt = runs.begin(plan, local_origin())
         specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]
         return [
-            run_slot(spec, lambda: False, lambda _: None, writer=self.writer(plan, spec.ref.slot)) for spec in specs
+            run_slot(spec, lambda: False, lambda _: None, port_of=self.port_of(plan, spec.ref.slot)) for spec in specs
         ]
 
     def run(self) -> Plan:
@@ -126,12 +126,12 @@ def kept(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: 
 class HeldRows(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
     """A real slot of rows with hooks around its steps."""
 
-    def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
-        RowSlot.__init__(self, rows, wiring)
+    def __init__(self, wiring: SlotWiring, *, rows: Rows) -> None:
+        RowSlot.__init__(self, wiring, rows=rows)
 
 
 def copy_rows(runs: MicroRuns, kept: Kept, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
-    return copy_held(runs, plan, slot, hooks, writer=partial(HeldRows, Rows(kept.rows(plan, slot))))
+    return copy_held(runs, plan, slot, hooks, port_of=partial(HeldRows, rows=Rows(kept.rows(plan, slot))))
 
 
 def test_whatever_step_kills_it_each_record_is_written_once(kept: Kept) -> None:
@@ -173,7 +173,7 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
                 ),
             )
             spec = replace(runs.task_spec(plan, slot, attempt), portion=RowScope(ranges=ranges, units=False))
-            run_slot(spec, lambda: False, lambda _: None, writer=kept.writer(cut, slot))
+            run_slot(spec, lambda: False, lambda _: None, port_of=kept.port_of(cut, slot))
 
         for slot in plan.used_slots:
             copy(slot, {piece.source: (0, 100) for piece in plan.of_slot(slot) if piece != untouched})

@@ -44,7 +44,7 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
         rows = Rows(flow.rows(plan, plan.row_slots[0]))
         try:
             with flow.lab.runs(patience_s=3 * PATIENCE) as runs:
-                copy_held(runs, plan, plan.row_slots[0], hooks, writer=partial(HeldRows, rows))
+                copy_held(runs, plan, plan.row_slots[0], hooks, port_of=partial(HeldRows, rows=rows))
         except FerryError:
             assert (hooks.before, hooks.after) == ({}, {})
             return plan

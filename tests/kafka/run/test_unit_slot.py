@@ -49,12 +49,12 @@ def units(source_cluster: RunningCluster, target_cluster: RunningCluster, topic:
 class HeldUnits(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
     """A real slot of units with hooks around its steps."""
 
-    def __init__(self, rows: Rows, wiring: SlotWiring) -> None:
-        RowSlot.__init__(self, rows, wiring)
+    def __init__(self, wiring: SlotWiring, *, rows: Rows) -> None:
+        RowSlot.__init__(self, wiring, rows=rows)
 
 
 def copy_units(runs: MicroRuns, units: Units, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
-    return copy_held(runs, plan, slot, hooks, writer=partial(HeldUnits, Rows(units.rows(plan, slot))))
+    return copy_held(runs, plan, slot, hooks, port_of=partial(HeldUnits, rows=Rows(units.rows(plan, slot))))
 
 
 def test_whatever_step_kills_it_each_record_is_written_once(units: Units) -> None:

@@ -98,7 +98,7 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
         for slot in plan.row_slots:
             spec, result = runs.task_spec(plan, slot, attempt), SlotResult()
             rows = Rows(before.rows(plan, slot))
-            run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows, withheld=withheld))
+            run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows=rows, withheld=withheld))
             told |= result.refusals
     assert told.keys() == {unit.source for unit in plan.dealt}
     assert {one.message for one in told.values()} == {"it breaks off"}
@@ -157,5 +157,7 @@ def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int]
 
     spec = runs.task_spec(plan, plan_slot, runs.begin(plan, local_origin()))
     result = SlotResult()
-    run_slot(spec, lambda: False, lambda _: None, result, writer=partial(RowSlot, Rows(rows()), withheld=withheld))
+    run_slot(
+        spec, lambda: False, lambda _: None, result, port_of=partial(RowSlot, rows=Rows(rows()), withheld=withheld)
+    )
     return result

@@ -164,7 +164,7 @@ def test_a_slot_that_gave_up_is_tried_once_more_when_that_may_help(
 
 
 def test_a_spark_task_that_gives_up_tells_what_it_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run_slot(spec: object, stop: object, committed: object, result: SlotResult, writer: object) -> None:
+    def run_slot(spec: object, stop: object, committed: object, result: SlotResult, port_of: object) -> None:
         result.receipts.append(DONE)
         result.refusals[LEFT_PLACE] = LEFT
         raise Unreachable("no answer")

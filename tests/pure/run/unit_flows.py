@@ -98,7 +98,7 @@ class Units:
         attempt = runs.begin(plan, local_origin())
         for slot in plan.row_slots:
             spec, rows = runs.task_spec(plan, slot, attempt), Rows(self.rows(plan, slot))
-            run_slot(spec, lambda: False, lambda _: None, writer=partial(RowSlot, rows))
+            run_slot(spec, lambda: False, lambda _: None, port_of=partial(RowSlot, rows=rows))
 
     def run(self) -> Plan:
         with self.lab.runs() as runs:

@@ -63,8 +63,9 @@ class RowSlot(KafkaSlot):
 
     def __init__(
         self,
-        rows: Rows,
         wiring: SlotWiring,
+        *,
+        rows: Rows,
         rules: Mapping[str, PoisonRule] = _NO_RULES,
         withheld: Withholding = _NONE_WITHHELD,
         seen: Marks = _NONE_SEEN,

@@ -60,8 +60,8 @@ def write_alone(
         for slot in batch.column("slot").to_pylist():
             one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
             records = Rows(changed_rows(one, schema, withheld, counts, notes))
-            writer = partial(RowSlot, records, rules=one.rules, withheld=withheld, notes=notes)
-            yield batch_of_rows(rows(run_slot_in_spark(one.spec, writer)))
+            port_of = partial(RowSlot, rows=records, rules=one.rules, withheld=withheld, notes=notes)
+            yield batch_of_rows(rows(run_slot_in_spark(one.spec, port_of)))
         tell(counts)
 
 

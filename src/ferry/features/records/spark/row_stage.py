@@ -92,8 +92,8 @@ def write_slot(
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT_INDEX)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
-    writer = partial(RowSlot, Rows(records), rules=rules, withheld=withheld, seen=seen)
-    yield batch_of_rows(rows(run_slot_in_spark(spec, writer)))
+    port_of = partial(RowSlot, rows=Rows(records), rules=rules, withheld=withheld, seen=seen)
+    yield batch_of_rows(rows(run_slot_in_spark(spec, port_of)))
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from ferry.model import Plan
 from ferry.plan.change_topics import change_topics
 from ferry.plan.rules.dead_letters import clashing, letters_topic, skipping, without_letters
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 
 
 async def letters_shown(flow: FlowConfig, target: Cluster, plan: Plan) -> Plan:

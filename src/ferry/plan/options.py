@@ -11,7 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.parts import DEFAULT_REPLICATION_FACTOR
 from ferry.config.flow.rule_text import rule_text
 from ferry.model import LaneKind, Window, lane_kind
-from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.transform_digest import pyspark_version
 
 DEFAULT_LEDGER_REPLICATION = 3

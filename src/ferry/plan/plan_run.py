@@ -35,7 +35,7 @@ from ferry.plan.rules.dead_letters import skipping
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.searched import searched
 from ferry.plan.rules.starts import later_start_records, start_records
 from ferry.plan.rules.tombstones import seen_records

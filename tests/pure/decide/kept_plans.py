@@ -17,7 +17,7 @@ from ferry.model import Flow, Gap, Pause, Plan, Record, RefusalKind
 from ferry.model.observed import BrokerSpace, OpenTransaction, Unavailable
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic, Unfound
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.policy import LanePolicy
 from tests.pure.decide import test_absence, test_deal, test_deletes, test_guards, test_resume_point
 from tests.pure.decide.test_capacity import CAREFUL, disks

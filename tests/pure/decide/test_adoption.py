@@ -47,7 +47,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.model import Adoption, OpenedRun, Predecessor, Segment, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Transform
+from ferry.plan.rules.planning_rules import Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, lying, part, place, run_of, target, topic
 

@@ -11,7 +11,7 @@ from ferry.model import RefusalKind
 from ferry.model.observed import BrokerSpace
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RULES, facts_with, part, target, topic
 

@@ -19,10 +19,10 @@ from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Seen, SourceTopic
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.rules.planning import decide_plan, without_foreign
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.repartition_refusals import dealt_before
 from ferry.plan.rules.repartition_shares import Deal
-from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from tests.golden import Golden
 from tests.pure.decide.values import (

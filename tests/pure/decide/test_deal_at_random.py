@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from ferry.ledger.units import reached_at
 from ferry.model import Era, Receipt, Slice, TopicPartition
+from ferry.plan.rules.planning_rules import Transform
 from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.repartition_shares import Deal
-from ferry.plan.rules.rules import Transform
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants
 from tests.pure.decide.test_deal import SKIP, receipt
 from tests.pure.decide.values import FACTS, RULES, dealt_slice, facts_with, part, place, starts_left, target, topic

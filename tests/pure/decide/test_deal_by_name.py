@@ -14,9 +14,9 @@ from ferry.ledger.units import least_dealt, reached_at
 from ferry.model import ChangeKind, Era, Receipt, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.planning_rules import Transform
 from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.repartition_shares import Deal
-from ferry.plan.rules.rules import Transform
 from ferry.policy import RoutedPolicy
 from tests.golden import Golden
 from tests.pure.decide.dealt_model import KEYS, number_of, selects, wants

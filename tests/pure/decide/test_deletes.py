@@ -16,7 +16,7 @@ from ferry.model import ChangeKind, RefusalKind
 from ferry.plan.rules.deletes import forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from tests.golden import Golden
 from tests.pure.decide.values import (
     FACTS,

@@ -8,7 +8,7 @@ from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, conne
 from ferry.features.migrate.rules.hand_back import Handed, HandedRow, hand_back_rows, position_records
 from ferry.model import Fate, LedgerRecord
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.rules import Transform
+from ferry.plan.rules.planning_rules import Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, topic
 

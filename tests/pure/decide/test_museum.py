@@ -58,7 +58,7 @@ from ferry.ledger.window_codec import DROPPED, dropped_lanes, dropped_record, pa
 from ferry.model import Fate, Flow, LedgerRecord, Receipt, Record, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.starts import first_run, recorded_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy

@@ -11,7 +11,7 @@ from ferry.ledger.other_flows import Neighbour, gaps, owned_elsewhere, uncut
 from ferry.model import Flow, Plan, Range, RefusalKind
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, target, topic

@@ -13,8 +13,8 @@ from ferry.errors import BadInput, Refused
 from ferry.model import Gap, Lifted, Pause, Plan, Receipt, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts, SourcePartition
 from ferry.plan.rules.planning import decide_plan, without_foreign
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import UNKNOWN_RECORD_BYTES
-from ferry.plan.rules.rules import Rules, Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, part, place, target, topic
 

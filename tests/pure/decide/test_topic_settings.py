@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ferry.model import ChangeKind, TopicChange
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
 from tests.golden import Golden
 from tests.pure.decide.values import RULES

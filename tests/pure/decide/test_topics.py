@@ -7,7 +7,7 @@ import pytest
 from ferry.model import ChangeKind, RefusalKind, TopicChange
 from ferry.plan.rules.facts import Facts, SourceTopic
 from ferry.plan.rules.planning import decide_plan
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.topics import TopicChanges, topic_refusal
 from ferry.policy import MAX_TOPIC_NAME, IdentityReplicationPolicy, LanePolicy
 from tests.golden import Golden

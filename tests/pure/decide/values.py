@@ -35,7 +35,7 @@ from ferry.model import (
 )
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourcePartition, SourceTopic, TargetFacts, TargetTopic
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.policy import DefaultReplicationPolicy
 
 FLOW = Flow(source="a", target="b")

@@ -31,8 +31,8 @@ from ferry.model import (
 )
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.progress import next_offset
-from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from ferry.plan.rules.starts import recorded_starts, start_record
 from ferry.plan.skipping import keep_skip

@@ -10,7 +10,7 @@ import pytest
 
 from ferry.model import Refusal, TopicPartition
 from ferry.plan.rules import candidates, origins
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from tests.pure.answers.stories import HEARTBEATS, IDENTITY
 from tests.pure.answers.world import World, world
 

@@ -8,7 +8,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Fact, Sentence, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 
 HANGING_MS = 15 * 60_000
 """`transaction.max.timeout.ms` of a broker that sets no other value: a coordinator ends older transactions."""

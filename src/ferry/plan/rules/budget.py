@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ferry.model import Slice, TopicPartition
 from ferry.plan.rules.candidates import Candidate
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.shares import fair_shares
 
 

@@ -12,9 +12,9 @@ from ferry.plan.rules.facts import Facts, SourceTopic
 from ferry.plan.rules.guards import leaderless_refusal, position_note, unserved_refusal
 from ferry.plan.rules.lost_ledger import lost_ledger_refusal
 from ferry.plan.rules.origins import returning_refusal, stranger_refusal
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import estimated_bytes, next_offset
 from ferry.plan.rules.resume_point import onward
-from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.truncation import read_before, written_before
 
 

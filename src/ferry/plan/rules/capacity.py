@@ -13,7 +13,7 @@ from ferry.messages.refusals import refused
 from ferry.model import Refusal, Sentence, TopicChange, TopicPartition
 from ferry.model.observed import BrokerSpace
 from ferry.plan.rules.facts import Facts, TargetFacts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

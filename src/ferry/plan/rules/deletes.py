@@ -24,7 +24,7 @@ from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Plan, Receipt, Record, Refusal, RefusalKind, Sentence, TopicChange
 from ferry.plan.rules.facts import Facts, OtherFacts, TargetTopic
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 
 _MARKER = 1
 """Offsets of the lane's own after the last receipt's data: the marker of its commit."""

@@ -8,7 +8,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Sentence, Slice
 from ferry.plan.rules.candidates import Candidate
 from ferry.plan.rules.facts import SourceFacts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.words import several
 
 

@@ -8,7 +8,7 @@ from ferry.ledger.other_flows import owned_elsewhere
 from ferry.messages.refusals import refused
 from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition, scratch_lane
 from ferry.plan.rules.facts import Facts, LaneFacts, OtherFacts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
 

@@ -19,10 +19,10 @@ from ferry.plan.rules.facts import Facts, SourceFacts, SourceTopic, by_topic
 from ferry.plan.rules.first_copies import slow_notes
 from ferry.plan.rules.guards import cluster_facts, target_cluster_sentence
 from ferry.plan.rules.origins import topic_refusals
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.repartition_refusals import dealt_before
 from ferry.plan.rules.repartition_shares import Deal
-from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.shares import dealt_slots
 from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_new
 

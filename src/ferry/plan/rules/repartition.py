@@ -14,11 +14,11 @@ from ferry.messages.refusals import passed, what_of
 from ferry.model import Era, Gap, Lifted, Refusal, Sentence, TopicPartition
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetFacts
 from ferry.plan.rules.guards import Mismatch, leaderless_refusal
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import estimated_bytes, place_of_lane
 from ferry.plan.rules.repartition_bounds import DealLook
 from ferry.plan.rules.repartition_refusals import deal_refusal, lost_rule, not_begun, too_many
 from ferry.plan.rules.repartition_shares import Deal, Lot
-from ferry.plan.rules.rules import Rules, Transform
 from ferry.words import several
 
 

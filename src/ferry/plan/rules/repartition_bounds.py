@@ -15,9 +15,9 @@ from ferry.model import Era, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import Mismatch, retention_trouble, unserved_refusal
 from ferry.plan.rules.origins import returning_refusal
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.repartition_shares import Lot
-from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.tombstones import tombstone_trouble
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from ferry.messages.refusals import refused
 from ferry.model import Era, LaneKind, Receipt, Refusal, TopicPartition, lane_kind
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceFacts, SourceTopic, TargetFacts, TargetTopic
-from ferry.plan.rules.rules import Rules, Transform
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.words import several
 
 

@@ -17,8 +17,8 @@ from ferry.plan.rules.guards import (
     source_trouble,
     target_trouble,
 )
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.progress import next_offset, place_of_lane
-from ferry.plan.rules.rules import Rules
 from ferry.plan.rules.tombstones import tombstone_trouble
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ferry.model import Plan, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 
 
 def searched(rules: Rules, facts: Facts, plan: Plan, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -11,9 +11,9 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, Sentence, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.guards import cluster_sentence, leaderless_refusal, source_trouble
+from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import place_of_lane
 from ferry.plan.rules.repartition import deal_of
-from ferry.plan.rules.rules import Rules, Transform
 from ferry.plan.rules.topics import owned
 from ferry.words import count_of, several
 

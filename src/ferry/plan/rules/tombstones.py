@@ -19,8 +19,8 @@ from ferry.messages.refusals import refused
 from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic
 from ferry.plan.rules.guards import Mismatch
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.progress import next_offset
-from ferry.plan.rules.rules import Rules
 
 FRESH_PART = 10
 """The record is written again after this part of `delete.retention.ms`, not by every run."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Sentence, TopicChange
 from ferry.model.topic_settings import SettingOrigin, TopicSettings
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.words import several
 
 

@@ -11,7 +11,7 @@ from ferry.messages.refusals import refused
 from ferry.model import ChangeKind, Receipt, Refusal, Sentence, TopicChange, lane_kind
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetFacts, TargetTopic
 from ferry.plan.rules.origins import renaming
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.topic_settings import Narrower, created_settings, limit_notes, narrower_limits, settings_change
 from ferry.policy import MAX_TOPIC_NAME, DefaultReplicationPolicy, IdentityReplicationPolicy, innermost
 from ferry.words import several

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.offset_maps import Asked, PartitionMap, offset_maps
-from ferry.features.groups.acts.rules import deals, dealt_maps
+from ferry.features.groups.acts.translated import deals, dealt_maps
 from ferry.features.groups.rules.offset_map import OffsetMap
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets

@@ -18,8 +18,8 @@ from ferry.features.groups.acts.blank_maps import blank_maps
 from ferry.features.groups.acts.both_ways import both_ways
 from ferry.features.groups.acts.offset_maps import offset_maps
 from ferry.features.groups.acts.repartitioned import maps_of_dealt
-from ferry.features.groups.acts.rules import deals, group_rules
 from ferry.features.groups.acts.saved_offsets import with_saved
+from ferry.features.groups.acts.translated import deals, group_rules
 from ferry.features.groups.acts.written import latency_of, outcome_of, written
 from ferry.features.groups.rules.checkpoints import RENEW_MS, Decided, TargetGroups, Write, decide_groups, holds_for
 from ferry.features.groups.rules.codec import (

@@ -15,8 +15,8 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.acts.checkpoint import last_check
-from ferry.features.groups.acts.rules import group_rules
 from ferry.features.groups.acts.saved_offsets import with_saved
+from ferry.features.groups.acts.translated import group_rules
 from ferry.features.groups.acts.written import outcome_of
 from ferry.features.groups.rules.checkpoints import TargetGroups
 from ferry.features.groups.rules.codec import (

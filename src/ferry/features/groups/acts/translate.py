@@ -11,7 +11,7 @@ from ferry.features.groups.acts.blank_maps import blank_maps, maps_of
 from ferry.features.groups.acts.both_ways import both_ways
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
 from ferry.features.groups.acts.repartitioned import maps_of_dealt
-from ferry.features.groups.acts.rules import deals, dealt_maps
+from ferry.features.groups.acts.translated import deals, dealt_maps
 from ferry.features.groups.rules.repartition_map import read_of
 from ferry.features.groups.rules.translated import Maps
 from ferry.features.groups.rules.translation import AtOffset, GoesOnIn, GroupTranslation, Translation, Troubled

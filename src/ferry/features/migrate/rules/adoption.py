@@ -18,7 +18,7 @@ from ferry.plan.rules.guards import (
     leaderless_refusal,
     source_trouble,
 )
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.topics import owned
 from ferry.words import count_of, several
 

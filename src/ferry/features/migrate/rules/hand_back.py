@@ -9,8 +9,8 @@ from ferry.config.flow.transforms import CONNECT
 from ferry.features.migrate.rules.connect_offsets import ConnectorOffsets, format_key, format_value
 from ferry.model import Pause, Record, TopicPartition
 from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.progress import next_offset
-from ferry.plan.rules.rules import Rules
 
 HANDED_BACK = "handed back to MirrorMaker 2"
 """The beginning of the reason for which a hand-back pauses the flow."""

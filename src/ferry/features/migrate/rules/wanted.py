@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ferry.errors import BadInput
 from ferry.plan.rules.facts import SourceFacts
-from ferry.plan.rules.rules import Rules
+from ferry.plan.rules.planning_rules import Rules
 
 
 def refuse_unknown_topics(rules: Rules, source: SourceFacts) -> None:

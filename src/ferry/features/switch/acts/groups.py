@@ -13,8 +13,8 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
 from ferry.features.groups.acts.repartitioned import maps_of_dealt
-from ferry.features.groups.acts.rules import deals, group_rules
 from ferry.features.groups.acts.saved_offsets import with_saved
+from ferry.features.groups.acts.translated import deals, group_rules
 from ferry.features.groups.rules.checkpoints import not_back
 from ferry.features.groups.rules.codec import (
     Saved,

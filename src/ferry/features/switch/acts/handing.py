@@ -8,7 +8,7 @@ from typing import Any
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Retryable
-from ferry.features.groups.acts.rules import deals
+from ferry.features.groups.acts.translated import deals
 from ferry.features.groups.rules.codec import group_record, held_groups
 from ferry.features.switch.rules.handing import handed, left_offsets
 from ferry.kafka.groups.offsets import fetch_offsets

@@ -42,7 +42,6 @@ from ferry.features.acls.cli.required import PRINCIPAL
 from ferry.features.acls.cli.required_forms import REQUIRED
 from ferry.features.archive.cli.forms import REBUILT
 from ferry.features.doctor.cli.doctor import FINDING
-from ferry.features.doctor.rules.findings import Grade
 from ferry.features.drill.cli.forms import CHECKED
 from ferry.features.evidence.rules import codec as evidence
 from ferry.features.evidence.rules.chain import LISTED
@@ -63,6 +62,7 @@ from ferry.ledger.report import RunState
 from ferry.ledger.switch_codec import STEP, SWITCH, SWITCH_END
 from ferry.ledger.verified_codec import VERIFIED
 from ferry.model import Predecessor
+from ferry.model.finding import Grade
 from ferry.model.switch import Step
 
 ROOT = Path(__file__).resolve().parent.parent

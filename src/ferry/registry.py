@@ -19,6 +19,8 @@ class Feature:
     """A class of settings, with its keys in the properties file (`ferry.config.keys.feature.FeatureSettings`)."""
     planning: str = ""
     """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
+    doctor: str = ""
+    """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
     sentences: str = ""
     """Its messages, by code (`ferry.messages.entry.Entry`)."""
     page: str = ""
@@ -29,7 +31,9 @@ class Feature:
 
 
 FEATURES: Mapping[str, Feature] = {
-    "acls": Feature(planning="ferry.features.acls.acts.sync:acls_of_plan"),
+    "acls": Feature(
+        planning="ferry.features.acls.acts.sync:acls_of_plan", doctor="ferry.features.acls.acts.granted:check_grants"
+    ),
     "evidence": Feature(page="ferry.features.evidence.acts.page:PAGE"),
     "groups": Feature(
         settings="ferry.features.groups.settings:GroupsSettings",

@@ -19,11 +19,11 @@ from confluent_kafka.admin import (
 from ferry.dev import ClusterSpec, Listener, RunningCluster, up
 from ferry.errors import Refused
 from ferry.features.doctor.acts.cluster import look_at_flow
-from ferry.features.doctor.rules.findings import Finding, Grade
 from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
+from ferry.model.finding import Finding, Grade
 from ferry.plan.rules.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send

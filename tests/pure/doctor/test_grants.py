@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.features.doctor.rules.findings import Grade
-from ferry.features.doctor.rules.grants import is_granted, of_grants
+from ferry.features.acls.rules.grants import is_granted, of_grants
 from ferry.model import AclBinding
+from ferry.model.finding import Grade
 from ferry.plan.rules.permissions import EVERY, Acl, Resource
 
 ME = "User:ferry"

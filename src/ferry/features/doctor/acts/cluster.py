@@ -5,27 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.principal import principal_of
-from ferry.config.keys.layers import SIDES, Side
-from ferry.errors import BadInput, FerryError, Refused, Unreachable
+from ferry.errors import FerryError
 from ferry.features.doctor.rules.findings import (
     ClusterFacts,
-    Finding,
-    Grade,
-    failed,
     of_cluster,
     of_first_run,
     of_readiness,
     of_same_cluster,
-    unknown,
 )
-from ferry.features.doctor.rules.grants import of_grants
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.kafka.connect.cluster import Cluster
+from ferry.lane.checks import flow_checks
 from ferry.lane.connections import EitherSide
-from ferry.plan.rules.permissions import required_acls
+from ferry.model.finding import Finding, Grade, failed, unknown
 from ferry.run.micro_run import MicroRuns
 
 
@@ -66,9 +59,8 @@ def _of_both(flow: FlowConfig, connections: EitherSide) -> Iterator[Finding]:
             yield of_cluster(name, side, seen[side])
     if len(seen) == len(clusters):
         yield from of_same_cluster(name, seen["source"], seen["target"])
-    for side in SIDES:
-        if side in seen:
-            yield _grants(flow, connections, side, clusters[side])
+    for check in flow_checks():
+        yield from check(flow, connections)
 
 
 def facts_of(cluster: Cluster) -> ClusterFacts:
@@ -80,20 +72,6 @@ def facts_of(cluster: Cluster) -> ClusterFacts:
         version=cluster.broker_version,
         transaction_version=cluster.transaction_version,
     )
-
-
-def _grants(flow: FlowConfig, connections: EitherSide, side: Side, cluster: Cluster) -> Finding:
-    name, check = str(flow.flow), f"{side} ACLs"
-    try:
-        acls = connections.run(lambda: described_acls(cluster))
-        required = required_acls(flow)
-    except NoAuthorizer:
-        message = f"cluster {cluster.alias} has no authorizer: every client may read and write everything there"
-        return Finding(about=name, check=check, grade=Grade.PASS, message=message)
-    except (Refused, Unreachable, BadInput) as error:
-        return unknown(name, check, error)
-    principal = principal_of(flow, side)
-    return of_grants(name, side, required, acls, principal.name, principal.why)
 
 
 def _of_runs(flow: FlowConfig, patience_s: float) -> Iterator[Finding]:

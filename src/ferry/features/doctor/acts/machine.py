@@ -14,8 +14,9 @@ from pathlib import Path
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import local_path
-from ferry.features.doctor.rules.findings import MACHINE, Finding, Grade, failed, unknown
+from ferry.features.doctor.rules.findings import MACHINE
 from ferry.features.observe.settings import AlertSettings
+from ferry.model.finding import Finding, Grade, failed, unknown
 
 LIBRARIES = (
     "ferry-replicator",

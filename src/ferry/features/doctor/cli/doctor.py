@@ -13,7 +13,8 @@ from ferry.config.reading.examine import examine
 from ferry.config.settings import properties_text
 from ferry.config.text.problem import Severity
 from ferry.features.doctor.acts.machine import look_at_machine
-from ferry.features.doctor.rules.findings import Finding, Grade, count_of_grade, of_problems
+from ferry.features.doctor.rules.findings import count_of_grade, of_problems
+from ferry.model.finding import Finding, Grade
 
 ILL = 1
 SHOWN = {Grade.PASS: "PASS", Grade.WARN: "WARN", Grade.FAIL: "FAIL", Grade.UNKNOWN: "NOT KNOWN"}

@@ -1,42 +1,20 @@
-"""What `ferry doctor` found: one line for each check. Pure."""
+"""The findings of `ferry doctor` about the file, the clusters and the runs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ferry.config.text.problem import Problem, Severity
 from ferry.features.switch.rules.readiness import Check
 from ferry.model import Refusal
+from ferry.model.finding import Finding, Grade
 from ferry.words import count_of
 
 FILE = "file"
 MACHINE = "machine"
 OLDEST = {"source": (1, 1), "target": (2, 8)}
 """The oldest Kafka that each side may have, major and minor (docs/support-matrix.md)."""
-
-
-class Grade(StrEnum):
-    """How a check ended. UNKNOWN: nothing could be found out."""
-
-    PASS = "pass"
-    WARN = "warn"
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One check: what it is about (`file`, `machine` or a flow), its name, its grade, and a sentence.
-
-    The sentence of every grade but PASS has the remedy.
-    """
-
-    about: str
-    check: str
-    grade: Grade
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,16 +100,6 @@ def of_first_run(flow: str, refusals: Sequence[Refusal]) -> list[Finding]:
     more = f" and {len(refusals) - 1} more, see ferry plan" if len(refusals) > 1 else ""
     message = f"the first run would refuse: {refusals[0].message} [{refusals[0].kind}]{more}"
     return [ledger, Finding(about=flow, check="refusals", grade=Grade.FAIL, message=message)]
-
-
-def failed(about: str, check: str, why: object) -> Finding:
-    """Return a finding that a check failed with an error, whose text has the remedy."""
-    return Finding(about=about, check=check, grade=Grade.FAIL, message=str(why))
-
-
-def unknown(about: str, check: str, why: object) -> Finding:
-    """Return a finding that a check could not be made."""
-    return Finding(about=about, check=check, grade=Grade.UNKNOWN, message=str(why))
 
 
 def count_of_grade(findings: Iterable[Finding], grade: Grade) -> int:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from ferry.config.keys.layers import Side
-from ferry.features.doctor.rules.findings import Finding, Grade
 from ferry.model import EVERYBODY, WILDCARD, AclBinding
+from ferry.model.finding import Finding, Grade
 from ferry.plan.rules.permissions import EVERY, Acl, Resource
 from ferry.words import count_of, several
 

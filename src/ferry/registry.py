@@ -21,6 +21,8 @@ class Feature:
     """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
+    readiness: str = ""
+    """What `ferry readiness` and switches check of it (`ferry.lane.checks.ReadinessCheck`)."""
     sentences: str = ""
     """Its messages, by code (`ferry.messages.entry.Entry`)."""
     page: str = ""
@@ -32,7 +34,9 @@ class Feature:
 
 FEATURES: Mapping[str, Feature] = {
     "acls": Feature(
-        planning="ferry.features.acls.acts.sync:acls_of_plan", doctor="ferry.features.acls.acts.granted:check_grants"
+        planning="ferry.features.acls.acts.sync:acls_of_plan",
+        doctor="ferry.features.acls.acts.granted:check_grants",
+        readiness="ferry.features.acls.acts.compared:check_acls",
     ),
     "evidence": Feature(page="ferry.features.evidence.acts.page:PAGE"),
     "groups": Feature(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.features.acls.rules.acls import AclDiff, LeftOut
+from ferry.features.acls.rules.compared import compared
 from ferry.features.switch.rules.readiness import Check, Looked, Rpo, came_since, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -53,6 +54,14 @@ RUN = PastRun(
 SOURCE = topic("orders", part(end=43), configs=KEPT)
 COPY = target("a.orders", 41, configs=KEPT)
 LAST = replace(RECEIPT, end=40)
+
+
+def of_feature(diff: AclDiff | None, no_authorizer: str = "") -> Check:
+    """The check that the feature `acls` adds."""
+    row = compared(diff, no_authorizer)
+    return Check(name=row.name, ok=row.held, message=row.detail)
+
+
 WELL = Looked(
     facts=facts_with(
         FACTS,
@@ -67,8 +76,8 @@ WELL = Looked(
     stamped_ms=STARTED_MS + 3,
     groups=(),
     behind_groups=1,
-    acls=None,
     back=True,
+    features=(of_feature(None),),
 )
 ACL = AclBinding(
     resource_type="topic",
@@ -197,7 +206,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
-    ("acls", "1 ACL of the target differs", lambda one: replace(one, acls=differing())),
+    ("acls", "1 ACL of the target differs", lambda one: replace(one, features=(of_feature(differing()),))),
     ("clock", "were 400 s apart", lambda one: replace(one, stamped_ms=STARTED_MS + 400_000)),
     ("clock", "not known", lambda one: replace(one, stamped_ms=None)),
     (
@@ -280,7 +289,7 @@ def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
         pytest.param("reverse", {}, "no reverse flow", id="a reverse flow"),
         pytest.param(
             "acls",
-            {"no_authorizer": "b has no authorizer"},
+            {"features": (of_feature(None, "b has no authorizer"),)},
             "not synced",
             id="no authorizer",
         ),
@@ -425,7 +434,7 @@ def test_acls_that_are_not_synced_are_not_as_at_the_source(
     left_out: tuple[LeftOut, ...], unmapped: tuple[str, ...], says: str, golden: Golden
 ) -> None:
     diff = replace(differing(), changes=(), left_out=left_out, unmapped=unmapped)
-    check = check_of(replace(WELL, acls=diff), "acls")
+    check = check_of(replace(WELL, features=(of_feature(diff),)), "acls")
     assert check.ok
     golden(check.message)
     assert says in check.message

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from ferry.commands.support_bundle import without
-from ferry.config.flow.flow import FlowConfig
 from ferry.features.doctor.acts import machine
 from ferry.features.doctor.rules.findings import ClusterFacts, of_cluster, of_same_cluster
-from ferry.lane.connections import EitherSide
-from ferry.model.finding import Finding, Grade
+from ferry.model.finding import Grade
 from ferry.program import main
-from ferry.registry import FEATURES, Feature
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import Answer, World, world
 
@@ -45,28 +40,6 @@ def test_a_flow_that_runs_well_passes(made: World) -> None:
     assert {name for name, grade in found.items() if grade != "pass"} == {"source ACLs", "target ACLs"}  # PLAINTEXT
     assert found.keys() >= {"source", "target", "replication", "refusals", "clock", "ledger", "writers"}
     assert sum(asked.body["counts"].values()) == len(asked.body["findings"])
-
-
-@pytest.mark.parametrize(("grade", "code"), [(Grade.PASS, 0), (Grade.WARN, 0), (Grade.FAIL, 1)])
-def test_a_feature_adds_checks_of_each_flow_and_one_that_fails_keeps_runs_unchecked(
-    made: World, monkeypatch: pytest.MonkeyPatch, grade: Grade, code: int
-) -> None:
-    def check(flow: FlowConfig, connections: EitherSide) -> Iterator[Finding]:
-        there = sorted({connections.source.alias, connections.target.alias} - connections.down.keys())
-        yield Finding(about=str(flow.flow), check="schemas", grade=grade, message=", ".join(there))
-
-    acts = ModuleType("ferry.features.schemas.acts.doctor")
-    acts.check = check  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, acts.__name__, acts)
-    schemas = Feature(doctor=f"{acts.__name__}:check")
-    monkeypatch.setattr("ferry.registry.FEATURES", {**FEATURES, "schemas": schemas})
-    begun(made, topics={"users": 1})
-    asked = made.ask("doctor")
-    found = grades(asked, "a->b")
-    assert (asked.code, found["schemas"]) == (code, grade)
-    assert [one["message"] for one in asked.body["findings"] if one["check"] == "schemas"] == ["a, b"]
-    assert ("runs" in found) is (grade is Grade.FAIL)
-    assert found.keys() >= {"source ACLs", "target ACLs"}
 
 
 def test_before_the_first_run_it_says_what_that_would_refuse(made: World) -> None:

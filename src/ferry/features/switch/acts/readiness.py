@@ -9,14 +9,13 @@ from functools import partial
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
-from ferry.features.acls.acts.sync import acls_of_plan
-from ferry.features.acls.rules.acls import AclDiff
 from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
 from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
+from ferry.lane.checks import readiness_checks
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.history import PastRun, past_runs
@@ -88,7 +87,7 @@ async def _checked(
     view = await lane.cache.view_with_newest(flow.lane, 1)
     facts, plan = await survey(lane, view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
-    acls, no_authorizer = await _acls(lane, view, plan)
+    features = await _of_features(lane, view, plan)
     groups, behind, lacking, excepted = await _groups(flow, connections, view, leave, leave_active)
     looked = Looked(
         facts=facts,
@@ -99,8 +98,7 @@ async def _checked(
         groups=groups,
         behind_groups=behind,
         excepted=excepted,
-        acls=acls,
-        no_authorizer=no_authorizer,
+        features=features,
         writers=await _writers(flow, connections),
         back=back[0],
         wants_back=back[1],
@@ -159,14 +157,10 @@ async def _groups(
     return left, len(looked.decided.writes.keys() - passed - leave), lacking, {*leave, *active}
 
 
-async def _acls(lane: OpenLane, view: LedgerView, plan: Plan) -> tuple[AclDiff | None, str]:
-    """Return how the ACLs differ, and why they cannot be compared. Both are empty for a flow that syncs no ACLs."""
-    if not lane.flow.syncs_acls:
-        return None, ""
-    try:
-        return await acls_of_plan(lane).diff(view, plan), ""
-    except NoAuthorizer as error:
-        return None, str(error)
+async def _of_features(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
+    """Return the checks that features add, in order."""
+    rows = [row for check in readiness_checks() for row in await check(lane, view, plan)]
+    return [Check(name=row.name, ok=row.held, message=row.detail) for row in rows]
 
 
 async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWriters:

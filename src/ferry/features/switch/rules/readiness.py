@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.features.acls.rules.acls import AclDiff
 from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -78,8 +77,6 @@ class Looked:
     """Groups that a sync would leave now, with the reason."""
     behind_groups: int
     """The number of groups of which a sync would write offsets, without the `excepted`."""
-    acls: AclDiff | None
-    """None if the flow syncs no ACLs, or for the reason in `no_authorizer`."""
     back: bool
     """Whether the file enables the reverse flow."""
     excepted: Collection[str] = ()
@@ -92,8 +89,8 @@ class Looked:
     """Why runs do not write the groups' offsets at all; empty if they do."""
     wants_back: bool = True
     """Whether the reverse flow is to be started."""
-    no_authorizer: str = ""
-    """Why the ACLs of a flow that syncs them cannot be compared."""
+    features: Sequence[Check] = ()
+    """The checks that features add (`ferry.lane.checks`)."""
     writers: LedgerWriters | None = None
     """The principals that may write to the ledger; None: not checked."""
 
@@ -112,7 +109,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _retention(looked.facts, policy, alias),
             _groups(looked),
             _checkpoints(looked),
-            _acls(looked),
+            *looked.features,
             _clock(looked),
             _ledger(looked.facts),
             *_writers(looked.writers),
@@ -415,33 +412,6 @@ def _checkpoints(looked: Looked) -> Check:
         )
         return Check(name="checkpoints", ok=False, message=message)
     return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
-
-
-def _acls(looked: Looked) -> Check:
-    diff = looked.acls
-    if looked.no_authorizer:
-        return Check(name="acls", ok=True, message=f"there are none to compare: {looked.no_authorizer}")
-    if diff is None:
-        return Check(
-            name="acls", ok=True, message="not synced by this flow (sync.topic.acls.enabled): see to them by hand"
-        )
-    due = len(diff.changes)
-    if due:
-        return Check(
-            name="acls",
-            ok=False,
-            message=f"{agreeing(due, 'ACL of the target differs', 'ACLs of the target differ')}: see ferry acls diff, "
-            "and let a run sync them",
-        )
-    aside = []
-    if diff.left_out:
-        aside.append(f"not taken over: {count_of(len(diff.left_out), 'ACL')} of the source")
-    if diff.unmapped:
-        aside.append(f"without a mapping: {count_of(len(diff.unmapped), 'principal')} ({_named(diff.unmapped)})")
-    if not aside:
-        return Check(name="acls", ok=True, message="ACLs are as at the source")
-    message = "; ".join(["the ACLs that are synced are as at the source", *aside])
-    return Check(name="acls", ok=True, message=f"{message}; see ferry acls diff")
 
 
 def _clock(looked: Looked) -> Check:

@@ -1,0 +1,21 @@
+"""Compares the ACLs of both clusters before a switch; writes nothing."""
+
+from __future__ import annotations
+
+from ferry.features.acls.acts.sync import acls_of_plan
+from ferry.features.acls.rules.compared import compared
+from ferry.kafka.admin.acls import NoAuthorizer
+from ferry.lane.open_lane import OpenLane
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Plan
+from ferry.model.evidence import Check
+
+
+async def check_acls(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
+    """Return whether the target's ACLs are as the source's ask for (`ferry.lane.checks`)."""
+    if not lane.flow.syncs_acls:
+        return [compared(None)]
+    try:
+        return [compared(await acls_of_plan(lane).diff(view, plan))]
+    except NoAuthorizer as error:
+        return [compared(None, str(error))]

@@ -1,0 +1,35 @@
+"""Whether the target's ACLs are as the source's ask for, as a row of evidence. Pure."""
+
+from __future__ import annotations
+
+from ferry.features.acls.rules.acls import AclDiff
+from ferry.model.evidence import Check
+from ferry.words import agreeing, count_of, several
+
+NAME = "acls"
+
+
+def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
+    """Return the row. `diff` is None if the flow syncs no ACLs, or for the reason in `no_authorizer`."""
+    if no_authorizer:
+        return Check(name=NAME, held=True, detail=f"there are none to compare: {no_authorizer}")
+    if diff is None:
+        detail = "not synced by this flow (sync.topic.acls.enabled): see to them by hand"
+        return Check(name=NAME, held=True, detail=detail)
+    due = len(diff.changes)
+    if due:
+        detail = (
+            f"{agreeing(due, 'ACL of the target differs', 'ACLs of the target differ')}: see ferry acls diff, and let "
+            "a run sync them"
+        )
+        return Check(name=NAME, held=False, detail=detail)
+    aside = []
+    if diff.left_out:
+        aside.append(f"not taken over: {count_of(len(diff.left_out), 'ACL')} of the source")
+    if diff.unmapped:
+        named = several(sorted(set(diff.unmapped)))
+        aside.append(f"without a mapping: {count_of(len(diff.unmapped), 'principal')} ({named})")
+    if not aside:
+        return Check(name=NAME, held=True, detail="ACLs are as at the source")
+    detail = "; ".join(["the ACLs that are synced are as at the source", *aside])
+    return Check(name=NAME, held=True, detail=f"{detail}; see ferry acls diff")

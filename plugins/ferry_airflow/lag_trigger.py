@@ -19,11 +19,10 @@ from ferry.clock import wall_ms
 from ferry.config.flow.lag_start import LagStart
 from ferry.errors import FerryError
 from ferry.features.observe.rules.samples import Labels
-from ferry.model.window import time_text
 from ferry.plan.rules.lag import LagLook, awaited, is_below, is_caught_up, total_of
 from ferry.plan.rules.lag_start import Call, call_for_run
 from ferry.spark.job_end import FINAL
-from ferry.words import count_of
+from ferry.words import count_of, to_the_ms
 from ferry_airflow.trigger_base import KeptTrigger
 
 T = TypeVar("T")
@@ -189,7 +188,7 @@ class CaughtUpTrigger(_SensorTrigger):
     async def begin(self) -> None:
         """Wait for the time itself: before it, more records may come."""
         if wall_ms() < self.until_ms:
-            self.log.info("flow %s: %s has not come yet", self.flow, time_text(self.until_ms))
+            self.log.info("flow %s: %s has not come yet", self.flow, to_the_ms(self.until_ms))
         while (left := self.until_ms - wall_ms()) > 0:
             await asyncio.sleep(left / 1000)
 
@@ -206,7 +205,7 @@ class CaughtUpTrigger(_SensorTrigger):
         if unknown := _unknown(look):
             return f"the lag of flow {self.flow} is not known: {unknown}"
         waits, every = awaited(look), count_of(len(look.lags), "partition")
-        done = f"flow {self.flow} has copied {len(look.lags) - len(waits)} of {every} up to {time_text(self.until_ms)}"
+        done = f"flow {self.flow} has copied {len(look.lags) - len(waits)} of {every} up to {to_the_ms(self.until_ms)}"
         if not waits:
             return done
         at, end = ("not known" if offset is None else str(offset) for offset in (waits[0].position, waits[0].end))

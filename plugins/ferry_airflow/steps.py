@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
@@ -15,6 +14,7 @@ from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
+from ferry.words import to_the_ms
 from ferry_airflow.measures import RUN_SECONDS, seconds_of, size_of
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
@@ -102,8 +102,8 @@ def verify_arguments(wanted: Wanted) -> list[str]:
     found = [part for topic in sorted(wanted.topics or ()) for part in ("--topic", topic)]
     for option, value in (
         ("--partition", wanted.partition),
-        ("--from", wanted.start if wanted.since_ms is None else _text(wanted.since_ms)),
-        ("--to", wanted.end if wanted.until_ms is None else _text(wanted.until_ms)),
+        ("--from", wanted.start if wanted.since_ms is None else to_the_ms(wanted.since_ms)),
+        ("--to", wanted.end if wanted.until_ms is None else to_the_ms(wanted.until_ms)),
         ("--one-in", wanted.sample),
         ("--seed", wanted.seed),
     ):
@@ -111,10 +111,6 @@ def verify_arguments(wanted: Wanted) -> list[str]:
             found += [option, str(value)]
     found += ["--compacted"] if wanted.compacted else []
     return [*found, "--without-ledger"] if wanted.without_ledger else found
-
-
-def _text(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def report_and_newer(flow: FlowConfig, run: str) -> tuple[Report, str | None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _NAMES_TOLD = 3
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _THINGS = "records?|offsets?|partitions?|topics?|bytes?|groups?|receipts?|slices?|units?|chunks?|segments?|batch(?:es)?"
 _THINGS += "|differences?|keys?|rows?|members?|transactions?|runs?|windows?|refusals?|lanes?|flows?"
 _COUNTED = re.compile(
@@ -65,4 +66,47 @@ def several(names: Sequence[str]) -> str:
 
 def to_the_second(at_ms: int) -> str:
     """Return a time (ms since the epoch) of the ledger or of a report, in UTC: `2026-11-22T12:00:00Z`."""
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return _in_utc(at_ms, "T", "seconds", "Z")
+
+
+def to_the_ms(at_ms: int) -> str:
+    """Return a time (ms since the epoch) of a record or of a window, in UTC: `2026-11-22T12:00:00.000Z`.
+
+    Options, keys and parameters read it.
+    """
+    return _in_utc(at_ms, "T", "milliseconds", "Z")
+
+
+def on_page(at_ms: int) -> str:
+    """Return a time (ms since the epoch) as pages and reports show it, in UTC: `2026-11-22 12:00:00 UTC`."""
+    return _in_utc(at_ms, " ", "seconds", " UTC")
+
+
+def time_of_day(at_ms: int) -> str:
+    """Return the hour to a tenth of a second, in UTC: `12:00:00.4`. The text around it names the zone."""
+    return _in_utc(at_ms, "T", "milliseconds", "")[-len("12:00:00.400") : -2]
+
+
+def in_name(at_ms: int) -> str:
+    """Return a time (ms since the epoch) as a part of names of runs and files, in UTC: `20261122T120000Z`."""
+    return to_the_second(at_ms).replace("-", "").replace(":", "")
+
+
+def date_of(at_ms: int) -> datetime | None:
+    """Return a time (ms since the epoch) in UTC; None: no calendar has it, as a record may have any timestamp."""
+    try:
+        return _EPOCH + timedelta(milliseconds=at_ms)
+    except OverflowError:
+        return None
+
+
+def ms_of(time: datetime) -> int:
+    """Return a time that has a zone in ms since the epoch, rounded down."""
+    return (time - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _in_utc(at_ms: int, between: str, to: str, zone: str) -> str:
+    time = date_of(at_ms)
+    if time is None:
+        return f"{at_ms} ms since 1970"
+    return time.replace(tzinfo=None).isoformat(between, timespec=to) + zone

@@ -71,7 +71,7 @@ def test_the_form_says_what_the_job_is_told() -> None:
         None,
     )
     arguments = verify_arguments(replace(wanted, seed=7))
-    assert arguments == ["--topic", "a", "--topic", "b", "--from", "2026-01-31T05:00:00.000+00:00", "--seed", "7"]
+    assert arguments == ["--topic", "a", "--topic", "b", "--from", "2026-01-31T05:00:00.000Z", "--seed", "7"]
     sampled = wanted_of({"mode": "sample", "sample": 5, "topics": ["a"], "partition": 3, "from": "17"})
     assert (sampled.sample, sampled.start, sampled.partition) == (5, 17, 3)
     assert verify_arguments(wanted_of({"mode": "compacted"}))[-1] == "--compacted"

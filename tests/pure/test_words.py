@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
 import pytest
 
-from ferry.words import count_of, readable, several, thousands, to_the_second
+from ferry.config.flow.start import StartTime, parse_start
+from ferry.words import (
+    count_of,
+    date_of,
+    in_name,
+    ms_of,
+    on_page,
+    readable,
+    several,
+    thousands,
+    time_of_day,
+    to_the_ms,
+    to_the_second,
+)
+
+ROOT = Path(__file__).parents[2]
+WRITES_TIMES = {
+    "src/ferry/words.py",
+    "plugins/ferry_airflow/assets.py",  # the partition key of Airflow's timetables
+    "plugins/ferry_airflow/rest.py",  # the id that Airflow gives to runs
+    "plugins/ferry_airflow/sensors.py",  # a time that a template may render as text, too
+}
 
 
 @pytest.mark.parametrize(
@@ -22,8 +48,38 @@ def test_of_many_names_the_first_are_told(names: list[str], sentence: str) -> No
     assert several(names) == sentence
 
 
-def test_a_time_is_in_utc_and_its_milliseconds_are_cut_off() -> None:
-    assert to_the_second(1_700_000_000_999) == "2023-11-14T22:13:20Z"
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (to_the_second, "2023-11-14T22:13:20Z"),
+        (to_the_ms, "2023-11-14T22:13:20.999Z"),
+        (on_page, "2023-11-14 22:13:20 UTC"),
+        (time_of_day, "22:13:20.9"),
+        (in_name, "20231114T221320Z"),
+    ],
+)
+def test_a_time_is_in_utc_and_what_is_smaller_than_its_form_is_cut_off(form: Callable[[int], str], text: str) -> None:
+    assert form(1_700_000_000_999) == text
+
+
+@pytest.mark.parametrize("at_ms", [0, 1, 1_700_000_000_001, 253_402_300_799_999, -1, -62_135_596_800_000])
+def test_a_time_to_the_millisecond_is_read_as_the_same_time(at_ms: int) -> None:
+    assert parse_start(to_the_ms(at_ms)) == StartTime(timestamp_ms=at_ms)
+    assert ms_of(datetime.fromisoformat(to_the_ms(at_ms))) == at_ms
+
+
+@pytest.mark.parametrize("at_ms", [253_402_300_800_000, 2**63 - 1, -62_135_596_800_001, -(2**63)])
+def test_a_time_that_no_calendar_has_is_shown_as_its_number(at_ms: int) -> None:
+    assert date_of(at_ms) is None
+    for form in (to_the_second, to_the_ms, on_page):
+        assert form(at_ms) == f"{at_ms} ms since 1970"
+
+
+def test_times_are_written_in_one_place() -> None:
+    by_hand = re.compile(r"\.(?:strftime|isoformat|ctime)\(|\{[^{}]*:%[YHdm]")
+    files = [path for folder in ("src", "plugins", "jobs", "dags") for path in (ROOT / folder).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)) for path in files if by_hand.search(path.read_text())}
+    assert found == WRITES_TIMES
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ferry.page.cut import Cut
 from ferry.reader.documents import JobStory, TopicRow
 from ferry.reader.process import NoReader, Slow
 from ferry.reader.questions import Begin, Look, OfJob, OfTopics
+from ferry.words import ms_of
 from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_clear, refuse
 from ferry_airflow.page.airflow_side import audit, clear_failed
@@ -94,7 +95,7 @@ async def pause(request: Request, open_flow: FlowDep, asked: Annotated[PauseAske
     """Pause the flow, or a topic, from the next plan on."""
     refuse(open_flow.rights.pause, f"change DAG {open_flow.dag_id}")
     now = wall_ms()
-    until = 0 if asked.until is None else int(zoned(asked.until).timestamp() * 1000)
+    until = 0 if asked.until is None else ms_of(zoned(asked.until))
     if asked.until is not None and until <= now:
         raise WrongField("until", "The end of the pause is in the past")
     if not asked.why.strip():

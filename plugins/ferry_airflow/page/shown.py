@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 
-from ferry.words import thousands
+from ferry.words import date_of, on_page, thousands, to_the_ms
 
 NOTHING = "\u2013"
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -54,13 +54,13 @@ def duration(seconds: float | None) -> str:
 
 
 def iso(ms: int | None) -> str:
-    """Return a time as ISO 8601, for programs."""
-    return "" if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    """Return a time as ISO 8601, for programs; empty: it is not known, or no calendar has it."""
+    return "" if not ms or ms < 0 or date_of(ms) is None else to_the_ms(ms)
 
 
 def moment(ms: int | None) -> str:
     """Return a time to the second, in UTC; the browser writes it in Airflow's zone."""
-    return NOTHING if not ms or ms < 0 else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return NOTHING if not ms or ms < 0 else on_page(ms)
 
 
 def ms_of(time: datetime | None) -> int | None:

@@ -6,7 +6,9 @@ import os
 import pwd
 import secrets
 import socket
-from datetime import UTC, datetime
+
+from ferry.clock import wall_ms
+from ferry.words import in_name
 
 
 def person() -> str:
@@ -20,4 +22,4 @@ def person() -> str:
 
 def new_run(verb: str) -> str:
     """Return an id under which a verb writes to the ledger; a drill's id also names its lane."""
-    return f"{verb}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+    return f"{verb}-{in_name(wall_ms())}-{secrets.token_hex(2)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -13,6 +13,7 @@ from ferry.cli.identity import person
 from ferry.cli.output import echo
 from ferry.clock import wall_ms
 from ferry.errors import BadInput
+from ferry.words import ms_of
 
 TopicOption = Annotated[
     str | None,
@@ -109,7 +110,7 @@ def _until_ms(text: str | None, now_ms: int) -> int:
         raise BadInput(f"--until {text!r} is not an ISO 8601 time: {remedy}") from None
     if moment.tzinfo is None:
         raise BadInput(f"--until {text!r} has no time zone: {remedy}")
-    until_ms = int(moment.astimezone(UTC).timestamp() * 1000)
+    until_ms = ms_of(moment)
     if until_ms <= now_ms:
         raise BadInput(f"--until {text!r} is in the past: {remedy}")
     return until_ms

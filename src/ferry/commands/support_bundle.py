@@ -34,7 +34,7 @@ from ferry.errors import BadInput, FerryError
 from ferry.features.doctor.cli.doctor import doctor_json, examination
 from ferry.files import PRIVATE, new_file, refuse_taken
 from ferry.ledger.history import PastRun, PastState, past_runs
-from ferry.words import to_the_second
+from ferry.words import in_name, to_the_second
 
 RUNS = 20
 """How many of the newest runs of a flow are in it."""
@@ -73,7 +73,7 @@ def bundle_command(
     when the archive was written.
     """
     now_ms = wall_ms()
-    stamp = to_the_second(now_ms).replace("-", "").replace(":", "")
+    stamp = in_name(now_ms)
     path = output or Path(f"ferry-support-{stamp}.tar.gz")
     refuse_taken(path, name=f"--output {path}")
     secrets, parts, missing = _gathered(context)

@@ -26,7 +26,7 @@ from ferry.model.sifted import NOTHING_FILTERED, FilterCounts
 from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
 from ferry.model.verified import OWN_READER, Begin, RunVerified, Verified, VerifyMode
-from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord, time_text
+from ferry.model.window import OffsetWindow, TimeWindow, TopicWindow, TopicWindows, Window, WindowRecord
 
 __all__ = [
     "EVERYBODY",
@@ -115,7 +115,6 @@ __all__ = [
     "parse_topic_id",
     "scratch_lane",
     "scratch_topic",
-    "time_text",
     "topic_id_of",
     "topic_id_text",
     "with_text",

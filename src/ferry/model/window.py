@@ -6,17 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from ferry.errors import BadInput
 from ferry.model.difference import Range
 from ferry.model.flow import TopicPartition
-from ferry.words import count_of
-
-
-def time_text(at_ms: int) -> str:
-    """Return a time (ms since the epoch) as text, in UTC."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+from ferry.words import count_of, to_the_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +30,7 @@ class TimeWindow:
         """Raise BadInput when the window is reversed or empty."""
         if self.from_ms >= self.to_ms:
             raise BadInput(
-                f"the window begins at {time_text(self.from_ms)} and ends at {time_text(self.to_ms)}, which is not "
+                f"the window begins at {to_the_ms(self.from_ms)} and ends at {to_the_ms(self.to_ms)}, which is not "
                 "later: exchange the two, or correct one"
             )
 
@@ -55,7 +49,7 @@ class TimeWindow:
         return f"{self.from_ms}-{self.to_ms}"
 
     def __str__(self) -> str:
-        return f"{time_text(self.from_ms)} to {time_text(self.to_ms)}"
+        return f"{to_the_ms(self.from_ms)} to {to_the_ms(self.to_ms)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

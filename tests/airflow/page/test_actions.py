@@ -180,7 +180,7 @@ def test_a_backfill_gets_its_times_with_a_zone(desk: Desk) -> None:
     assert desk.act("backfill", {**TIMES, "lane": "backfill-jan"})[0] == 200
     dag, _, conf = desk.triggered[0]
     assert dag == BACKFILL
-    assert conf == {"lane": "backfill-jan", "from": "2026-01-01T00:00:00+00:00", "to": "2026-01-02T00:00:00+00:00"}
+    assert conf == {"lane": "backfill-jan", "from": "2026-01-01T00:00:00.000Z", "to": "2026-01-02T00:00:00.000Z"}
 
 
 @pytest.mark.parametrize("verb", ["run", "dry-run", "verify", "backfill", "drill"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.model import time_text
+from ferry.words import to_the_ms
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send
 from tests.program import warm_ferry as ferry
 
@@ -39,7 +39,7 @@ def test_a_window_from_the_command_line_to_its_end(lab: Lab, tmp_path: Path) -> 
             for number in range(12)
         ],
     )
-    window = ("--from", time_text(begin + HOUR), "--to", time_text(begin + 2 * HOUR))
+    window = ("--from", to_the_ms(begin + HOUR), "--to", to_the_ms(begin + 2 * HOUR))
     lane = ("--lane", LANE)
     looked = ferry("backfill", *lane, *window, "--dry-run", "--json", config=config)
     assert looked.code == 0, looked.err
@@ -50,7 +50,7 @@ def test_a_window_from_the_command_line_to_its_end(lab: Lab, tmp_path: Path) -> 
     body = done.json("backfill")
     assert (body["state"], body["records"], body["left"], len(body["runs"])) == ("success", 4, 0, 2)
     assert "to go" in done.err
-    own = f"{topic}={time_text(begin + HOUR)}/{time_text(begin + 2 * HOUR)}"
+    own = f"{topic}={to_the_ms(begin + HOUR)}/{to_the_ms(begin + 2 * HOUR)}"
     again = ferry("backfill", *lane, "--times", own, "--json", config=config).json("backfill")
     assert (again["state"], again["records"], again["runs"]) == ("success", 0, [])
     scratch = f"{lab.target_topic(topic)}.backfill.{LANE}"
@@ -85,13 +85,13 @@ def test_history_before_live_goes_into_its_topics_and_live_goes_on_behind_it(lab
     now = time.time_ns() // 1_000_000
     sender = producer(lab.source)
     send(sender, topic, [Message(value=b"%d" % hour, timestamp=now - (5 - hour) * HOUR) for hour in range(4)])
-    window = ("--from", time_text(now - 6 * HOUR), "--to", time_text(now - 3 * HOUR))
+    window = ("--from", to_the_ms(now - 6 * HOUR), "--to", to_the_ms(now - 3 * HOUR))
     done = ferry("backfill", "--into-live", *window, config=config)
     assert done.code == 0, done.err
     assert lab.micro_run().records == 2
     assert [row[2] for row in read_topic(lab.target.bootstrap, lab.target_topic(topic))[0]] == [b"0", b"1", b"2", b"3"]
     lab.assert_equal()
-    late = ("--from", time_text(now - 7 * HOUR), "--to", time_text(now - 4 * HOUR))
+    late = ("--from", to_the_ms(now - 7 * HOUR), "--to", to_the_ms(now - 4 * HOUR))
     refused = ferry("backfill", "--into-live", *late, config=config)
     assert (refused.code, "old records would come after newer ones" in refused.err) == (2, True)
 

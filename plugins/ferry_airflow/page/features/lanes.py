@@ -15,6 +15,7 @@ from ferry.page.cut import Cut
 from ferry.reader.documents import LaneLine, LanePage, RunDigest
 from ferry.reader.limits import RUNS
 from ferry.reader.questions import OfLane, OfLanes
+from ferry.words import ms_of, to_the_ms
 from ferry_airflow.naming import backfill_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import DagState
@@ -126,13 +127,12 @@ def backfill(request: Request, open_flow: FlowDep, asked: Annotated[BackfillAske
     if not open_flow.has_window_dag:
         why = f"Flow {open_flow.flow} has no DAG of windows: its file says ferry.backfill.windows = none"
         raise HTTPException(status.HTTP_409_CONFLICT, why)
-    start, end = zoned(asked.start), zoned(asked.end)
-    if end <= start:
-        raise WrongField(
-            "end", f"The window ends at {end.isoformat()} and begins at {start.isoformat()}: exchange them"
-        )
+    start_ms, end_ms = ms_of(zoned(asked.start)), ms_of(zoned(asked.end))
+    start, end = to_the_ms(start_ms), to_the_ms(end_ms)
+    if end_ms <= start_ms:
+        raise WrongField("end", f"The window ends at {end} and begins at {start}: exchange them")
     refuse_foreign_topics(open_flow, asked)
-    window = {"from": start.isoformat(), "to": end.isoformat()}
+    window = {"from": start, "to": end}
     return triggered(request, open_flow, "ferry_backfill", dag, {"lane": asked.lane, **window, **topics_of(asked)})
 
 

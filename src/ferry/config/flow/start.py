@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from ferry.config.text.problem import BadValue
 from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
+from ferry.words import ms_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"([^:\s]+):([0-9]+):([0-9]+)")
 _DURATION = "by_duration:"
 """The prefix of an `auto.offset.reset` of Kafka 4 that counts back from now (KIP-1106)."""
@@ -66,7 +66,7 @@ def parse_start(text: str) -> Start:
         raise BadValue(sentence("value.start", value=value, remedy=_REMEDY)) from None
     if time.tzinfo is None:
         raise BadValue(sentence("value.start.no-zone", value=value))
-    return StartTime(timestamp_ms=(time - _EPOCH) // timedelta(milliseconds=1))
+    return StartTime(timestamp_ms=ms_of(time))
 
 
 def _offsets(value: str) -> StartOffsets:

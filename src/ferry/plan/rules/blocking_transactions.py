@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from ferry.messages.catalogue import sentence
 from ferry.model import Fact, Sentence, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning_rules import Rules
+from ferry.words import to_the_second
 
 HANGING_MS = 15 * 60_000
 """`transaction.max.timeout.ms` of a broker that sets no other value: a coordinator ends older transactions."""
@@ -53,5 +52,5 @@ def _facts(place: TopicPartition, transaction: OpenTransaction) -> dict[str, Fac
         "partition": place.partition,
         "start": transaction.start,
         "producer": transaction.producer_id,
-        "last": datetime.fromtimestamp(transaction.last_ms / 1000, UTC).isoformat(timespec="seconds"),
+        "last": to_the_second(transaction.last_ms),
     }

@@ -28,10 +28,9 @@ from ferry.model import (
     Window,
     WindowRecord,
     lane_kind,
-    time_text,
 )
 from ferry.plan.rules.facts import Facts, SourceTopic
-from ferry.words import count_of
+from ferry.words import count_of, to_the_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +115,8 @@ def check_window(facts: Facts, window: Window, topics: Collection[str]) -> None:
 def _refuse_future(now_ms: int, window: TimeWindow, what: str) -> None:
     if window.to_ms > now_ms:
         raise BadInput(
-            f"{what} ends at {time_text(window.to_ms)}, which is in the future (it is "
-            f"{time_text(now_ms)} now): end it now or earlier, what comes later belongs to a later window"
+            f"{what} ends at {to_the_ms(window.to_ms)}, which is in the future (it is "
+            f"{to_the_ms(now_ms)} now): end it now or earlier, what comes later belongs to a later window"
         )
 
 
@@ -244,7 +243,7 @@ def _served(
     oldest = None if listed is None else listed.oldest_ms
     allowed = isinstance(window, TimeWindow) and window.allow_deleted
     if part.left and begin < log_start:
-        since = f" ({time_text(oldest)})" if oldest is not None else ""
+        since = f" ({to_the_ms(oldest)})" if oldest is not None else ""
         remedy = (
             "begin the window there"
             if isinstance(window, OffsetWindow)
@@ -264,11 +263,11 @@ def _served(
         and log_start > 0
         and (oldest is None or window.from_ms < oldest)
     ):
-        holds = f"at {time_text(oldest)}" if oldest is not None else "without a record that shows its time"
-        later = f"begin the window at {time_text(oldest)} or later, or " if oldest is not None else ""
+        holds = f"at {to_the_ms(oldest)}" if oldest is not None else "without a record that shows its time"
+        later = f"begin the window at {to_the_ms(oldest)} or later, or " if oldest is not None else ""
         raise Refused(
             f"the log of {part.source} begins at offset {log_start}, {holds}, so records of the window, which begins "
-            f"at {time_text(window.from_ms)}, may be deleted: {later}take what is left with --allow-deleted (in "
+            f"at {to_the_ms(window.from_ms)}, may be deleted: {later}take what is left with --allow-deleted (in "
             "Airflow: allow_deleted)"
         )
     return part

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from ferry.features.evidence.rules.chain import SIGNATURE, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport
@@ -19,7 +18,7 @@ from ferry.model.evidence import (
     Sample,
     TimelineStep,
 )
-from ferry.words import readable, size, thousands
+from ferry.words import on_page, readable, size, thousands, time_of_day
 
 SHOWN = 200
 """Rows of partitions and groups that a document shows; the JSON next to it has all."""
@@ -150,7 +149,7 @@ def document_of(report: SealedReport, sha256: str, *, is_pdf: bool = False) -> D
     kind, what = str(one.kind), "drill" if one.kind.is_drill else "report"
     of = "drill of" if one.kind.is_drill else "of"
     return Document(
-        title=f"{kind.capitalize()} {what} {one.flow}, {time_of(one.began_ms)}",
+        title=f"{kind.capitalize()} {what} {one.flow}, {on_page(one.began_ms)}",
         what=f"{kind} {what}",
         number=report.number,
         heading=f"{kind.capitalize()} {of} {one.flow.source} {_ARROW} {one.flow.target}",
@@ -165,7 +164,7 @@ def document_of(report: SealedReport, sha256: str, *, is_pdf: bool = False) -> D
 
 
 def _facts(one: EvidenceReport) -> Iterator[Fact]:
-    yield Fact(label="When", line=_line(f"{time_of(one.began_ms)}, {seconds_of(one.seconds)}"))
+    yield Fact(label="When", line=_line(f"{on_page(one.began_ms)}, {seconds_of(one.seconds)}"))
     yield Fact(label="Who", line=_line(one.who))
     yield Fact(label="Lane, policy", line=_line(f"{one.lane}, {one.policy}"))
     for number, cluster in enumerate(one.clusters):
@@ -297,10 +296,10 @@ def _timeline(steps: Iterable[TimelineStep]) -> Table:
             Row(
                 cells=(
                     Part(step.title),
-                    Part(_clock(step.began_ms)),
+                    Part(time_of_day(step.began_ms)),
                     Part(seconds_of(step.seconds)),
                     Part(str(step.outcome), str(step.outcome)),
-                    Part(f"{step.approved_by}, {time_of(step.approved_ms)}")
+                    Part(f"{step.approved_by}, {on_page(step.approved_ms)}")
                     if step.approved_by
                     else Part("not asked", "faint"),
                     Part(readable(step.detail)),
@@ -324,7 +323,7 @@ def _copying(one: EvidenceReport) -> Block:
 
 
 def _losses(one: EvidenceReport) -> Iterator[Block]:
-    at, target = time_of(one.losses_at_ms), one.flow.target
+    at, target = on_page(one.losses_at_ms), one.flow.target
     lacked = f"What {target} did not have at {at}."
     if one.kind.is_drill:
         lacked = f"Had {one.flow.source} gone at {at}: what {target} did not have yet."
@@ -455,15 +454,6 @@ def _line(text: str) -> Line:
 
 def _many(count: int, noun: str) -> str:
     return f"{count_of(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def time_of(at_ms: int) -> str:
-    """Return a time (ms since the epoch) for people, in UTC: `2026-11-22 12:00:00 UTC`."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _clock(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-5]
 
 
 def seconds_of(value: float | None) -> str:

@@ -13,9 +13,8 @@ from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.model import time_text
 from ferry.protocol.names import position_group
-from ferry.words import count_of
+from ferry.words import count_of, to_the_second
 
 if TYPE_CHECKING:
     from ferry.features.lanes.acts.dropping import Drop
@@ -124,7 +123,8 @@ def _group(flow: FlowConfig, lane: str) -> str:
 def _show(found: Drop, *, dry_run: bool) -> None:
     if found.earlier is not None:
         echo(
-            f"lane {found.lane} was dropped by {found.earlier.who} at {time_text(found.earlier.at_ms)}: nothing is left"
+            f"lane {found.lane} was dropped by {found.earlier.who} at {to_the_second(found.earlier.at_ms)}: "
+            "nothing is left"
         )
         return
     for topic in found.topics:

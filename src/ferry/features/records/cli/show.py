@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +12,13 @@ from ferry.cli.completion import offered_topics
 from ferry.cli.options import LaneOption
 from ferry.cli.output import echo, print_table
 from ferry.model import TopicPartition
-from ferry.words import size
+from ferry.words import size, to_the_ms
 
 if TYPE_CHECKING:
     from ferry.features.records.rules.page import RecordStory, RecordText, SideText
     from ferry.features.records.rules.part_text import PartText
 
 LACKS = 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Styled(StrEnum):
@@ -102,7 +100,7 @@ def _print_figures(story: RecordStory) -> None:
             rows.append([*row, None, None, None, None, None])
             continue
         sizes = [record.key.size, record.value.size]
-        row += [_moment(record.timestamp_ms), record.stamped_by, *sizes, len(record.headers) + record.more_headers]
+        row += [_when(record), record.stamped_by, *sizes, len(record.headers) + record.more_headers]
         rows.append(row)
     print_table(
         [
@@ -125,14 +123,8 @@ def _lack(side: SideText) -> str:
     return f"{SAID[side.lack]} ({side.detail})" if side.detail else SAID[side.lack]
 
 
-def _moment(timestamp_ms: int | None) -> str | None:
-    """Return a time in UTC; a number of milliseconds where no calendar has it."""
-    if timestamp_ms is None:
-        return None
-    try:
-        return (_EPOCH + timedelta(milliseconds=timestamp_ms)).isoformat(timespec="milliseconds")
-    except OverflowError:
-        return f"{timestamp_ms} ms"
+def _when(record: RecordText) -> str | None:
+    return None if record.timestamp_ms is None else to_the_ms(record.timestamp_ms)
 
 
 def _print_parts(name: str, parts: list[tuple[str, PartText]]) -> None:

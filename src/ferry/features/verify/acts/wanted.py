@@ -9,6 +9,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.start import StartTime, parse_start
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
+from ferry.words import to_the_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,8 @@ class Wanted:
         if self.start is not None and self.end is not None and self.start >= self.end:
             raise BadInput(f"--from {self.start} is not before --to {self.end}: the end is not part of the range")
         if self.since_ms is not None and self.until_ms is not None and self.since_ms >= self.until_ms:
-            raise BadInput(f"--from ({self.since_ms} ms) is not before --to ({self.until_ms} ms): exchange them")
+            since, until = to_the_ms(self.since_ms), to_the_ms(self.until_ms)
+            raise BadInput(f"--from {since} is not before --to {until}: exchange them")
         now_ms = wall_ms()
         for option, ms in (("--from", self.since_ms), ("--to", self.until_ms)):
             if ms is not None and ms > now_ms:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from ferry.cli.output import echo, print_table
 from ferry.model import OWN_READER, Difference, Range, Verified
-from ferry.words import count_of, size
+from ferry.wire.legacy import NO_TIMESTAMP
+from ferry.words import count_of, size, to_the_ms
 
 SHOWN_RECORDS = 3
 """Records of each side of a difference that the table shows; JSON has all that were kept."""
@@ -75,7 +75,7 @@ def _records(differences: tuple[Difference, ...]) -> Iterator[list[object]]:
                     number,
                     side,
                     record.offset,
-                    _time(record.timestamp_ms),
+                    None if record.timestamp_ms == NO_TIMESTAMP else to_the_ms(record.timestamp_ms),
                     _field(record.key_size, record.key_digest, record.key_text),
                     _field(record.value_size, record.value_digest, record.value_text),
                     _field(record.headers_size, record.headers_digest, record.headers_text),
@@ -90,11 +90,3 @@ def _field(count: int | None, digest: str, text: str) -> str:
 
 def _range(part: Range) -> str:
     return f"[{part[0]}, {part[1]})" if part[0] < part[1] else f"before {part[0]}"
-
-
-def _time(at_ms: int) -> str:
-    """Return the time, or the number if no calendar has that time."""
-    try:
-        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (OverflowError, ValueError, OSError):
-        return str(at_ms)

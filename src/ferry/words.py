@@ -1,4 +1,4 @@
-"""Counts, names and times in the form of sentences."""
+"""Counts, names, times and foreign text in the form of sentences."""
 
 from __future__ import annotations
 
@@ -62,6 +62,19 @@ def several(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_NAMES_TOLD])
     more = len(names) - _NAMES_TOLD
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Return text in which characters that show nothing, or change how others are shown, are written as escapes.
+
+    So a value can neither steer a terminal nor turn the direction of what is next to it: `\x1b`, `\u202e`. Those in
+    `keep` stay, such as the line ends of a text that may have several lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in keep else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def to_the_second(at_ms: int) -> str:

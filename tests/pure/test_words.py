@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ferry.config.flow.start import StartTime, parse_start
 from ferry.words import (
@@ -22,6 +24,7 @@ from ferry.words import (
     time_of_day,
     to_the_ms,
     to_the_second,
+    visible,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +76,26 @@ def test_a_time_that_no_calendar_has_is_shown_as_its_number(at_ms: int) -> None:
     assert date_of(at_ms) is None
     for form in (to_the_second, to_the_ms, on_page):
         assert form(at_ms) == f"{at_ms} ms since 1970"
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("a b€", "a b€"),
+        ("\x1b[31m\r\x00\x7f\x9b", "\\x1b[31m\\r\\x00\\x7f\\x9b"),
+        ("\u202e\u2066\ufeff\U000e0001", "\\u202e\\u2066\\ufeff\\U000e0001"),
+        ("\ud800", "\\ud800"),
+        ("a\n\tb", "a\\n\\tb"),
+    ],
+    ids=["plain", "steers a terminal", "shows nothing or turns text", "half of a pair", "lines"],
+)
+def test_what_cannot_be_shown_is_escaped(text: str, safe: str) -> None:
+    assert visible(text) == safe
+
+
+@given(st.text(), st.sampled_from(("", "\n\t")))
+def test_no_character_but_the_kept_ones_can_steer_a_terminal(text: str, keep: str) -> None:
+    assert all(one.isprintable() or one in keep for one in visible(text, keep=keep))
 
 
 def test_times_are_written_in_one_place() -> None:

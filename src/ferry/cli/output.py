@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from rich.cells import cell_len
 
 from ferry.errors import BadInput
 from ferry.files import new_file, no_folder, write_whole
-from ferry.words import size
+from ferry.words import size, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -168,7 +167,7 @@ def _csv_cell(cell: object) -> object:
         return cell.count
     if isinstance(cell, Enum):
         return str(cell.value)
-    return "" if cell is None else _printable(str(cell))
+    return "" if cell is None else visible(str(cell))
 
 
 _csv: _Csv | None = None
@@ -200,19 +199,19 @@ def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object
 def print_error(message: str, *, kind: str | None = None) -> None:
     """Print one sentence on standard error; with a `kind` also an object for the program that reads the answer."""
     sentence = " ".join(message.split())
-    print(f"ferry: {_printable(sentence)}", file=sys.stderr)
+    print(f"ferry: {visible(sentence)}", file=sys.stderr)
     if kind is not None:
         print_json({"error": {"kind": kind, "message": sentence}})
 
 
 def print_warning(message: str) -> None:
     """Print a finding that does not stop the command."""
-    print(f"ferry: warning: {_printable(message)}", file=sys.stderr)
+    print(f"ferry: warning: {visible(message)}", file=sys.stderr)
 
 
 def echo(*values: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
     """Print as `print` does, with escapes for terminal control codes: sentences hold texts of others."""
-    lines = (_LAYOUT.sub(lambda text: _printable(text[0]), str(value)) for value in values)
+    lines = (visible(str(value), keep=_LAYOUT) for value in values)
     print(*lines, sep=sep, end=end, file=sys.stderr if file is None and _csv else file, flush=flush)
 
 
@@ -251,7 +250,7 @@ def print_table(
             padded.append(blank + cell if number else cell + blank)
         return _BETWEEN.join(padded).rstrip()
 
-    texts = (["-" if cell is None else _printable(str(cell)) for cell in row] for row in rows)
+    texts = (["-" if cell is None else visible(str(cell)) for cell in row] for row in rows)
     pages = iter(lambda: list(islice(texts, _PAGE)), [])
     for at, cells in enumerate(chain([next(pages, [])], pages)):
         widths = [max(map(cell_len, column)) for column in zip([" " * width for width in widths], *cells, strict=True)]
@@ -280,17 +279,8 @@ _BETWEEN = "  "
 _PAGE = 2_000
 _LEAST = 12
 """The fewest characters of a folded name; with fewer it is easier to read in a line of its own."""
-
-
-_LAYOUT = re.compile(r"[^\n\t]+")
-"""The text between line ends and tabs, which are printed as they are."""
-
-
-def _printable(text: str) -> str:
-    """Return the text with escapes for terminal control codes: the ids of groups may hold anything."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+_LAYOUT = "\n\t"
+"""Line ends and tabs, which are printed as they are."""
 
 
 def _print_folded(

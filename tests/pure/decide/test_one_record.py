@@ -23,7 +23,7 @@ from ferry.features.records.rules.one_record import (
     lack_of,
 )
 from ferry.features.records.rules.page import OfRecord, RecordStory, record_story
-from ferry.features.records.rules.part_text import MOST_CHARACTERS, MOST_DUMPED, indented_json, part_text, visible
+from ferry.features.records.rules.part_text import MOST_CHARACTERS, MOST_DUMPED, Style, indented_json, part_text
 from ferry.model import Gap, Lifted, RefusalKind, TopicPartition
 from ferry.page.question import answer_type
 from ferry.reader.typed import dump, load
@@ -126,9 +126,10 @@ def test_what_differs_after_the_kept_bytes_is_found() -> None:
     assert (len(one.headers), one.more_headers) == (MOST_HEADERS, 1)
 
 
-def test_characters_that_steer_a_terminal_or_turn_text_are_written_by_their_code() -> None:
-    assert visible("a\n\tb€") == "a\n\tb€"
-    assert visible("\x1b[31m\u202e\x00") == "\\u{1b}[31m\\u{202e}\\u{0}"
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_characters_that_steer_a_terminal_or_turn_text_are_escaped_and_lines_stay(style: Style) -> None:
+    data = "a\n\tb€\x1b[31m\u202e\x00\r".encode()
+    assert part_text(Part.of(data), style).text == "a\n\tb€\\x1b[31m\\u202e\\x00\\r"
 
 
 def test_headers_differ_by_their_position() -> None:

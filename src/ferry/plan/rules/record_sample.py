@@ -6,6 +6,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from ferry.model import Content, Witness
+from ferry.words import visible
 
 SHOWN_BYTES = 200
 """How much of a key, a value or headers is shown if values are asked for."""
@@ -23,7 +24,7 @@ def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
         return "" if field is None else blake2b(field, digest_size=_DIGEST_BYTES, key=secret).hexdigest()
 
     def text(field: bytes | None) -> str:
-        return shown(field) if values and field is not None else ""
+        return _shown(field) if values and field is not None else ""
 
     def see(content: Content) -> Witness:
         key, value, headers = content.key, content.value, content.headers
@@ -44,8 +45,7 @@ def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
     return see
 
 
-def shown(field: bytes) -> str:
+def _shown(field: bytes) -> str:
     """Return the beginning of some bytes as text; what is not text, or not safe to show, is escaped."""
     begin = field[:SHOWN_BYTES].decode(errors="backslashreplace")
-    safe = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in begin)
-    return safe + ("…" if len(field) > SHOWN_BYTES else "")
+    return visible(begin) + ("…" if len(field) > SHOWN_BYTES else "")

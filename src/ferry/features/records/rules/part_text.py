@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeAlias
 
 from ferry.features.records.rules.one_record import Part
+from ferry.words import visible
 
 Style: TypeAlias = Literal["text", "json", "hex"]
 """The form in which bytes are shown."""
@@ -18,6 +19,8 @@ MOST_DUMPED = 8_192
 _ROW = 16
 _PRINTABLE = range(0x20, 0x7F)
 _INDENT = "  "
+_LAYOUT = "\n\t"
+"""Lines and tabs stay as they are."""
 _DEEPEST = 200
 """Levels of JSON that are indented: deeper ones are shown as text."""
 
@@ -62,7 +65,7 @@ def part_text(part: Part, style: Style) -> PartText:
 def _cut(text: str, part: Part, style: Style, note: str) -> PartText:
     assert part.data is not None
     return PartText(
-        text=visible(text[:MOST_CHARACTERS]),
+        text=visible(text[:MOST_CHARACTERS], keep=_LAYOUT),
         size=part.size,
         style=style,
         note=note,
@@ -94,16 +97,6 @@ def hex_dump(data: bytes) -> str:
         letters = "".join(chr(byte) if byte in _PRINTABLE else "." for byte in row)
         rows.append(f"{at:08x}  {halves[0]:<23}  {halves[1]:<23}  |{letters}|")
     return "\n".join(rows)
-
-
-def visible(text: str) -> str:
-    """Return text in which characters that show nothing, or change how others are shown, are written by their code.
-
-    Lines and tabs stay. So a value can neither steer a terminal nor turn the direction of what is next to it.
-    """
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() or one in "\n\t" else f"\\u{{{ord(one):x}}}" for one in text)
 
 
 def indented_json(text: str) -> str | None:

@@ -14,14 +14,12 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from ferry.cli import identity
 from ferry.commands import version
 from ferry.features.doctor.acts import machine
 from ferry.features.drill.acts import report as drill_report
@@ -154,12 +152,8 @@ class World:
                 raise one.broken[0]
         return Answer(asked=words, code=code, out=out.getvalue(), err=err.getvalue())
 
-    def now(self, zone: tzinfo) -> datetime:
-        """In place of the machine's clock."""
-        return datetime.fromtimestamp(self.now_ms / 1000, zone)
-
     def time_ns(self) -> int:
-        """In place of the machine's clock, too."""
+        """In place of the machine's clock."""
         return self.now_ms * 1_000_000
 
     def token_bytes(self, size: int = 32) -> bytes:
@@ -221,7 +215,6 @@ def world(folder: Path) -> Iterator[World]:
         mock.patch.object(machine, "versions", return_value={"python": "3.11.0", "ferry-replicator": "1.2.3"}),
         mock.patch.object(machine, "java_version", return_value=21),
         mock.patch.object(machine, "entry_points", return_value=()),
-        mock.patch.object(identity, "datetime", SimpleNamespace(now=made.now)),
         mock.patch.dict(os.environ, environment(Path(FILE)), clear=True),
         contextlib.chdir(folder),
         undisturbed(),

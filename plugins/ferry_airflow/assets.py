@@ -22,6 +22,7 @@ from ferry.config.keys.layers import Side
 from ferry.errors import Retryable
 from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
+from ferry_airflow.report_link import url_on_page
 
 MOST_PARTITIONS = 100
 """The most partitions with ranges in one event; of the others it has the number. The ledger has all."""
@@ -108,6 +109,7 @@ def event_extra(flow: FlowConfig, lane: str, run: str, topic: TopicRanges) -> di
         "flow": str(flow.flow),
         "lane": lane,
         "run": run,
+        "page": url_on_page(flow.flow, run, None if lane == flow.lane else lane),
         "source": topic_asset(flow, "source", topic.source).uri,
         "records": topic.records,
         "bytes": topic.bytes,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
+from airflow.configuration import conf
 from airflow.sdk import BaseOperatorLink
 
 from ferry.model import Flow
@@ -37,6 +38,11 @@ def run_on_page(flow: Flow, run: str, lane: str | None = None) -> str:
     """Return where the page shows a micro-run; `lane` is None for the flow's own."""
     whose = "" if lane is None else f"lane/{quote(lane, safe='')}/"
     return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}/{whose}run/{quote(run, safe='')}"
+
+
+def url_on_page(flow: Flow, run: str, lane: str | None = None) -> str:
+    """Return the URL of a micro-run on the page; its path alone if Airflow's own URL is not set."""
+    return urljoin(conf.get("api", "base_url", fallback="") or "", run_on_page(flow, run, lane))
 
 
 def place_on_page(flow: Flow, number: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -209,6 +210,13 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             self.env_vars = env
             try:
                 SparkSubmitOperator.execute(self, context)
+            except (FileNotFoundError, PermissionError) as error:
+                why = Failure(
+                    f"spark-submit cannot be started on {socket.gethostname()} ({error}): install"
+                    " ferry-replicator[airflow,spark] for Airflow's workers, and have their PATH lead to it"
+                )
+                keep_reason(str(why))
+                raise why from None
             except (AirflowException, RuntimeError) as error:  # the latter for a driver in the cluster
                 submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
                 why = failed(error, told_end(end), submit.returncode if submit is not None else None)

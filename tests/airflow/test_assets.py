@@ -173,6 +173,17 @@ def test_a_window_updates_assets_only_with_the_partition_key_of_its_run(
     assert told == [(f"kafka://h:2/{RECEIPT.target.topic}", lane or "live")] * count
 
 
+@pytest.mark.parametrize("base_url", ["https://airflow.example/team", ""])
+def test_an_event_leads_to_its_run_on_the_page(base_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
+    flow = parse_settings(FILE, "f").flow("a->b")
+    (topic,) = topic_ranges((replace(RECEIPT, segments=(Segment(source_start=0, target_start=0, count=1),)),))
+    path = "/team/ferry" if base_url else "/ferry"
+    for lane, at in (("live", "run"), ("backfill-x", "lane/backfill-x/run")):
+        page = event_extra(flow, lane, "manual__1", topic)["page"]
+        assert page == f"{base_url.removesuffix('/team')}{path}/flow/a/b/{at}/manual__1"
+
+
 def test_a_topic_has_one_name_in_airflow_and_in_lineage() -> None:
     flow = parse_settings(FILE, "f").flow("a->b")
     asset = topic_asset(flow, "target", "a.t")

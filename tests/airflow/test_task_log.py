@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import socket
+import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +18,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from ferry.errors import FerryError, Refused
 from ferry.spark.job_end import SAYS
-from ferry_airflow.base import airflow_errors, final_failure
+from ferry_airflow.base import airflow_errors, final_failure, flow_named
+from ferry_airflow.failing import Failure
 from ferry_airflow.log_groups import END_GROUP, GROUP, GROUPS, KAFKA, SPARK
 from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator
 from ferry_airflow.task_log import TaskLog, page_of
@@ -152,6 +157,78 @@ def test_the_sentence_of_a_refusal_stands_last_once_and_without_a_trace(
     assert [text for _, text in kept.lines].count(SENTENCE) == 1
     assert ("error", SENTENCE) in [(level.replace("exception", "error"), text) for level, text in kept.lines]
     assert kept.traces == 0
+
+
+SUBMIT = """#!{python}
+import sys
+from pathlib import Path
+from ferry.errors import Refused, Unreachable
+from ferry.spark.job_end import SAYS, tell_end
+print("26/11/28 INFO SparkContext: Running Spark", flush=True)
+print(SAYS + "0 of 4 slices", flush=True)
+tell_end(Path(sys.argv[sys.argv.index("--end") + 1]), {error}("topic t is paused: resume it"))
+print("Traceback (most recent call last):", "26/11/28 INFO ShutdownHookManager: Deleting", sep="\\n", flush=True)
+sys.exit(2)
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FerryCopyOperator:
+    """A task whose spark-submit is a program of `tmp_path`, and whose run has a page."""
+    config = tmp_path / "flows.properties"
+    config.write_text("clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("AIRFLOW_CONN_THERE", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
+    task = FerryCopyOperator(task_id="copy", config=str(config), flow="a->b", conn_id="there")
+    task.run_link = LINK
+    return task
+
+
+@pytest.mark.parametrize(("error", "is_final"), [("Refused", True), ("Unreachable", False)])
+def test_the_reason_of_a_copy_that_failed_in_spark_stands_last(
+    copy: FerryCopyOperator, error: str, is_final: bool, kept: Kept, tmp_path: Path
+) -> None:
+    submit = tmp_path / "spark-submit"
+    submit.write_text(SUBMIT.format(python=sys.executable, error=error))
+    submit.chmod(0o755)
+    failed = submitted(copy)
+    assert isinstance(failed, AirflowFailException) == is_final
+    *_, said, where, last = kept.unfolded
+    assert (said, last) == (f"{SAYS}0 of 4 slices", SENTENCE)
+    assert where.endswith(f" https://airflow.example{LINK}")
+    assert kept.traces == 0
+    assert "Traceback (most recent call last):" in [text for _, text in kept.lines], "in the group of Spark"
+
+
+@pytest.mark.parametrize("mode", [None, 0o600])
+def test_a_spark_submit_that_cannot_be_started_is_named_with_the_worker(
+    copy: FerryCopyOperator, mode: int | None, kept: Kept, tmp_path: Path
+) -> None:
+    if mode is not None:
+        (tmp_path / "spark-submit").touch(mode)
+    failed = submitted(copy)
+    assert isinstance(failed, Failure)
+    assert not isinstance(failed, AirflowFailException), "another worker may have it"
+    assert "'spark-submit'" in str(failed)
+    assert socket.gethostname() in str(failed)
+    assert (kept.unfolded[-1], kept.traces) == (str(failed), 0)
+
+
+def submitted(task: FerryCopyOperator) -> Exception:
+    """The error of a job that is started as the task starts it."""
+    raised: list[Exception] = []
+
+    def execute() -> None:
+        try:
+            task.submit(task.spark_connection(), flow_named(task), {}, ["--run", "r"])
+        except Exception as error:
+            raised.append(error)
+            raise
+
+    run(task, execute)
+    (found,) = raised
+    return found
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), AirflowFailException("of another operator")])

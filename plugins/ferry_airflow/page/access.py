@@ -22,6 +22,7 @@ from ferry_airflow.naming import (
     backfill_dag_id,
     dag_id,
     drill_dag_id,
+    groups_dag_id,
     other_dags,
     switch_dag_id,
     verify_dag_id,
@@ -43,6 +44,8 @@ class Rights:
     pause: bool
     """Change the flow's DAG: pause the flow or a topic."""
     verify: bool
+    groups: bool
+    """Start a sync of consumer groups."""
     backfill: bool
     drill: bool
     switch: tuple[str, ...]
@@ -54,7 +57,15 @@ class Rights:
 
 
 NO_RIGHTS = Rights(
-    run=False, pause=False, verify=False, backfill=False, drill=False, switch=(), clear=False, records=False
+    run=False,
+    pause=False,
+    verify=False,
+    groups=False,
+    backfill=False,
+    drill=False,
+    switch=(),
+    clear=False,
+    records=False,
 )
 """For a page without buttons, for which Airflow is not asked."""
 
@@ -131,6 +142,7 @@ def rights_of(user: BaseUser, flow: Flow) -> Rights:
         run=_may(user, own, teams, "POST", RUN),
         pause=_may(user, own, teams, "PUT"),
         verify=_may(user, verify, teams, "POST", RUN),
+        groups=_may(user, groups_dag_id(flow), teams, "POST", RUN),
         backfill=_may(user, backfill, teams, "POST", RUN),
         drill=_may(user, drill, teams, "POST", RUN),
         switch=tuple(verb for verb in VERBS if _may(user, switch_dag_id(verb, flow), teams, "POST", RUN)),

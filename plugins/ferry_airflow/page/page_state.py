@@ -10,9 +10,11 @@ from fastapi import Depends, HTTPException, Request, status
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.features.groups.settings import GroupsSettings
 from ferry.features.lanes.settings import BackfillSettings
 from ferry.features.records.settings import RecordSettings
 from ferry.model import Flow
+from ferry.model.switch import Verb
 from ferry.page.question import Question
 from ferry.reader.client import Reader
 from ferry.reader.documents import Answer, PastState, RunDigest, Status
@@ -93,6 +95,11 @@ class OpenFlow:
         return self.config.of(BackfillSettings).windows is not None
 
     @property
+    def has_groups_dag(self) -> bool:
+        """Whether the flow has a DAG that syncs groups: ferry.groups.schedule is set, and offsets are written."""
+        return self.config.of(GroupsSettings).dag is not None and self.config.syncs_groups
+
+    @property
     def shows_records(self) -> bool:
         """Whether the file lets the page show the flow's records, to users who may see them."""
         return self.config.of(RecordSettings).on_page
@@ -144,6 +151,11 @@ OfficeDep = Annotated[PageState, Depends(_office)]
 def has_back(open_flow: OpenFlow, office: PageState) -> bool:
     """Return whether the file enables the opposite flow."""
     return any(one.flow == open_flow.flow.back for one in office.flows.now().flows)
+
+
+def verbs_of(open_flow: OpenFlow, office: PageState) -> list[str]:
+    """Return the switches that the user may start; a failback needs the opposite flow."""
+    return [verb for verb in open_flow.rights.switch if verb != Verb.FAILBACK or has_back(open_flow, office)]
 
 
 HIDDEN = (

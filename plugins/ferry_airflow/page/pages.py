@@ -25,7 +25,16 @@ from ferry_airflow.page.clients import clients_of, clients_of_all
 from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
 from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
-from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, flow_of_dag, office_of, told_of_file, visible
+from ferry_airflow.page.page_state import (
+    FlowDep,
+    OfficeDep,
+    OpenFlow,
+    flow_of_dag,
+    office_of,
+    told_of_file,
+    verbs_of,
+    visible,
+)
 from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_list import Fold, chosen_runs, folded, merged, words_of
 from ferry_airflow.page.run_words import DAG_MOODS
@@ -152,6 +161,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
         asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
         clients=clients_of(open_flow, office, user),
+        verbs=verbs_of(open_flow, office),
     )
 
 

@@ -51,6 +51,7 @@ backup.bootstrap.servers = 127.0.0.1:1
 primary->backup.enabled = true
 primary->backup.topics = .*
 ferry.page.records = true
+ferry.groups.schedule = none
 {REPORTS}
 """
 
@@ -105,6 +106,10 @@ class Still(Watcher):
     def kept_answers(self) -> dict[Key, Answer]:
         """The answers that are kept, by question."""
         return self._answers._kept
+
+    def forget(self) -> None:
+        """Forget all answers."""
+        self._answers._kept.clear()
 
     @property
     def unread(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from ferry.features.groups.rules.offset_map import Exact
 from ferry.features.groups.rules.table import GroupHead, GroupOffset, GroupRow, GroupTable, NotShown
 from ferry.features.groups.rules.translation import Translation
 from ferry.features.lanes.rules.listing import Lane, LanePart
+from ferry.features.records.rules.one_record import BothSides, OneRecord, Side, StampedBy
 from ferry.ledger.history import Holder, PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
@@ -218,6 +220,10 @@ def _answers(now: int) -> dict[str, Any]:
             (NotShown(cluster="b", group="other", why="it may not be described"),),
             True,
         ),
+        "OfRecord": BothSides(
+            source=Side(place=place("orders", 1), offset=7, log_start=0, log_end=90, record=_record("4929-1111")),
+            target=Side(place=place("a.orders", 1), offset=5, log_start=0, log_end=80, record=_record("****-1111")),
+        ),
         "lanes": [lane],
         "dealt": story_of(DEALT, place("t"), Sought(offset=20), 0, 50),
         "lane": LaneStory(
@@ -231,6 +237,13 @@ def _answers(now: int) -> dict[str, Any]:
             Checked(kept=lost, signed=None, problem="the report before it is missing"),
         ],
     }
+
+
+def _record(card: str) -> OneRecord:
+    """A record whose value and headers are wider than a phone."""
+    value = json.dumps({"card": card, "items": [f"a-part-with-a-long-number-{n:06}" for n in range(40)]})
+    headers = ((b"traceparent", b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"), (b"card", card.encode()))
+    return OneRecord.of(1_790_000_000_000, StampedBy.CREATE, b"order-1", value.encode(), headers)
 
 
 def status_of(path: str) -> int:

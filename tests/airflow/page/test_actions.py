@@ -23,6 +23,7 @@ from fastapi.routing import APIRoute
 from httpx import ASGITransport, AsyncClient
 
 from ferry.config.settings import load
+from ferry.features.groups.rules.table import GroupTable, NotShown
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.readiness import Check, Readiness
 from ferry.ledger.codec import pause_record
@@ -40,7 +41,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import open_flow
 from tests.airflow.page.conftest import FLOW, HERE, REPORTS, RUN, Desk, Right, Somebody, lag
-from tests.airflow.page.values import PAGES
+from tests.airflow.page.values import PAGES, answered
 from tests.pure.decide.test_ledger import view_of
 from tests.pure.decide.values import PLAN, dealt_slice, piece, place
 from tests.tiers import ANSWER_S
@@ -48,6 +49,7 @@ from tests.tiers import ANSWER_S
 ROOT = Path(__file__).parents[3]
 OWN, VERIFY = "ferry__primary__backup", "ferry_verify__primary__backup"
 BACKFILL, DRILL = "ferry_backfill__primary__backup", "ferry_drill__primary__backup"
+GROUPS = "ferry_groups__primary__backup"
 TIMES = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
 VERBS = (("switchover", "backup"), ("failover", "backup"), ("failback", "primary"))
 SWITCH = {"reason": "the data centre is moved", "reverse": False}
@@ -57,6 +59,7 @@ BODIES: dict[str, tuple[dict[str, Any], Right]] = {
     "verify": ({}, (VERIFY, "POST", RUN)),
     "backfill": (TIMES, (BACKFILL, "POST", RUN)),
     "drill": ({"kind": "partial", "groups": ["billing"]}, (DRILL, "POST", RUN)),
+    "groups-sync": ({"groups": ["billing"]}, (GROUPS, "POST", RUN)),
     "pause": ({"topic": "orders", "why": "migration"}, (OWN, "PUT", None)),
     "resume": ({"topic": "orders"}, (OWN, "PUT", None)),
     "readiness": ({}, (OWN, "POST", RUN)),
@@ -250,7 +253,7 @@ def fields_of(answer: dict[str, object]) -> dict[str, str]:
     return found
 
 
-TRIGGERED = ("run", "verify", "backfill", "drill", "switchover", "failover")
+TRIGGERED = ("run", "verify", "backfill", "drill", "groups-sync", "switchover", "failover")
 
 
 @pytest.mark.parametrize("verb", TRIGGERED)
@@ -287,6 +290,51 @@ def test_a_flow_without_windows_has_no_button_for_them(desk: Desk) -> None:
     status, answer = desk.act("backfill", TIMES)
     assert (status, desk.triggered) == (409, [])
     assert "ferry.backfill.windows = none" in str(answer["detail"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("", "its file has no ferry.groups.schedule"),
+        ("ferry.groups.schedule = none\nsync.group.offsets.enabled = false", "sync.group.offsets.enabled is false"),
+    ],
+)
+def test_a_flow_without_a_dag_for_groups_has_no_button_for_them(desk: Desk, line: str, said: str) -> None:
+    answered(desk, ("OfGroups",), ((), (), False))
+    assert 'data-ask="groups-sync"' in desk.page(f"{HERE}/groups")
+    config = Path(os.environ["FERRY_CONFIG"])
+    config.write_text(f"{config.read_text().replace('ferry.groups.schedule = none', '')}{line}\n")
+    assert 'data-ask="groups-sync"' not in desk.page(f"{HERE}/groups")
+    status, answer = desk.act("groups-sync", {})
+    assert (status, desk.triggered) == (409, [])
+    assert said in str(answer["detail"])
+
+
+@pytest.mark.parametrize("verb", ["groups-sync", "drill"])
+def test_a_group_that_is_not_there_or_not_taken_is_reported_at_the_field_and_starts_nothing(
+    desk: Desk, verb: str
+) -> None:
+    config = Path(os.environ["FERRY_CONFIG"])
+    config.write_text(f"{config.read_text()}groups.exclude = console-.*\n")
+    known = tables_of("billing")
+    answered(desk, ("OfGroups",), (known, (), False))
+    body = BODIES[verb][0]
+    for group, said in (("console-1", "groups.exclude"), ("biling", "neither primary nor backup")):
+        status, answer = desk.act(verb, {**body, "groups": ["billing", group]})
+        assert (status, list(fields_of(answer)), desk.triggered) == (422, ["groups"], []), group
+        assert group in fields_of(answer)["groups"]
+        assert said in fields_of(answer)["groups"]
+    assert desk.act(verb, body)[0] == 200
+    # What could not be read, or was not read to the end, is not called missing.
+    silent = NotShown(cluster="backup", group="", why="it does not answer")
+    for lacking, more in (((silent,), False), ((), True)):
+        answered(desk, ("OfGroups",), (known, lacking, more))
+        assert desk.act(verb, {**body, "groups": ["biling"]})[0] == 200
+
+
+def tables_of(*groups: str) -> tuple[GroupTable, ...]:
+    """Consumer groups of the source, as the reader keeps them."""
+    return tuple(GroupTable(group=group, source=None, target=None, rows=()) for group in groups)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,23 @@ def test_an_approval_that_is_waited_for_is_on_the_list_and_on_the_overview_for_w
         assert answers not in desk.page(path)
 
 
+def test_what_begins_a_cut_over_is_on_the_overview_and_one_press_from_an_outage(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    verbs = ("readiness", "drill", "switchover", "failover")
+    there = f'href="{HERE}/#cut-over"'
+    for path in ("/", "/reports"):
+        page = desk.page(f"{HERE}{path}")
+        assert [verb for verb in verbs if f'data-ask="{verb}"' not in page] == [], path
+        assert 'data-ask="failback"' not in page, "the file has no flow back"
+    assert there not in desk.page(f"{HERE}/")
+    for cluster in ("backup", "primary"):
+        desk.watcher.see(Sight(view=None, lags=None, troubles={cluster: "it does not answer"}))
+        assert (there in desk.page(f"{HERE}/topics")) == (cluster == "primary"), "the target is where clients would go"
+    desk.refused |= {(f"ferry_{verb}__primary__backup", "POST", DagAccessEntity.RUN) for verb in verbs}
+    assert there not in desk.page(f"{HERE}/topics")
+    assert 'data-ask="failover"' not in desk.page(f"{HERE}/")
+
+
 def test_the_switch_that_moved_clients_last_is_read_without_the_rows_of_its_steps() -> None:
     records = [
         *(opened("s1"), *done("s1", Step.PROMOTE, NINE + 1), ended("s1", SwitchOutcome.FINISHED)),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from airflow.sdk import DAG
 
 from ferry.config.settings import load
+from ferry.features.groups.acts.checkpoint import StoodBack
 from ferry.model import TimeWindow
 from ferry.plan.options import RunOptions
-from ferry_airflow import steps
+from ferry_airflow import steps, syncing
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.drilling import Asked, drill_of
 from ferry_airflow.window_steps import backfill_of
@@ -81,8 +83,32 @@ def test_a_drill(desk: Desk, body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "options"),
+    [
+        ({}, (None, False)),
+        ({"groups": ["billing", "g" * 255], "dry_run": True}, (frozenset({"billing", "g" * 255}), True)),
+    ],
+)
+def test_a_sync_of_groups(
+    desk: Desk, body: dict[str, Any], options: tuple[frozenset[str] | None, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[frozenset[str] | None, bool]] = []
+
+    def synced(runs: object, run: str, *, only: frozenset[str] | None, dry_run: bool) -> NoReturn:
+        asked.append((only, dry_run))
+        raise StoodBack("the flow is paused")
+
+    monkeypatch.setattr(syncing, "sync_groups_unattended", synced)
+    monkeypatch.setattr(syncing, "MicroRuns", nullcontext)
+    params = form_of(desk, "groups-sync", body)[1]
+    syncing.sync(load(Path(os.environ["FERRY_CONFIG"])).flow(FLOW), "run", params)
+    assert asked == [options]
+
+
+@pytest.mark.parametrize(
     ("verb", "body", "field"),
     [
+        ("groups-sync", {"groups": ["g" * 256]}, "groups"),
         ("run", {"topics": ["__consumer_offsets"]}, "topics"),
         ("dry-run", {"topics": ["x" * 250]}, "topics"),
         ("verify", {"mode": "other"}, "mode"),
@@ -108,6 +134,7 @@ def test_a_form_that_is_only_checked_is_refused_as_if_it_were_sent_and_does_noth
         ("verify", {}),
         ("backfill", DAY),
         ("drill", {"kind": "tabletop"}),
+        ("groups-sync", {"dry_run": True}),
         ("pause", {"why": "x"}),
         ("resume", {}),
     ],

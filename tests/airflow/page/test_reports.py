@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
+from ferry.features.evidence.acts import html
 from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport, encode_report
 from ferry.ledger.ledger import UNREAD
@@ -70,20 +73,33 @@ def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there
     assert (status, "2 of other flows there" in text) == (200, True)
 
 
-def test_a_pdf_is_saved_where_the_folder_has_one_and_only_of_ones_own_flow(desk: Desk, folder: Path) -> None:
+def test_a_pdf_is_saved_as_it_is_in_the_folder_and_drawn_where_it_is_not(
+    desk: Desk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number, flow in ((1, OWN), (2, OTHER), (3, OWN)):
         put(folder, number, flow)
-    for number in (1, 2):
-        (folder / pdf_name(report_name(number))).write_text(f"%PDF of {number}")
+    (folder / pdf_name(report_name(1))).write_text("%PDF of 1")
     assert opened(desk, "/report/1?form=pdf") == (200, "%PDF of 1")
-    answer = desk.client.get(f"{HERE}/report/1?form=pdf")
-    assert answer.headers["content-type"] == "application/pdf"
-    assert pdf_name(report_name(1)) in answer.headers["content-disposition"]
-    for number in (2, 3):
-        status, text = opened(desk, f"/report/{number}?form=pdf")
-        assert (status, "%PDF" in text) == (404, False), number
-    _, text = opened(desk, "/reports")
-    assert ("/report/1?form=pdf" in text, "/report/3?form=pdf" in text) == (True, False)
+    for number in (1, 3):
+        assert opened(desk, f"/report/{number}?form=pdf")[0] == 200
+        answer = desk.client.get(f"{HERE}/report/{number}?form=pdf")
+        assert answer.headers["content-type"] == "application/pdf"
+        assert pdf_name(report_name(number)) in answer.headers["content-disposition"]
+    text = "".join(one.extract_text() for one in PdfReader(BytesIO(answer.content)).pages)
+    assert EVIDENCE.summary.split()[0] in text
+    assert not (folder / pdf_name(report_name(3))).exists(), "reports are never changed"
+    status, said = opened(desk, "/report/2?form=pdf")
+    assert (status, "%PDF" in said) == (404, False), "it is of another flow"
+    _, listed = opened(desk, "/reports")
+    assert [f"/report/{number}?form=pdf" in listed for number in (1, 2, 3)] == [True, False, True]
+
+    # Without the libraries there is only what the folder has.
+    monkeypatch.setattr(html, "_NEEDED_FOR_PDF", ("no_such_module",))
+    desk.watcher.forget()
+    assert opened(desk, "/report/1?form=pdf") == (200, "%PDF of 1")
+    assert opened(desk, "/report/3?form=pdf")[0] == 404
+    _, listed = opened(desk, "/reports")
+    assert [f"/report/{number}?form=pdf" in listed for number in (1, 3)] == [True, False]
 
 
 @pytest.mark.parametrize("damage", ["no JSON", "no flow", "a flow that is none", "gone", "a later version"])

@@ -34,6 +34,7 @@ PAGES = (
 )
 BUTTONS = {
     f"{HERE}/": ("Run now", "Verify", "Pause flow"),
+    f"{HERE}/groups": ("Sync groups",),
     f"{HERE}/backfills": ("Start a backfill",),
     f"{HERE}/reports": ("Start a drill", "Failover"),
 }

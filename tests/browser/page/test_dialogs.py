@@ -24,7 +24,7 @@ from tests.pure.decide.values import PLAN, piece
 
 LONG = "x" * 250
 OVER = "2001-01-01T00:00"
-PAGES = {"backfill": "/backfills", "drill": "/reports", "switchover": "/reports"}
+PAGES = {"backfill": "/backfills", "drill": "/reports", "switchover": "/reports", "groups-sync": "/groups"}
 WRONG = {
     "run": ({"topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
     "dry-run": ({"topics": LONG}, "topics", "of 249 characters at most", {"topics": "orders"}),
@@ -34,6 +34,12 @@ WRONG = {
         "end",
         "exchange them",
         {"end": "2026-03-01T00:00"},
+    ),
+    "groups-sync": (
+        {"dry_run": "true", "groups": "g" * 256},
+        "groups",
+        "of 255 characters at most",
+        {"groups": "billing"},
     ),
     "drill": ({"kind": "partial", "reason": "a rehearsal"}, "topics", "name one", {"groups": "billing"}),
     "switchover": (
@@ -228,6 +234,37 @@ def test_the_form_for_an_offset_offers_topics_and_their_partitions(desk: Desk) -
         expect(page.locator("#topic-offered option")).to_have_count(1)
         expect(page.locator("#partition-offered option")).to_have_count(4)
         assert page.evaluate("document.querySelector('#topic').list.options[0].value") == "orders"
+
+
+def test_the_form_for_a_record_offers_topics_and_partitions_of_the_source(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/topic/orders")
+        for _ in range(2):  # a second time nothing of the first is left
+            page.get_by_role("button", name="Show a record").click()
+            expect(page.locator("#f-partition-offered option")).to_have_count(4)
+            _field(page, "topic").fill("pay")
+            expect(page.locator("#f-topic-offered option")).to_have_count(1)
+            assert page.evaluate("document.querySelector('#f-topic').list.options[0].value") == "payments.card"
+            _field(page, "back").select_option("true")
+            _field(page, "topic").fill("a.orders")
+            expect(page.locator("#f-topic-offered option")).to_have_count(0)
+            page.get_by_role("button", name="Cancel").click()
+
+
+def test_only_a_failover_has_the_button_that_warns(desk: Desk) -> None:
+    filled(desk)
+    colour = "(button) => getComputedStyle(button).backgroundColor"
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/reports")
+        buttons = {}
+        for verb in ("switchover", "failover", "drill"):
+            page.locator(f"[data-ask={verb}]").click()
+            buttons[verb] = page.locator("#ask-go").evaluate(colour)
+            page.get_by_role("button", name="Cancel").click()
+        assert buttons["switchover"] == buttons["drill"] != buttons["failover"]
+        border = "(button) => getComputedStyle(button).borderTopColor"
+        assert page.locator("[data-ask=failover]").evaluate(border) != page.locator("[data-ask=drill]").evaluate(border)
 
 
 def test_a_time_that_cannot_be_sent_is_said_at_its_field(desk: Desk) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.airflow.page.conftest import HERE, Desk
@@ -86,6 +87,25 @@ def test_no_page_and_no_dialog_of_a_phone_breaks_a_rule(desk: Desk) -> None:
                 wrong[f"{path} {name}"] = violations(page) + page.evaluate(WIDER)[1]
                 page.get_by_role("button", name="Cancel").click()
     assert {path: found for path, found in wrong.items() if found} == {}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_record_next_to_its_copy_fits_on_a_phone(desk: Desk, theme: Literal["light", "dark"]) -> None:
+    filled(desk)
+    with served(desk) as address, chromium(viewport=PHONE, color_scheme=theme) as page:
+        shown(page, address, f"{HERE}/partition/orders/1")
+        _pressed(page, "Show a record")
+        assert violations(page) + page.evaluate(WIDER)[1] == []
+        page.locator("#f-offset").fill("7")
+        page.locator("#ask-go").click()
+        answer = page.locator("#answer")
+        expect(answer.get_by_text("4929-1111").first).to_be_visible()
+        source, target = (one.bounding_box() for one in answer.locator("section").all())
+        assert source is not None
+        assert target is not None
+        assert source["x"] == target["x"], "one above the other"
+        assert source["x"] + source["width"] <= PHONE["width"]
+        assert violations(page) + page.evaluate(WIDER)[1] == []
 
 
 def _pressed(page: Page, name: str) -> None:

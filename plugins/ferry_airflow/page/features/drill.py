@@ -13,6 +13,7 @@ from ferry.model.evidence import EvidenceKind
 from ferry_airflow.drill_fields import foreign_field, nowhere
 from ferry_airflow.naming import drill_dag_id
 from ferry_airflow.page.access import refuse
+from ferry_airflow.page.features.groups import refuse_foreign_groups
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import WrongField
 from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered
@@ -40,6 +41,7 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
         name, why = foreign
         raise WrongField(name, why[0].upper() + why[1:])
     refuse_foreign_topics(open_flow, asked)
+    refuse_foreign_groups(open_flow, asked.groups)
     _refuse_drill(open_flow, asked.kind)
     more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
     return triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **topics_of(asked), **more})

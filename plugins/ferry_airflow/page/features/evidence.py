@@ -9,11 +9,10 @@ from fastapi.responses import Response
 
 from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.page import OfReport, OfReports, ReportsStory
-from ferry.model.switch import Verb
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import INT64, NOTHING
-from ferry_airflow.page.page_state import FlowDep, OfficeDep, has_back
+from ferry_airflow.page.page_state import FlowDep, OfficeDep, verbs_of
 from ferry_airflow.page.pages import shown_page
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
@@ -34,7 +33,7 @@ def reports(request: Request, open_flow: FlowDep, user: User, office: OfficeDep,
         "cut": story.reports if story else NOTHING,
         "others": story.others if story else 0,
         "beside": runs_beside(user, open_flow.flow, "reports"),
-        "verbs": [verb for verb in open_flow.rights.switch if verb != Verb.FAILBACK or has_back(open_flow, office)],
+        "verbs": verbs_of(open_flow, office),
     }
     return shown_page(request, "reports.html", open_flow, "reports", answer=answer, **lists)
 
@@ -45,8 +44,8 @@ def one_report(
 ) -> Response:
     """Return a report's page as it is in the folder, which may run no script and load nothing; or its PDF, to be saved.
 
-    404 for a report that does not exist or has no PDF, for one about another flow, and for one whose flow cannot be
-    read.
+    A PDF that the folder lacks is drawn now, without a signature. 404 for a report that does not exist, for one about
+    another flow, for one whose flow cannot be read, and for a PDF that cannot be drawn.
     """
     headers = {"Content-Security-Policy": SANDBOX}
     if form == "html":

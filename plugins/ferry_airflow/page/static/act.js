@@ -73,9 +73,34 @@
     }
     return null;
   };
+  // Fields for a topic and a partition offer topics of the source, and the partitions of the one that is named.
+  const suggest = (topic, partition, within, isBack, here) => {
+    const offered = [topic, partition].map((input) => {
+      const made = Object.assign(document.createElement("datalist"), { id: `${input.id}-offered` });
+      within.append(made);
+      input.setAttribute("list", made.id);
+      return made;
+    });
+    const options = (values) => values.map((value) => new Option(value, value));
+    let later = 0;
+    const offer = async () => {
+      const asked = topic.value.trim();
+      const found = isBack() ? null : await namesOf(here(), "topics", asked);
+      if (topic.value.trim() !== asked) return;
+      const names = found?.names || [];
+      offered[0].replaceChildren(...options(names.map(([name]) => name)));
+      const parts = names.find(([name]) => name === asked)?.[1] || 0;
+      offered[1].replaceChildren(...options(Array.from({ length: Math.min(parts, 1000) }, (_, number) => number)));
+    };
+    topic.addEventListener("focus", offer);
+    topic.addEventListener("input", () => {
+      window.clearTimeout(later);
+      later = window.setTimeout(offer, 250);
+    });
+  };
   // A field for names, and below it those that there are: the word that is typed narrows them, and a tick puts one in.
-  const list = (name, label) => {
-    const box = field(name, label, "text", { autocomplete: "off" });
+  const list = (name, label, value = "") => {
+    const box = field(name, label, "text", { autocomplete: "off", value });
     const input = one("input", box);
     const [picks, note] = [document.createElement("div"), document.createElement("p")];
     Object.assign(picks, { className: "picks", hidden: true });
@@ -132,6 +157,12 @@
     };
     return box;
   };
+  // The first two fields are for a topic and a partition, and the fourth says of which side.
+  const placed = (fields) => {
+    const [topic, partition, , back] = fields.map((box) => one("input, select", box));
+    fields[0].offer = (here) => suggest(topic, partition, fields[0], () => back.value === "true", () => here);
+    return fields;
+  };
   const topicList = () => list("topics", "Topics, separated by blanks; empty: all that the flow selects");
   const local = (data, name) => {
     const time = typed(data.get(name));
@@ -142,6 +173,7 @@
 
   const APPROVED = "It shows its steps and checks, and waits in Airflow until an operator approves it.";
   const switching = (verb, { cluster }, text) => ({
+    dangerous: verb === "failover", // what was not copied is lost
     title: verb[0].toUpperCase() + verb.slice(1), go: `Start the ${verb}`,
     text: `${text} ${APPROVED}`,
     before: { verb: "readiness", body: () => ({ verb, reverse: one("#f-reverse").value === "true" }), again: "reverse" },
@@ -196,6 +228,15 @@
       ],
       body: (data) => ({ lane: data.get("lane"), start: local(data, "start"), end: local(data, "end"), topics: split(data.get("topics")) }),
     }),
+    "groups-sync": (_, { group = "" }) => ({
+      title: "Sync groups", go: "Sync now",
+      text: "Writes the offsets of consumer groups on the target, by what is copied by now. A run may copy meanwhile. Groups with members on the target are left alone.",
+      fields: [
+        list("groups", "Groups, separated by blanks; empty: all that the flow selects", group && `${group} `),
+        choice("dry_run", "How far", [["false", "write the offsets"], ["true", "only show what would be written (dry run)"]]),
+      ],
+      body: (data) => ({ groups: split(data.get("groups")), dry_run: data.get("dry_run") === "true" }),
+    }),
     drill: () => ({
       title: "Start a drill", go: "Start the drill",
       text: "Rehearses a failover and ends in a report. Partial and full touch production: they wait in Airflow until an operator approves them.",
@@ -215,13 +256,13 @@
     record: (topic, { partition = "0", offset = "", back = "false", lane = "" }) => ({
       title: "A record and its copy", go: "Show", shows: true,
       text: "Reads one record of each side. It shows what applications wrote: at the source as it was before any transform. Airflow's audit log gets a line.",
-      fields: [
+      fields: placed([
         field("topic", "Topic, by its name on the side of the offset", "text", { value: topic, required: true, maxLength: 249, autocomplete: "off" }),
         field("partition", "Partition", "number", { value: partition, min: 0, required: true }),
         field("offset", "Offset", "number", { value: offset, min: 0, required: true }),
         choice("back", "It is an offset of", [["false", "the source"], ["true", "the target"]], back),
         choice("style", "Show keys, values and headers as", [["text", "text"], ["json", "JSON, indented"], ["hex", "hexadecimal"]]),
-      ],
+      ]),
       // Numbers stay texts: offsets may be larger than those that a script can hold exactly.
       body: (data) => ({
         topic: data.get("topic").trim(), partition: data.get("partition"), offset: data.get("offset"),
@@ -432,6 +473,7 @@
     one("#ask-text").textContent = question.text;
     one("#ask-fields").replaceChildren(...question.fields);
     one("#ask-go").textContent = question.go;
+    one("#ask-go").classList.toggle("danger", Boolean(question.dangerous));
     window.clearTimeout(soon);
     [touched, checks] = [new Set(), checks + 1];
     one("form", ask).oninput = one("form", ask).onchange = ({ target, type }) => {
@@ -458,32 +500,8 @@
     (all("input, select", ask)[0] || one("#ask-go")).focus();
   });
 
-  // The form for an offset offers topics of the source, and the partitions of the one that is named.
   const [topic, partition] = [one("input#topic"), one("input#partition")];
-  if (topic && partition) {
-    const offered = [topic, partition].map((input) => {
-      const made = Object.assign(document.createElement("datalist"), { id: `${input.id}-offered` });
-      document.body.append(made); // outside of what is renewed
-      input.setAttribute("list", made.id);
-      return made;
-    });
-    const options = (values) => values.map((value) => new Option(value, value));
-    let later = 0;
-    const offer = async () => {
-      const isBack = one("#back")?.value === "true";
-      const asked = topic.value.trim();
-      const found = isBack ? null : await namesOf(one("#live").dataset.here, "topics", asked);
-      if (topic.value.trim() !== asked) return;
-      const names = found?.names || [];
-      offered[0].replaceChildren(...options(names.map(([name]) => name)));
-      const parts = names.find(([name]) => name === asked)?.[1] || 0;
-      offered[1].replaceChildren(...options(Array.from({ length: Math.min(parts, 1000) }, (_, number) => number)));
-    };
-    topic.addEventListener("focus", offer);
-    topic.addEventListener("input", () => {
-      window.clearTimeout(later);
-      later = window.setTimeout(offer, 250);
-    });
-  }
+  // Outside of what is renewed.
+  if (topic && partition) suggest(topic, partition, document.body, () => one("#back")?.value === "true", () => one("#live").dataset.here);
   document.documentElement.dataset.ready = "";
 })();

@@ -178,24 +178,12 @@ class ReportFolder:
         """Return the page of a report, its PDF if it is wanted and, if there is a key, the signatures of all."""
         shown = {page_name(name): rendered(report, sha256(content)).encode()}
         if self._with_pdf:
-            shown[pdf_name(name)] = self._pdf(report, name, content)
+            check_pdf_renderer()
+            shown[pdf_name(name)] = drawn_pdf(report, name, content)
         if self._key is None:
             return shown
         files = {name: content, **shown}
         return {**shown, **{f"{each}{SIGNATURE}": self._key.sign(body) for each, body in files.items()}}
-
-    def _pdf(self, report: SealedReport, name: str, content: bytes) -> bytes:
-        """Return the PDF of a report, and log a warning if a character of the report is not shown there."""
-        check_pdf_renderer()
-        from ferry.features.evidence.acts.pdf import pdf_of  # noqa: PLC0415 - an extra: only who wants PDFs has it
-
-        made = pdf_of(report, sha256(content))
-        if made.unshown:
-            log.warning(
-                "%s shows %s as code points, because its font does not have these characters: read them in %s",
-                *(pdf_name(name), ", ".join(made.unshown), name),
-            )
-        return made.content
 
     def _list(self) -> None:
         """Write the index again. If that fails, the report still counts, and a warning is logged."""
@@ -227,6 +215,22 @@ class ReportFolder:
         names = self._store.names()
         numbers = [number for name in names if (number := number_of(name)) is not None]
         return _kept(self._store, report_name(max(numbers)), names) if numbers else None
+
+
+def drawn_pdf(report: SealedReport, name: str, content: bytes) -> bytes:
+    """Return the PDF of a report, and log a warning if a character of the report is not shown there.
+
+    `name` and `content` are those of its JSON. The libraries of the extra `pdf` must be installed.
+    """
+    from ferry.features.evidence.acts.pdf import pdf_of  # noqa: PLC0415 - an extra: only who wants PDFs has it
+
+    made = pdf_of(report, sha256(content))
+    if made.unshown:
+        log.warning(
+            "%s shows %s as code points, because its font does not have these characters: read them in %s",
+            *(pdf_name(name), ", ".join(made.unshown), name),
+        )
+    return made.content
 
 
 def read_folder(store: Store) -> list[Kept]:

@@ -25,9 +25,14 @@ def check_renderer() -> None:
         raise BadInput(f"reports need {' and '.join(missing)}: install ferry-replicator[reports]")
 
 
+def lacks_for_pdf() -> list[str]:
+    """Return the libraries that make PDFs and are not installed."""
+    return [name for name in _NEEDED_FOR_PDF if find_spec(name) is None]
+
+
 def check_pdf_renderer() -> None:
     """Raise BadInput, with the remedy, if the libraries that make PDFs are not installed."""
-    missing = [name for name in _NEEDED_FOR_PDF if find_spec(name) is None]
+    missing = lacks_for_pdf()
     if missing:
         raise BadInput(
             f"{PDF} = true needs {' and '.join(missing)}: install ferry-replicator[pdf], or set {PDF} = false"

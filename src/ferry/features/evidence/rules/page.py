@@ -30,6 +30,9 @@ class ReportLine:
     number: int
     has_page: bool
     has_pdf: bool
+    """Whether the folder has its PDF."""
+    draws_pdf: bool
+    """Whether a PDF is drawn when it is asked for, because the folder has none."""
     is_signed: bool
     told: ReportTold | None
     trouble: str
@@ -61,7 +64,7 @@ class ReportPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfReport(Question[ReportPage]):
-    """The page of a report, or its PDF (`is_pdf`), as it is in the folder."""
+    """The page of a report, or its PDF (`is_pdf`), as it is in the folder. A PDF that is not there is drawn."""
 
     number: int
     is_pdf: bool = False
@@ -76,13 +79,14 @@ def tells_of(evidence: EvidenceReport, flow: Flow) -> bool:
     return evidence.flow == flow or (evidence.kind is EvidenceKind.FAILBACK and evidence.flow == flow.back)
 
 
-def report_line(kept: Kept, problem: str) -> ReportLine:
-    """Return a report for the list of all."""
+def report_line(kept: Kept, problem: str, *, draws_pdf: bool) -> ReportLine:
+    """Return a report for the list of all; `draws_pdf` is whether PDFs can be drawn."""
     report = kept.report
     return ReportLine(
         number=kept.number,
         has_page=bool(kept.page_sha256),
         has_pdf=kept.has_pdf,
+        draws_pdf=draws_pdf and not kept.has_pdf and report is not None,
         is_signed=bool(report and report.signer),
         told=_told(report.evidence) if report else None,
         trouble=kept.trouble,

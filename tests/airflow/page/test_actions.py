@@ -300,7 +300,7 @@ def test_a_flow_without_windows_has_no_button_for_them(desk: Desk) -> None:
     ],
 )
 def test_a_flow_without_a_dag_for_groups_has_no_button_for_them(desk: Desk, line: str, said: str) -> None:
-    answered(desk, ("OfGroups",), ((), (), False))
+    answered(desk, ("OfGroups", ()), ((), (), False))
     assert 'data-ask="groups-sync"' in desk.page(f"{HERE}/groups")
     config = Path(os.environ["FERRY_CONFIG"])
     config.write_text(f"{config.read_text().replace('ferry.groups.schedule = none', '')}{line}\n")
@@ -317,7 +317,7 @@ def test_a_group_that_is_not_there_or_not_taken_is_reported_at_the_field_and_sta
     config = Path(os.environ["FERRY_CONFIG"])
     config.write_text(f"{config.read_text()}groups.exclude = console-.*\n")
     known = tables_of("billing")
-    answered(desk, ("OfGroups",), (known, (), False))
+    answered(desk, ("OfGroups", ()), (known, (), False))
     body = BODIES[verb][0]
     for group, said in (("console-1", "groups.exclude"), ("biling", "neither primary nor backup")):
         status, answer = desk.act(verb, {**body, "groups": ["billing", group]})
@@ -328,7 +328,7 @@ def test_a_group_that_is_not_there_or_not_taken_is_reported_at_the_field_and_sta
     # What could not be read, or was not read to the end, is not called missing.
     silent = NotShown(cluster="backup", group="", why="it does not answer")
     for lacking, more in (((silent,), False), ((), True)):
-        answered(desk, ("OfGroups",), (known, lacking, more))
+        answered(desk, ("OfGroups", ()), (known, lacking, more))
         assert desk.act(verb, {**body, "groups": ["biling"]})[0] == 200
 
 

@@ -78,7 +78,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
         _at_rest(dag),
     )
     found = [one for one in possible if one is not None]
-    well = Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it was for.")
+    well = Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it should copy.")
     is_well = last is not None and last.state is PastState.SUCCESS
     judged = [one for one in found if not (is_well and one.mood is Mood.BUSY)]
     worst = min((*judged, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
@@ -261,7 +261,7 @@ def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> S
 def _beside_the_ledger(last: RunDigest) -> Standing | None:
     """Return how a failure in Airflow changes the ledger's state of a run; None if the ledger shows as much."""
     if last.state is PastState.SUCCESS:
-        why = f"Run {last.run} copied all that it was for, then a task of it failed: its log in Airflow says why."
+        why = f"Run {last.run} copied all that it should copy, then a task failed: its log in Airflow says why."
         return Standing(mood=TASK_FAILED.mood, word=TASK_FAILED.word, why=why, run=last.run)
     if last.state is PastState.OPEN:
         why = f"Run {last.run} failed before it had copied all: its tasks' logs say why; the next run copies the rest."
@@ -274,7 +274,7 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
         return None
     if last.state is PastState.FAILED:
         return Standing(
-            mood=Mood.BAD, word="failed", why=f"Run {last.run} copied no part of what it was for.", run=last.run
+            mood=Mood.BAD, word="failed", why=f"Run {last.run} copied nothing of what it should copy.", run=last.run
         )
     if last.state is PastState.PARTIAL:
         rest = "its page names what else is unfinished" if last.undone_in_all else "the rest is copied"

@@ -133,7 +133,7 @@ def lone(state: PastState, silent_s: int) -> Snapshot:
         (replace(WELL, runs=(digest("r1", PastState.FAILED),)), mistyped("r2"), "failed", "no part"),
         (lone(PastState.UNPLANNED, 901), mistyped("r1"), "failed", "r1 ended before its plan was sealed"),
         (replace(WELL, runs=(), never_ran=True), dag_run("r1", "failed", 1), "failed", "logs of its tasks"),
-        (WELL, dag_run("r1", "failed"), "task failed", "copied all that it was for, then a task"),
+        (WELL, dag_run("r1", "failed"), "task failed", "copied all that it should copy, then a task"),
         (BY_HAND, dag_run("r1", "failed", 1), "healthy", "copied all"),
         (BY_HAND, dag_run("r1", "failed", 99), "healthy", "copied all"),
         (

@@ -59,9 +59,9 @@ def test_where_no_topic_is_paused_nothing_is_said_of_it(desk: Desk) -> None:
 def test_why_a_flow_is_not_green_is_read_in_the_list(desk: Desk) -> None:
     paused(desk, {})
     desk.watcher.amend(runs=(digest("r1", PastState.FAILED),))
-    assert "Run r1 copied no part of what it was for." in read(desk.page("/"))
+    assert "Run r1 copied nothing of what it should copy." in read(desk.page("/"))
     desk.watcher.amend(runs=(digest("r1"),))
-    assert "copied all that it was for" not in read(desk.page("/")), "what is green needs no sentence"
+    assert "copied all that it should copy" not in read(desk.page("/")), "what is green needs no sentence"
 
 
 def test_why_the_chain_of_the_reports_is_broken_is_read_beside_it(desk: Desk) -> None:

@@ -293,7 +293,7 @@ OTHERS_NOT_TYPED: Mapping[tuple[str, ...], str] = {
     ("docker", "ferry"): "the same: `ferry lag` is typed here",
     ("date",): "it prints the time of now",
     ("export",): _A_VARIABLE,
-    ("page-somebody",): "it stands for whatever the reader has",
+    ("page-operator",): "it stands for whatever the reader has",
     (
         "pip",
         "ferry-replicator[kerberos]",

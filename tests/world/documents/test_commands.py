@@ -38,7 +38,7 @@ TYPED = typed()
 OF_FERRY = {one.line: one for one in TYPED if one.words[0] == "ferry"}
 OTHERS = {one.line: one for one in TYPED if one.words[0] != "ferry"}
 
-YOURS = frozenset(["page-somebody"])
+YOURS = frozenset(["page-operator"])
 """Stands for whatever the reader has."""
 
 ELSEWHERE = frozenset(

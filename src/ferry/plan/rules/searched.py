@@ -1,7 +1,7 @@
 """How far the copies were searched for records of other producers, as a plan records it.
 
-A later search begins there. So a foreign record that was found is before it only if the plan recorded that it is
-accepted: then no later run would find it.
+A later search begins there, so no later run finds what is before it. A foreign record that was found is before it only
+if the plan recorded that it is accepted.
 """
 
 from __future__ import annotations

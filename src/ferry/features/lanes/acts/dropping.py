@@ -57,7 +57,7 @@ class LaneDrop:
         """Choose the lane. Raises BadInput for a live lane."""
         if lane_kind(lane) is None:
             raise BadInput(
-                                f"lane {lane} is not dropped: only backfill-, drill- and append- lanes are, never live; ferry lanes "
+                f"lane {lane} is not dropped: only backfill-, drill- and append- lanes are, never live; ferry lanes "
                 "list shows them"
             )
         self._flow = in_lane(flow, lane)

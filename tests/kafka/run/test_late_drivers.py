@@ -23,7 +23,7 @@ from ferry.ledger.runs import sealed_plan
 from ferry.ledger.summary import SUMMARY
 from ferry.ledger.unit_codec import eras
 from ferry.model import Record, TopicPartition
-from ferry.plan import gather, gather_all, planned_run, skipping
+from ferry.plan import gather, gather_all, plan_run, skipping
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.starts import recorded_starts
@@ -59,7 +59,7 @@ def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: s
 def after_deciding(
     monkeypatch: pytest.MonkeyPatch,
     act: Callable[[], object],
-    where: ModuleType = planned_run,
+    where: ModuleType = plan_run,
     rule: str = "decide_plan",
 ) -> None:
     """Have something happen once after a driver has decided by a rule, and before it writes anything of that."""
@@ -195,7 +195,7 @@ def test_an_overtaken_driver_writes_no_summary(lab: Lab, monkeypatch: pytest.Mon
         await after_sealing(*sealed)
 
     monkeypatch.setattr(upkeep, "is_due", lambda _: True)
-    monkeypatch.setattr(planned_run, "keep_short", late)
+    monkeypatch.setattr(plan_run, "keep_short", late)
     with lab.runs() as runs:
         runs.open_run("slow", local_origin())
         view = settled(runs)

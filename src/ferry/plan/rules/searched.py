@@ -1,7 +1,7 @@
 """How far the copies were searched for records of other producers, as a plan records it.
 
-A later search begins there, so no later run finds what is before it. A foreign record that was found is before it only
-if the plan recorded that it is accepted.
+A later search begins there, so no later run finds a foreign record that is before it. Such a record is before it only
+if a gap of the plan accepts the record.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ferry_airflow.naming import sync_id
 from ferry_airflow.syncing import Synced
 from tests.airflow.conftest import Flows
 from tests.harness import create_topic, numbered, producer, send
-from tests.kafka.run.test_group_sync import consumer
+from tests.kafka.run.groups import consumer
 from tests.tiers import ANSWER_S
 
 FILE = """\

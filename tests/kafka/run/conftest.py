@@ -17,6 +17,7 @@ from ferry.lane import connections
 from ferry.ledger.report import RunState
 from tests.commands import compile_java
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.kafka.run.groups import Groups
 from tests.kafka.run.switching import Clients
 
 FORGETFUL = ClusterSpec(
@@ -67,3 +68,15 @@ def clients(topic: str) -> Clients:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failover does not wait long for a source that is gone: each step asks it again."""
     monkeypatch.setattr(connections, "SOURCE_PATIENCE_S", 0.5)
+
+
+@pytest.fixture
+def groups(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Groups:
+    """A flow of a topic, all of which is copied, and whose groups no other test has."""
+    mark = secrets.token_hex(4)
+    create_topic(source_cluster, topic, 2)
+    send(producer(source_cluster), topic, numbered(40, partitions=2))
+    settings = {"groups": f".*-{mark}"}
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=settings)
+    lab.micro_run()
+    return Groups(lab=lab, topic=topic, mark=mark)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from kafka.protocol import consumer
 
+from ferry.wire.batch import batches
+from ferry.wire.records import open_batch
 from tests.pure.protocol.broker import Log
 from tests.pure.wire.logs import marker
 
@@ -32,6 +35,17 @@ def parts(batch: bytes) -> list[Part]:
     """The records of a batch, one by one."""
     count = _COUNTED.unpack_from(batch, 23)[0] + 1
     return [Part(batch, index) for index in range(count)]
+
+
+def row(payload: object) -> tuple[int, bytes, bytes | None]:
+    """What `open_batch` reads of the record of an entry."""
+    assert isinstance(payload, Part)
+    return _rows(payload.batch)[payload.index]
+
+
+@cache
+def _rows(batch: bytes) -> list[tuple[int, bytes, bytes | None]]:
+    return list(open_batch(next(batches(batch))))
 
 
 def records(log: Log, start: int, end: int, most: int) -> bytes:

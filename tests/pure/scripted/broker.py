@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from kafka.protocol import admin, consumer, metadata, producer
 from kafka.protocol.api_message import ApiMessage
@@ -55,6 +55,9 @@ class Pending:
 @dataclass(kw_only=True)
 class Brokers:
     """A cluster. Its topics are partitions' logs in `target`; `settings` are of all topics."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("target", "_plain", "_producers")
+    """What requests change."""
 
     alias: str
     nodes: tuple[int, ...] = (1,)
@@ -219,9 +222,9 @@ class Brokers:
         if fault is None or (fault.code is None and not fault.lost) or fault.applied:
             answer = handle(asked)
         else:  # its shape only: nothing of it happens
-            kept = copy.deepcopy((self.target, self._plain, self._producers))
+            kept = copy.deepcopy({name: getattr(self, name) for name in self.STATE})
             answer = handle(asked)
-            self.target, self._plain, self._producers = kept
+            vars(self).update(kept)
         if fault is not None and fault.code is not None:
             assert _spoil(answer, fault.code), f"{asked.api} has no error code"
         return answer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from kafka.future import Future
@@ -24,11 +23,10 @@ from ferry.protocol.driver import Driver
 from ferry.protocol.names import ledger_topic
 from ferry.protocol.opening import begin_attempt, fence_and_seal
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
-from ferry.wire.batch import batches
-from ferry.wire.records import ProducerIdentity, build_batch, open_batch
+from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.decide import values
 from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules
-from tests.pure.scripted.batches import Part
+from tests.pure.scripted.batches import row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
 
@@ -82,7 +80,7 @@ class Lane:
         log = self.target.log(ledger_topic(FLOW.source))
         records = []
         for offset, fate in log.fates(0, log.end).items():
-            _, key, value = _row(log.entries[offset].payload)
+            _, key, value = row(log.entries[offset].payload)
             records.append(
                 LedgerRecord(offset=offset, key=key, value=value, fate=fate, producer_id=log.entries[offset].producer)
             )
@@ -178,7 +176,7 @@ class Lane:
 
     def copied(self, partition: int) -> list[int]:
         """The source offsets of what a read_committed consumer gets of the copy, in its order."""
-        return [int(_row(payload)[2] or b"") for _, payload in self.target.log(TOPIC, partition).committed()]
+        return [int(row(payload)[2] or b"") for _, payload in self.target.log(TOPIC, partition).committed()]
 
     def ends(self) -> dict[TopicPartition, int]:
         """Up to which source offset the receipts of the lane say that each partition is copied."""
@@ -220,13 +218,3 @@ def at_work(lane: Lane) -> Iterator[Lane]:
 def place(partition: int = 0) -> TopicPartition:
     """A partition of the topic."""
     return TopicPartition(topic=TOPIC, partition=partition)
-
-
-def _row(payload: object) -> tuple[int, bytes, bytes | None]:
-    assert isinstance(payload, Part)
-    return _rows(payload.batch)[payload.index]
-
-
-@cache
-def _rows(batch: bytes) -> list[tuple[int, bytes, bytes | None]]:
-    return list(open_batch(next(batches(batch))))

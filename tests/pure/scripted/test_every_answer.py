@@ -1,8 +1,9 @@
 """Whatever one request is answered: nothing is lost, doubled or claimed, and the next attempt copies the rest.
 
-Each kind of request of a driver that opens a run, and of a slot that copies, meets each of Kafka's error codes, before
-and after it was carried out, a lost answer, and one that comes late, in transactions of version 1 and 2. Where tables
-run in part, most requests meet some of `FEW` codes, and half of the lost and late answers.
+Each kind of request of a driver that opens a run, of a slot that copies, and of a run that creates topics and sets
+groups, meets each of Kafka's error codes, before and after it was carried out, a lost answer, and one that comes late.
+Those in transactions do so in version 1 and 2 of these. Where tables run in part, most requests meet some of a few
+codes, and half of the lost and late answers.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.ledger.runs import sealed_plan
-from ferry.model import Plan
+from ferry.model import Plan, TopicPartition
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.protocol.slot import SlotResult
+from tests.pure.answers.stories import begun
+from tests.pure.answers.world import World, world
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
+from tests.pure.scripted.batches import row
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.wire import scripted
@@ -47,7 +53,30 @@ FEW = {
     codes.KAFKA_STORAGE_ERROR,
 }
 """Of each group in `ferry.kafka.connect.codes` one or two."""
+OF_TOPICS = {
+    codes.REQUEST_TIMED_OUT,
+    codes.TOPIC_AUTHORIZATION_FAILED,
+    codes.TOPIC_ALREADY_EXISTS,
+    codes.INVALID_REPLICATION_FACTOR,
+    codes.NOT_CONTROLLER,
+    codes.POLICY_VIOLATION,
+    codes.THROTTLING_QUOTA_EXCEEDED,
+}
+OF_GROUPS = {
+    codes.UNKNOWN_TOPIC_OR_PARTITION,
+    codes.REQUEST_TIMED_OUT,
+    codes.OFFSET_METADATA_TOO_LARGE,
+    codes.COORDINATOR_LOAD_IN_PROGRESS,
+    codes.NOT_COORDINATOR,
+    codes.UNKNOWN_MEMBER_ID,
+    codes.REBALANCE_IN_PROGRESS,
+    codes.GROUP_AUTHORIZATION_FAILED,
+}
 SIZES = ((3, 2), (1, 2))
+COUNTS = (10, 8)
+"""How many records the source has where a whole run is made."""
+READ = {TopicPartition(topic=f"a.{TOPIC}", partition=0): 4, TopicPartition(topic=f"a.{TOPIC}", partition=1): 6}
+"""Up to where the group has read, as it is at the target."""
 
 
 def judge_copy(version: int, side: str, fault: Fault) -> None:
@@ -109,6 +138,50 @@ def judge_opening(version: int, side: str, fault: Fault) -> None:
         assert lane.is_whole()
 
 
+def judge_run(_version: int, side: str, fault: Fault) -> None:
+    """`ferry run` with this fault: what it says is true, and the next run copies the rest and sets the group."""
+    print(f"{side}: {fault}")
+    with TemporaryDirectory() as folder, world(Path(folder)) as made:
+        begun(made, topics={TOPIC: len(COUNTS)})
+        made.commit(made.a, "billing", **{f"{TOPIC}_{place.partition}": offset for place, offset in READ.items()})
+        made.b.faults.append(fault)
+        first = made.ask("run", "a->b", "--id", "r1")
+        assert fault.happened, "the run made no such request"
+        copied, there = copied_of(made), set_of(made)
+        assert [numbers == list(range(len(numbers))) for numbers in copied] == [True] * len(COUNTS), "once, in order"
+        assert there.items() <= READ.items(), "the group is where it was translated to, or where it was"
+        body = first.body
+        if "error" in body:
+            assert first.code
+        else:
+            claimed = {one["partition"]: one["end"] for one in body["receipts"]}
+            assert claimed == {number: len(numbers) for number, numbers in enumerate(copied) if numbers}
+            whole = [len(numbers) for numbers in copied] == list(COUNTS)
+            assert (first.code == 0) == (body["state"] == "success")
+            assert whole or (body["refusals"] and first.code), "what is missing is named"
+            groups = body["groups"] or {"offsets": 0, "left": []}
+            assert groups["offsets"] <= len(there), "no offset is said to be written that is not"
+            assert groups["offsets"] == len(READ) or groups["left"] or not whole, "what is not written is named"
+        made.b.faults.clear()
+        again = made.ask("run", "a->b", "--id", "r2")
+        assert (again.code, again.body["state"]) == (0, "success")
+        assert [len(numbers) for numbers in copied_of(made)] == list(COUNTS)
+        assert copied_of(made) == [list(range(count)) for count in COUNTS]
+        assert set_of(made) == READ
+
+
+def copied_of(made: World) -> list[list[int]]:
+    """The source offsets of what a read_committed consumer gets of each partition of the copy, in its order."""
+    made.b.deliver_markers()
+    logs = [made.b.target.logs.get(f"a.{TOPIC}-{number}") for number in range(len(COUNTS))]
+    return [[int(row(payload)[2] or b"") for _, payload in log.committed()] if log else [] for log in logs]
+
+
+def set_of(made: World) -> dict[TopicPartition, int]:
+    """Where the group is at the target."""
+    return {place: offset for place, (offset, _) in made.b.groups.get("billing", {}).items()}
+
+
 def copy_of(lane: Lane, plan: Plan) -> list[list[int]]:
     """Copy all slots of a plan; what the copy then has of each partition."""
     attempt = lane.begin(plan)
@@ -127,7 +200,7 @@ class Request:
     @property
     def rare(self) -> int:
         """Of how many of its rows one is met where tables run in part; an opening costs twice as much."""
-        return 1 if self.judge is judge_copy else 3
+        return 3 if self.judge is judge_opening else 1
 
     fault: Fault
     side: str = "target"
@@ -169,6 +242,27 @@ REQUESTS = {
     "seal": Request(judge=judge_opening, fault=Fault(api="EndTxn", key=OWN, skip=1), writes=True, codes=CODES),
     "coordinators": Request(judge=judge_opening, fault=Fault(api="FindCoordinator"), versions=(2,)),
     "opening's ledger": Request(judge=judge_opening, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
+    "ledger's creation": Request(
+        judge=judge_run,
+        fault=Fault(api="CreateTopics", topic=ledger_topic("a")),
+        writes=True,
+        codes=frozenset(OF_TOPICS if IN_PART else CODES),
+        versions=(2,),
+    ),
+    "topic's creation": Request(
+        judge=judge_run,
+        fault=Fault(api="CreateTopics", topic=f"a.{TOPIC}"),
+        writes=True,
+        codes=frozenset(OF_TOPICS if IN_PART else CODES),
+        versions=(2,),
+    ),
+    "group's offsets": Request(
+        judge=judge_run,
+        fault=Fault(api="OffsetCommit", key="billing"),
+        writes=True,
+        codes=frozenset(OF_GROUPS if IN_PART else CODES),
+        versions=(2,),
+    ),
     "driver's look": Request(judge=judge_opening, fault=Fault(api="Fetch", topic=LEDGER, skip=2), versions=(2,)),
 }
 

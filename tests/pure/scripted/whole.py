@@ -9,7 +9,7 @@ import struct
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from kafka.protocol import admin, consumer
 
@@ -31,6 +31,11 @@ _SET = 0
 @dataclass(kw_only=True)
 class WholeBrokers(Brokers):
     """A cluster that commands can be asked of."""
+
+    STATE: ClassVar[tuple[str, ...]] = (
+        *Brokers.STATE,
+        *("ids", "ledger", "leaders", "epochs", "own", "groups", "acls", "begins"),
+    )
 
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """Settings of topics; `settings` are the defaults of all."""

@@ -221,8 +221,9 @@ def _answers(now: int) -> dict[str, Any]:
             True,
         ),
         "OfRecord": BothSides(
-            source=Side(place=place("orders", 1), offset=7, log_start=0, log_end=90, record=_record("4929-1111")),
-            target=Side(place=place("a.orders", 1), offset=5, log_start=0, log_end=80, record=_record("****-1111")),
+            source=Side(place=place("orders", 1), offset=7, bounds=(0, 90), record=_record("4929-1111")),
+            target=Side(place=place("a.orders", 1), offset=5, bounds=(0, 80), record=_record("****-1111")),
+            transformed=True,
         ),
         "lanes": [lane],
         "dealt": story_of(DEALT, place("t"), Sought(offset=20), 0, 50),

@@ -47,8 +47,8 @@ def test_an_active_run_shows_what_it_has_sent_though_it_has_committed_nothing(de
     assert "about 1 200 records, 1.2 MB, sent and not committed" in tile
     assert "120 kB/s, about 15 s left" in tile
     for path in ("/", f"{HERE}/", f"{HERE}/runs"):
-        rows = desk.page(path).partition("<tbody>")[2] if path == "/" else desk.page(path).partition('id="run:r1"')[2]
-        line = read(rows.partition("<small>0 records so far")[2].partition("</small>")[0])
+        listed = desk.page(path).partition("<tbody>" if path == "/" else 'id="run:r1"')[2]
+        line = read(listed.partition("<small>0 records so far")[2].partition("</small>")[0])
         assert "about 1 200 records, 1.2 MB, sent and not committed; 120 kB/s, about 15 s left" in line, path
     page = desk.page(f"{HERE}/run/r1")
     copied = page.partition("<dt>Copied</dt>")[2].partition("</dd>")[0]

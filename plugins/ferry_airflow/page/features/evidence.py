@@ -44,8 +44,8 @@ def one_report(
 ) -> Response:
     """Return a report's page as it is in the folder, which may run no script and load nothing; or its PDF, to be saved.
 
-    A PDF that the folder lacks is drawn now, without a signature. 404 for a report that does not exist, is about
-    another flow or cannot be read, and for a PDF that cannot be drawn.
+    A PDF that the folder lacks is drawn now, without a signature. The answer is 404 if the report does not exist, is
+    about another flow or cannot be read, or if its PDF cannot be drawn.
     """
     headers = {"Content-Security-Policy": SANDBOX}
     if form == "html":

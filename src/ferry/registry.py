@@ -1,7 +1,7 @@
 """The registry of features: where the kernel finds their parts, which it imports by name.
 
-The kernel knows no feature, and `ferry doctor` and switches need not know one that adds checks. A feature that has none
-of these parts, only commands of its own, needs no row.
+The kernel uses no feature. `ferry doctor` and switches take the checks of other features from here. A feature that has
+none of these parts, only commands of its own, needs no row.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ NOTES: Mapping[str, Entry] = {
     ),
     "run.of-switch": Entry(None, "opened by step {step} of {verb} {switch}"),
     "run.adopted": Entry(None, "{partitions:count partition} adopted from {predecessor} by {where}"),
-    "run.handed-back": Entry(None, "{positions:count position} handed back to MirrorMaker 2: {topic} ({connector})"),
+    "run.handed-back": Entry(None, "{positions:count position} to hand back to MirrorMaker 2: {topic} ({connector})"),
     "run.lane-dropped": Entry(None, "the lane is dropped"),
     "run.superseded": Entry(
         None,

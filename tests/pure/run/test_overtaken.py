@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.errors import Superseded
+from ferry.errors import Superseded, Unreachable
 from ferry.features.acls.acts import sync
 from ferry.features.acls.acts.sync import acls_of_plan
+from ferry.features.migrate.acts import hand_back
+from ferry.features.migrate.rules.hand_back import HANDED_BACK, position_records
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.acl_codec import own_acl_record, synced_record
+from ferry.ledger.codec import resume_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import AclBinding, AclChange
 from ferry.plan import plan_run
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
+from tests.pure.answers.test_two_at_once import NEWER, migrated, other, paused
+from tests.pure.answers.world import World, world
 from tests.pure.decide.values import LANE, run_of
 from tests.pure.run.test_starts import Lane, lane
 
@@ -126,3 +135,89 @@ def test_what_cannot_be_created_is_looked_at_again(looks: list[str]) -> None:
         it.opens()
         it.opens()
         assert looks == ["run", "run"]
+
+
+OFFSETS = "mm2-offsets.a.internal"
+HAND_BACK = "migrate", "hand-back", "a->b", "--create"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[World]:
+    with world(tmp_path) as found:
+        yield found
+
+
+def positions(made: World) -> int | None:
+    """How many records MirrorMaker 2's offsets topic has; None: there is no such topic."""
+    ends = [log.end for place, log in made.b.target.logs.items() if str(place).rpartition("-")[0] == OFFSETS]
+    return sum(ends) if ends else None
+
+
+def test_an_overtaken_hand_back_writes_no_position(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    migrated(made)
+    looks = iter(range(2))
+
+    def slowly(*given: Any) -> Any:
+        if next(looks):  # the writers are fenced, and the ledger is read
+            other(made, NEWER)
+        return position_records(*given)
+
+    monkeypatch.setattr(hand_back, "position_records", slowly)
+    assert made.ask(*HAND_BACK).body["error"]["kind"] == "superseded"
+    assert (positions(made), paused(made)) == (None, [])
+
+
+def test_a_hand_back_that_is_overtaken_after_its_pause_writes_no_position(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated(made)
+    settle = Driver.settle
+
+    async def slowly(driver: Driver) -> None:
+        await settle(driver)
+        other(made, NEWER)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "settle", slowly)
+        assert made.ask(*HAND_BACK).body["error"]["kind"] == "superseded"
+    assert positions(made) is None
+    ((_, why),) = paused(made)
+    assert HANDED_BACK in why
+    assert made.ask("run", "a->b", "--id", "r4").code == 0, "it copies nothing, because the flow is paused"
+    assert (made.ask(*HAND_BACK).code, positions(made)) == (0, 2)
+
+
+def test_a_hand_back_that_dies_before_its_positions_leaves_a_pause_and_is_repeated(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopt = migrated(made)
+
+    def dies(key: bytes, count: int) -> int:
+        raise Unreachable("broker 1 of cluster b does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hand_back, "partition_of_key", dies)  # the topic is created, and nothing is in it
+        assert made.ask(*HAND_BACK).code != 0
+    ((_, unwritten),) = paused(made)
+    assert (positions(made), HANDED_BACK in unwritten) == (0, True)
+    assert (made.ask(*HAND_BACK).code, positions(made)) == (0, 2)
+    ((_, why),) = paused(made)
+    assert HANDED_BACK in why
+    assert len(why) < len(unwritten), "the pause no longer says that the positions are missing"
+    adopt()
+    assert paused(made) == []
+
+
+def test_a_flow_that_is_resumed_while_it_is_handed_back_keeps_its_positions(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrated(made)
+    settle = Driver.settle
+
+    async def slowly(driver: Driver) -> None:
+        await settle(driver)
+        other(made, resume_record(""))
+
+    monkeypatch.setattr(Driver, "settle", slowly)
+    assert made.ask(*HAND_BACK).body["error"]["kind"] == "refused"
+    assert (positions(made), paused(made)) == (None, [])

@@ -2,14 +2,25 @@
 
 A hand-back is a run that copies nothing. It fences all writers of the lane before it reads the positions, so none of
 them copies further than what is handed back. The flow is paused as well, because a schedule may still start runs.
+
+The order counts, because no fence covers MirrorMaker 2's topic:
+
+1. The pause is committed by the run's driver. It says that the positions are not written yet.
+2. The ledger is read once more. If a newer run has opened the lane, or the flow was resumed, no position is written.
+3. The positions are written.
+4. The pause says that the flow is handed back.
+
+A hand-back that dies in between leaves a paused flow, and can be repeated.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ferry.clock import wall_ms
-from ferry.errors import BadInput
+from ferry.errors import BadInput, Refused, Superseded
 from ferry.features.migrate.acts.at_rest import (
     Mm2Place,
     copies_of,
@@ -27,14 +38,13 @@ from ferry.features.migrate.rules.hand_back import (
     position_records,
 )
 from ferry.features.migrate.rules.wanted import refuse_unknown_topics
-from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.produce.appending import Appender
 from ferry.kafka.produce.internal_topic import InternalTopic
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.codec import pause_record
 from ferry.ledger.deployments import admitted
-from ferry.ledger.ledger import LedgerView, fold, pauses
+from ferry.ledger.ledger import LedgerView, fold, overwritten, pauses
 from ferry.messages.catalogue import sentence
 from ferry.model import Origin, Pause, Plan, Record, TopicPartition
 from ferry.plan.gather import Positions
@@ -98,35 +108,83 @@ async def _hand_back(
     refuse_while_at_work(await lane.with_newest(view), lane.name)
     await _decide(lane, view, place, options, watch=True)
     record = admitted(view, lane.record(run, origin), take_over=False)
-    done: list[HandedBack] = []
-    read_to: list[int] = []
-
-    def paused(held: Pause | None) -> Pause:
-        return pause_with(held, options.who, run, record.started_ms)
+    done: list[tuple[HandedBack, ConnectorOffsets, int]] = []
 
     async def decide(driver: Driver) -> Plan:
         lane.cache.learn(driver.view, driver.read_ms)
         found, theirs = await _decide(lane, driver.view, place, options, watch=False)
-        done.append(found)
-        if options.create and found.records:
-            topic = InternalTopic(lane.target, place.offsets_topic, partitions=_OFFSETS_PARTITIONS)
-            await topic.create(_OFFSETS_REPLICAS)
-        if not options.to_file and found.records:
-            await _write(lane.target, place.offsets_topic, found, theirs)
+        done.append((found, theirs, driver.view.end))
         if found.pauses:
-            driver.keep([pause_record(paused(pauses(driver.view, wall_ms()).get("")))])
-            read_to.append(driver.view.end)
+            held = pauses(driver.view, wall_ms()).get("")
+            driver.keep([pause_record(pause_with(held, options.who, run, record.started_ms, written=options.to_file))])
         note = sentence(
             "run.handed-back", positions=len(found.records), topic=place.offsets_topic, connector=place.connector
         )
         return replace(idle_plan(driver.opened), notes=(note,))
 
-    sealed = await fence_and_seal(lane.driver_port(), record, decide, view)
-    if read_to:  # a pause that an operator has set meanwhile stays, too
-        since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
-        if held := pauses(fold(since, sealed.driver.view.end), wall_ms()).get(""):
-            await lane.ledger.append([pause_record(paused(held))])
-    return done[-1]
+    driver = (await fence_and_seal(lane.driver_port(), record, decide, view)).driver
+    lane.cache.learn(driver.view, driver.read_ms)  # it has the pause
+    found, theirs, read_to = done[-1]
+    pause = _KeptPause(lane=lane, driver=driver, who=options.who) if found.pauses else None
+    if pause is not None:
+        await pause.keep_meanwhile(read_to, written=options.to_file)
+    if found.records and not options.to_file:
+        await _write(lane, place.offsets_topic, found, theirs, partial(_last_look, lane, driver, pause))
+        if pause is not None:
+            await pause.say_written()
+    return found
+
+
+async def _last_look(lane: OpenLane, driver: Driver, pause: _KeptPause | None) -> None:
+    """Raise Superseded or Refused if MirrorMaker 2 must not get the positions: the flow may copy further.
+
+    Call it before each write: no fence covers MirrorMaker 2's topic.
+    """
+    flow = lane.flow.flow
+    try:
+        await driver.refuse_superseded()
+    except Superseded as error:
+        again = "not all positions are written" + (f", and {flow} stays paused" if pause is not None else "")
+        raise Superseded(f"{error}, then hand {flow} back again: {again}") from error
+    if pause is not None and await pause.now() is None:
+        raise Refused(
+            f"flow {flow} was resumed while run {driver.opened.record.run} handed it back: not all positions are "
+            "written, so keep MirrorMaker 2 stopped, or hand the flow back again"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptPause:
+    """The pause that the driver of a hand-back has committed, and what operators do to it meanwhile."""
+
+    lane: OpenLane
+    driver: Driver
+    who: str
+
+    async def now(self) -> Pause | None:
+        """Return the flow's pause as it is in the ledger now."""
+        return pauses(await self.lane.cache.view(), wall_ms()).get("")
+
+    async def keep_meanwhile(self, read_to: int, *, written: bool) -> None:
+        """Write the hand-back's pause again with the one that an operator set after the offset `read_to` was read."""
+        end = self.driver.view.end
+        since = await self.lane.ledger.read_untransacted(read_to, end)
+        if held := pauses(fold(since, end), wall_ms()).get(""):
+            await self._append(held, end, written=written)
+
+    async def say_written(self) -> None:
+        """Have the pause say that the flow is handed back; one that an operator has set meanwhile stays in it."""
+        view = await self.lane.cache.view()
+        if held := pauses(view, wall_ms()).get(""):
+            await self._append(held, view.end, written=True)
+
+    async def _append(self, held: Pause, read_to: int, *, written: bool) -> None:
+        """Write the pause `held` with the hand-back's. What others wrote since `read_to` is written again."""
+        record = self.driver.opened.record
+        own = pause_record(pause_with(held, self.who, record.run, record.started_ms, written=written))
+        at = await self.lane.ledger.append([own])
+        if others := overwritten(await self.lane.ledger.read_untransacted(read_to, at), [own]):
+            await self.lane.ledger.append(others)
 
 
 async def _decide(
@@ -169,16 +227,27 @@ async def _decide(
     return HandedBack(rows=tuple(rows), records=tuple(made), notes=tuple(notes), pauses=stops), theirs
 
 
-async def _write(target: Cluster, topic: str, found: HandedBack, theirs: ConnectorOffsets) -> None:
-    """Append each record to the partition that has its key already.
+async def _write(
+    lane: OpenLane,
+    name: str,
+    found: HandedBack,
+    theirs: ConnectorOffsets,
+    last_look: Callable[[], Awaitable[None]],
+) -> None:
+    """Append each record to the partition that has its key already. If there is no topic, create it first.
 
     A new key goes to the partition that Kafka's own producer chooses.
     """
+    target = lane.target
+    await last_look()
+    if name not in await target.refresh([name]):
+        await InternalTopic(target, name, partitions=_OFFSETS_PARTITIONS).create(_OFFSETS_REPLICAS)
+        await last_look()
     sources = [row.source for row in found.rows if row.verdict is Handed.WRITE]
-    count = len(target.topics[topic].partitions)
+    count = len(target.topics[name].partitions)
     parts: dict[int, list[Record]] = {}
     for source, record in zip(sources, found.records, strict=True):
         number = theirs.partitions.get(source, partition_of_key(record.key, count))
         parts.setdefault(number, []).append(record)
     for number, records in sorted(parts.items()):
-        await Appender(target, TopicPartition(topic=topic, partition=number), "topic").append(records)
+        await Appender(target, TopicPartition(topic=name, partition=number), "topic").append(records)

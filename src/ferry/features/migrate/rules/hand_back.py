@@ -16,12 +16,15 @@ HANDED_BACK = "handed back to MirrorMaker 2"
 """The beginning of the reason for which a hand-back pauses the flow."""
 
 
-def pause_with(held: Pause | None, who: str, run: str, at_ms: int) -> Pause:
-    """Return the flow's pause after the hand-back `run`, until it is adopted or resumed.
+def pause_with(held: Pause | None, who: str, run: str, at_ms: int, *, written: bool) -> Pause:
+    """Return the flow's pause with the hand-back `run`, until it is adopted or resumed.
 
-    An operator's pause that is in force stays in it, with who made it; if it was to end at a time, it does not.
+    Before the positions are `written`, it says so. An operator's pause that is in force stays in it, with who made it;
+    if it was to end at a time, it does not.
     """
     reason = f"{HANDED_BACK} by {run}"
+    if not written:
+        reason += ", which has not written all positions yet: if it ended, hand back again before MirrorMaker 2 starts"
     before = None if held is None else pause_without(held)
     if before is None:
         return Pause(topic="", who=who, why=reason, since_ms=at_ms)

@@ -10,7 +10,7 @@ from itertools import groupby
 from ferry.reader.documents import PastState, RunDigest
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.page_state import OpenFlow
-from ferry_airflow.page.run_words import Badge, Mood, beside_badge, dag_badge
+from ferry_airflow.page.run_words import RUNNING, Badge, Mood, beside_badge, dag_badge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,11 @@ class EitherRun:
     badges: tuple[Badge, ...]
     why: str = ""
     """Why a task of it failed."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is active, by the ledger and by Airflow."""
+        return RUNNING in self.badges
 
     @property
     def is_idle(self) -> bool:

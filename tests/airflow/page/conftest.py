@@ -109,7 +109,7 @@ class Still(Watcher):
 
     def forget(self) -> None:
         """Forget all answers."""
-        self._answers._kept.clear()
+        self.kept_answers.clear()
 
     @property
     def unread(self) -> list[str]:

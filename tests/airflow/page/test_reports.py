@@ -80,6 +80,7 @@ def test_a_pdf_is_saved_as_it_is_in_the_folder_and_drawn_where_it_is_not(
         put(folder, number, flow)
     (folder / pdf_name(report_name(1))).write_text("%PDF of 1")
     assert opened(desk, "/report/1?form=pdf") == (200, "%PDF of 1")
+    assert opened(desk, "/report/3?form=pdf")[0] == 200
     saved = {number: desk.client.get(f"{HERE}/report/{number}?form=pdf") for number in (1, 3)}
     for number, answer in saved.items():
         assert (answer.status_code, answer.headers["content-type"]) == (200, "application/pdf")
@@ -93,7 +94,7 @@ def test_a_pdf_is_saved_as_it_is_in_the_folder_and_drawn_where_it_is_not(
     assert [f"/report/{number}?form=pdf" in listed for number in (1, 2, 3)] == [True, False, True]
 
     # Without the libraries there is only what the folder has.
-    monkeypatch.setattr(html, "_NEEDED_FOR_PDF", ("no_such_module",))
+    monkeypatch.setattr(html, "NEEDED_FOR_PDF", ("no_such_module",))
     desk.watcher.forget()
     assert opened(desk, "/report/1?form=pdf") == (200, "%PDF of 1")
     assert opened(desk, "/report/3?form=pdf")[0] == 404

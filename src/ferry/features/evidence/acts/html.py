@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the command line starts fast
     from jinja2 import Environment
 
 _NEEDED = ("jinja2", "matplotlib")
-_NEEDED_FOR_PDF = ("matplotlib", "fpdf", "uharfbuzz")
+NEEDED_FOR_PDF = ("matplotlib", "fpdf", "uharfbuzz")
 
 
 def check_renderer() -> None:
@@ -27,7 +27,7 @@ def check_renderer() -> None:
 
 def lacks_for_pdf() -> list[str]:
     """Return the libraries that make PDFs and are not installed."""
-    return [name for name in _NEEDED_FOR_PDF if find_spec(name) is None]
+    return [name for name in NEEDED_FOR_PDF if find_spec(name) is None]
 
 
 def check_pdf_renderer() -> None:

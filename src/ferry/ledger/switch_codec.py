@@ -30,6 +30,7 @@ from ferry.ledger.plan_codec import PART_BYTES
 from ferry.ledger.reading import checked, reading
 from ferry.model import LedgerRecord, Record
 from ferry.model.switch import (
+    POINT_OF_NO_RETURN,
     Evidence,
     Step,
     StepBegun,
@@ -148,7 +149,18 @@ def _digest(values: list[bytes]) -> str:
 
 
 SWITCH_END = Form(
-    SwitchEnd, *head("switch-end"), F("outcome", kind=enum(SwitchOutcome)), F("who"), F("why"), F("at_ms")
+    SwitchEnd,
+    *head("switch-end"),
+    F("outcome", kind=enum(SwitchOutcome)),
+    F("who"),
+    F("why"),
+    F("at_ms"),
+    F(
+        "opposite",
+        default=None,
+        omit=lambda end: end.opposite is None,
+        says="the opposite switch because of which a switch that had promoted was abandoned; empty: none",
+    ),
 )
 
 parse_end = SWITCH_END.load
@@ -233,19 +245,28 @@ def _parsed(
     steps: Mapping[str, LedgerRecord],
     rows: Mapping[str, Mapping[int, bytes]] | None,
 ) -> SwitchState:
+    """Return the state. An end that abandons does not count after a promotion, unless an opposite switch was begun.
+
+    The process that wrote it had read the ledger before the promotion.
+    """
     done: dict[Step, StepDone] = {}
     begun: dict[Step, StepBegun] = {}
     end = None
+    ended_at = -1
     for word, record in steps.items():
         body = decode_value(record.value or b"", f"record of switch {name} at ledger offset {record.offset}")
         if word == END:
-            end = parse_end(body)
+            end, ended_at = parse_end(body), record.offset
         elif body["state"] == "done":
             step = Step(word)
             done[step] = _done(name, step, body, None if rows is None else rows.get(word, {}))
         else:  # an earlier Ferry wrote it under the key of the step that is done
             step = Step(word)
             begun[step] = _BEGUN.load(body, step=step)
+    if end is not None and end.outcome is SwitchOutcome.ABANDONED and end.opposite == "":
+        promoted = steps.get(POINT_OF_NO_RETURN)
+        if POINT_OF_NO_RETURN in done and promoted is not None and promoted.offset < ended_at:
+            end = None
     body = decode_value(opened.value or b"", f"switch {name} at ledger offset {opened.offset}")
     return SwitchState(switch=parse_switch(body), offset=opened.offset, done=done, begun=begun, end=end)
 

@@ -226,6 +226,11 @@ class SwitchEnd:
     who: str
     why: str
     at_ms: int
+    opposite: str | None = None
+    """The opposite switch because of which this one was abandoned after it promoted; empty: none.
+
+    None: that is not known, because an earlier Ferry did not keep it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ferry.errors import Refused
@@ -44,11 +44,17 @@ class Changed:
     notes: tuple[str, ...] = ()
 
 
-async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Changed:
+LastLook = Callable[[], Awaitable[None]]
+"""Raises Superseded when a newer run has opened the lane. It is called right before topics are changed."""
+
+
+async def change_topics(target: Cluster, changes: Collection[TopicChange], last_look: LastLook) -> Changed:
     """Carry out the changes, and wait until every partition of created and grown topics has a leader.
 
-    A topic that fails does not stop the others.
+    A topic that fails does not stop the others. Raises what `last_look` raises: then nothing more is changed.
     """
+    if changes:
+        await last_look()
     creating = [
         NewTopic(
             name=change.topic,
@@ -69,7 +75,7 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Ch
         failed[change.source_topic] = refused(
             "target.not-complete", change.source_topic, target=change.topic, cluster=target.alias
         )
-    unset, notes = await _rest(target, changes)
+    unset, notes = await _rest(target, changes, last_look)
     later = ChangeKind.CONFIGURE, ChangeKind.DELETE
     return Changed(
         done=tuple(
@@ -84,14 +90,21 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange]) -> Ch
     )
 
 
-async def _rest(target: Cluster, changes: Collection[TopicChange]) -> tuple[dict[str, Refusal], dict[str, Sentence]]:
-    """Configure and delete topics.
+async def _rest(
+    target: Cluster, changes: Collection[TopicChange], last_look: LastLook
+) -> tuple[dict[str, Refusal], dict[str, Sentence]]:
+    """Configure and delete topics. A newer run may have begun while others were created, so `last_look` is called.
 
     Return the refusals by source topic, and notes by topic where this login lacks ALTER_CONFIGS.
     """
     configuring = {change.topic: change for change in _of(changes, ChangeKind.CONFIGURE)}
     deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
+    waited = len(configuring) + len(deleting) < len(changes)
+    if configuring and waited:
+        await last_look()
     errors = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
+    if deleting and (configuring or waited):
+        await last_look()
     ids = {name: target.topics[name].topic_id for name in deleting if name in target.topics}
     errors |= await delete_topics(target, ids)
     unset, notes = {}, {}

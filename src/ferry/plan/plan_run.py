@@ -31,7 +31,6 @@ from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
 from ferry.plan.parts import is_of_whole_flow, plan_parts
 from ferry.plan.preview import of_this_run, refuse_swapped, window
 from ferry.plan.rules.clock import skew_sentence
-from ferry.plan.rules.dead_letters import skipping
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
@@ -101,18 +100,15 @@ async def decide_and_change(
         before = windows.facts
 
     wanted = decide_plan(rules, before, run, generation)
-    if wanted.changes:
-        await driver.refuse_superseded()  # no fence covers changes outside the ledger
-    changed = await change_topics(lane.target, wanted.changes)
+    # No fence covers changes outside the ledger.
+    changed = await change_topics(lane.target, wanted.changes, driver.refuse_superseded)
     facts, plan, created = before, wanted, []
     if any(change.kind is not ChangeKind.CONFIGURE for change in wanted.changes):
         facts = await _after_changes(lane, driver, before, wanted, changed)
         plan = decide_plan(rules, facts, run, generation)
         created = creation_notes(rules, before, changed.done)
 
-    if skipping(lane.flow, plan) and lane.flow.records.dead_letters.topic not in lane.target.topics:
-        await driver.refuse_superseded()  # before that topic is created
-    plan = await with_letters(lane.flow, rules, facts, lane.target, plan)
+    plan = await with_letters(lane.flow, rules, facts, lane.target, plan, driver.refuse_superseded)
     plan = await claim(lane, driver, facts, plan)
     notes = [*_opening_notes(lane, driver, clock), *deleted_notes(changed.done), *created]
     plan = _with_changes(plan, changed, notes)

@@ -16,7 +16,7 @@ from ferry.ledger.ledger import gaps
 from ferry.ledger.report import RunState
 from ferry.model import Fact, Refusal, RefusalKind, TopicChange
 from ferry.plan import plan_run
-from ferry.plan.change_topics import Changed, change_topics
+from ferry.plan.change_topics import Changed, LastLook, change_topics
 from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,
@@ -309,8 +309,8 @@ def test_what_somebody_writes_while_topics_are_created_for_the_plan_is_found(
     for name in names:
         send(producer(source_cluster), name, numbered(5, start=10))
 
-    async def changing(cluster: Cluster, changes: Collection[TopicChange]) -> Changed:
-        done = await change_topics(cluster, changes)
+    async def changing(cluster: Cluster, changes: Collection[TopicChange], last_look: LastLook) -> Changed:
+        done = await change_topics(cluster, changes, last_look)
         for name in names:
             meddle(lab, name)
         return done

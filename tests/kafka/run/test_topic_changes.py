@@ -110,8 +110,12 @@ def test_the_very_next_run_makes_the_changes_that_the_plan_shows(
 
 def changed(lab: Lab, *changes: TopicChange) -> Changed:
     """What the target's brokers make of changes."""
+
+    async def last_look() -> None:
+        """No newer run is there."""
+
     with FlowConnections.of(lab.flow) as connections:
-        return connections.run(lambda: change_topics(connections.target, changes))
+        return connections.run(lambda: change_topics(connections.target, changes, last_look))
 
 
 def change(kind: ChangeKind, topic: str, **configs: str) -> TopicChange:

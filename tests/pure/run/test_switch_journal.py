@@ -22,7 +22,7 @@ from ferry.features.switch.acts.stranded import refuse_unwritable
 from ferry.features.switch.rules.steps import sentence
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import LedgerView, fold, pauses
-from ferry.ledger.switch_codec import done_records, switch_states
+from ferry.ledger.switch_codec import done_records, end_record, switch_states
 from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
 from ferry.model.switch import (
     STEPS,
@@ -31,6 +31,7 @@ from ferry.model.switch import (
     StepBegun,
     StepDone,
     Switch,
+    SwitchEnd,
     SwitchOptions,
     SwitchOutcome,
     SwitchState,
@@ -350,8 +351,8 @@ def test_a_process_that_sleeps_before_it_abandons_a_switch_does_not_end_one_that
     assert advance(ann, "s-1", acts).end is not None
 
 
-def test_the_order_of_records_does_not_show_whether_who_abandoned_a_switch_saw_its_promotion() -> None:
-    """So a process that dies before it takes its end record back leaves the switch abandoned."""
+def test_the_end_of_a_switch_says_whether_who_abandoned_it_knew_an_opposite_one() -> None:
+    """A process that dies before it takes its end record back does not leave a promoted switch abandoned."""
 
     def promoted(ledger: Ledger) -> Journal:
         ann = Journal(ledger, "ann@desk-7")
@@ -376,7 +377,41 @@ def test_the_order_of_records_does_not_show_whether_who_abandoned_a_switch_saw_i
         Dies(Slow(records=view, meanwhile=lambda: view.extend(died.records[-2:])), "bob@desk-8").abandon("s-1", "late")
     died.records = view
     assert [one.key for one in died.records] == [one.key for one in saw.records]
+    assert ann.state("s-1").end is not None
+    assert (late.state("s-1").end, next_step(late.state("s-1"))) == (None, Step.REDIRECT)
+    with pytest.raises(Refused, match="has promoted backup"):
+        late.abandon("s-1", "once more")
+    assert advance(late, "s-1", World().acts()).end is not None
     assert late.state("s-1").end is not None
+
+
+def test_an_end_of_an_earlier_ferry_counts_after_a_promotion() -> None:
+    """Its ledger does not show whether an opposite switch was begun."""
+    ledger = Ledger()
+    ann = Journal(ledger, "ann@desk-7")
+    ann.open(switch(Verb.FAILOVER))
+    for step in STEPS[Verb.FAILOVER][: STEPS[Verb.FAILOVER].index(Step.PROMOTE) + 1]:
+        do_step(ann, "s-1", step, World().acts()[step])
+    ledger.append([end_record("s-1", SwitchEnd(outcome=SwitchOutcome.ABANDONED, who="bob", why="late", at_ms=3))])
+    assert ann.state("s-1").end is not None
+
+
+@pytest.mark.parametrize("behind", [False, True])
+@pytest.mark.parametrize("dies_at", [1, 2])
+def test_who_is_killed_while_a_switch_is_abandoned_can_abandon_it_again(dies_at: int, behind: bool) -> None:
+    ledger = Ledger()
+    journal = Journal(ledger, "ann@desk-7")
+    state = journal.open(switch(Verb.SWITCHOVER))
+    held = Pause(topic="", who="ann@desk-7", why=pause_reason(state), since_ms=1)
+    ledger.append([pause_record(held)])
+    ledger.dies_at, ledger.behind = ledger.appends + dies_at, behind
+    with pytest.raises(Killed):
+        abandon(ledger, journal, "s-1", "not today")
+    if journal.state("s-1").end is None or pauses(ledger.view(), wall_ms()):
+        assert abandon(ledger, journal, "s-1", "not today").end is not None
+    assert (journal.state("s-1").end is not None, pauses(ledger.view(), wall_ms())) == (True, {})
+    with pytest.raises(Refused, match="abandoned already"):
+        abandon(ledger, journal, "s-1", "not today")
 
 
 def test_a_switch_is_given_up_before_it_promotes_and_not_after() -> None:

@@ -107,7 +107,7 @@ class AclSyncer:
         if self.due_in_ms(view) != 0:
             return plan
         if own_acls(view, self.lane):
-            await driver.refuse_superseded()  # before one is deleted; before one is created, a commit does it
+            await driver.refuse_superseded()  # what an overtaken run would delete, it need not read
         try:
             diff = await self._permitted_diff(view, plan)
             failed = await self._apply(driver, diff, plan.run)
@@ -140,6 +140,8 @@ class AclSyncer:
         if meant:
             await driver.commit(meant)
         failed = await create_acls(self.target, [change.binding for change in diff.created])
+        if diff.deleted:
+            await driver.refuse_superseded()  # before ACLs are created, the commit does that
         kept = await delete_acls(self.target, [change.binding for change in diff.deleted])
         gone = {*failed, *diff.forgotten, *(change.binding for change in diff.deleted)} - kept.keys()
         driver.keep(forgotten_acl_record(self.lane, binding) for binding in sorted(gone))

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 
 from ferry.config.flow.clients import flow_fetch_options
 from ferry.config.flow.flow import FlowConfig
+from ferry.errors import Superseded
 from ferry.features.drill.acts.next_records import next_records
 from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.groups.acts.offset_maps import offset_maps
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.groups.listing import list_groups
-from ferry.kafka.groups.offsets import commit_offsets, fetch_offsets
+from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import FlowConnections
+from ferry.ledger.runs import newest_run
 from ferry.model import CommittedOffset, Content, TopicPartition, scratch_topic
 from ferry.model.evidence import GroupMoved
 from ferry.plan.gather import isolation_of
@@ -108,7 +110,19 @@ class ScratchGroups:
         return self.flow.topics.selection.takes(topic) and (topics is None or topic in topics)
 
     async def rehearse(self, topics: Collection[str] | None) -> Rehearsed:
-        """Translate the offsets, and commit each group as a whole to its scratch group."""
+        """Translate the offsets, and commit each group as a whole to its scratch group.
+
+        Raises Superseded if another run of the lane begins meanwhile, as `ferry lanes drop` does.
+        """
+        lane = self.flow.lane
+        before = newest_run(await self.connections.view(), lane)
+
+        async def check() -> None:
+            now = newest_run(await self.connections.view(), lane)
+            if now != before:
+                what = "the lane was dropped" if now is None else f"run {now.record.run} began"
+                raise Superseded(f"the drill in lane {lane} writes no groups, because {what} meanwhile: start it again")
+
         standings = await self.standings(topics)
         wanted = {
             self.name(group): {
@@ -118,7 +132,11 @@ class ScratchGroups:
             }
             for group, ones in standings.items()
         }
-        done = await commit_offsets(self.connections.target, {group: to for group, to in wanted.items() if to})
+        done = await commit_offsets(
+            self.connections.target,
+            {group: to for group, to in wanted.items() if to},
+            last_check=LastCheck(check),
+        )
         refused = {}
         for group in standings:
             name = self.name(group)

@@ -15,8 +15,11 @@ from functools import partial
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Refused
+from ferry.features.groups.acts.checkpoint import StoodBack
+from ferry.features.groups.rules.concurrent_changes import meanwhile
 from ferry.features.groups.rules.offset_syncs import offset_syncs
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.groups.offsets import LastCheck
 from ferry.kafka.produce.internal_topic import InternalTopic
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import LedgerView
@@ -56,8 +59,9 @@ class MirrorTopics:
     ) -> None:
         """Write what is due after the run of `plan`: offset syncs, then `checkpoints`, then heartbeats.
 
-        `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded.
-        Nothing is written for a lane that is not the flow's own, because those topics are about the own lane's copies.
+        `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded, and nothing
+        more once a newer one began or the flow was paused: no fence covers these topics. Nothing is written for a lane
+        that is not the flow's own, because those topics are about the own lane's copies.
         `missed` are sentences about groups that `checkpoints` lack; the first of them become notes of the run. Raises
         what the ledger raises, and Unreachable.
         """
@@ -72,19 +76,37 @@ class MirrorTopics:
             nonlocal state
             try:
                 state = await write(state)
+            except StoodBack:
+                raise
             except (Refused, BadInput) as error:  # of one topic, or of a text that its format cannot hold
                 log.warning("%s", error)
                 notes.append(said(error))
 
-        await attempt(partial(self._offset_syncs, view, plan))
-        await attempt(partial(self._checkpoints, checkpoints))
-        await attempt(self._heartbeats)
-        await attempt(self._source_heartbeats)
+        look = self._last_look(view)
+        try:
+            await attempt(partial(self._offset_syncs, look, view, plan))
+            await attempt(partial(self._checkpoints, look, checkpoints))
+            await attempt(partial(self._heartbeats, look))
+            await attempt(partial(self._source_heartbeats, look))
+        except StoodBack as why:
+            log.info("%s", why)
+            return
         if state != before or notes:
             state = replace(state, run=plan.run, notes=tuple(notes))
             await self.ledger.append([mirror_record(self.lane, state)])
 
-    async def _offset_syncs(self, view: LedgerView, plan: Plan, state: MirrorState) -> MirrorState:
+    def _last_look(self, view: LedgerView) -> LastCheck:
+        """Return the look right before a write. It raises StoodBack for what came into the ledger since `view`."""
+
+        async def look() -> None:
+            since = await self.ledger.read_untransacted(view.end, await self.ledger.end())
+            why = meanwhile(since, self.lane, now_ms=wall_ms(), is_run=True).why
+            if why is not None:
+                raise StoodBack(f"MirrorMaker 2's topics are left alone: {why}")
+
+        return LastCheck(look)
+
+    async def _offset_syncs(self, look: LastCheck, view: LedgerView, plan: Plan, state: MirrorState) -> MirrorState:
         topic = offset_syncs_topic(self.flow)
         if topic is None:
             return state
@@ -92,7 +114,7 @@ class MirrorTopics:
         if (state.synced, state.synced_receipts) == (plan.generation, len(done)):
             return state
         syncs = offset_syncs([*self._missed(view, plan, state), *done], state.synced)
-        await self._write(topic, [offset_sync_record(sync) for sync in syncs])
+        await self._write(look, topic, [offset_sync_record(sync) for sync in syncs])
         return replace(state, synced=plan.generation, synced_receipts=len(done))
 
     def _missed(self, view: LedgerView, plan: Plan, state: MirrorState) -> list[Receipt]:
@@ -100,7 +122,7 @@ class MirrorTopics:
         lasts = last_receipts(view, self.lane).values()
         return [last for last in lasts if state.synced < last.generation < plan.generation]
 
-    async def _checkpoints(self, checkpoints: Sequence[Checkpoint], state: MirrorState) -> MirrorState:
+    async def _checkpoints(self, look: LastCheck, checkpoints: Sequence[Checkpoint], state: MirrorState) -> MirrorState:
         topic, now_ms = checkpoints_topic(self.flow), wall_ms()
         if topic is None or not is_due(self.flow.mirror.emit_checkpoints, state.checkpoints_at_ms, now_ms):
             return state
@@ -116,20 +138,20 @@ class MirrorTopics:
             )
             for checkpoint in checkpoints
         ]
-        await self._write(topic, records)
+        await self._write(look, topic, records)
         return replace(state, checkpoints_at_ms=now_ms)
 
-    async def _heartbeats(self, state: MirrorState) -> MirrorState:
+    async def _heartbeats(self, look: LastCheck, state: MirrorState) -> MirrorState:
         topic, now_ms = heartbeats_topic(self.flow), wall_ms()
         if topic is None or not is_due(self.flow.mirror.emit_heartbeats, state.heartbeats_at_ms, now_ms):
             return state
         flow = self.flow.flow
         beat = Heartbeat(source_alias=flow.source, target_alias=flow.target, at_ms=now_ms)
-        await self._write(topic, [heartbeat_record(beat)])
-        await self._announce_source(topic)
+        await self._write(look, topic, [heartbeat_record(beat)])
+        await self._announce_source(look, topic)
         return replace(state, heartbeats_at_ms=now_ms)
 
-    async def _announce_source(self, topic: InternalTopicName) -> None:
+    async def _announce_source(self, look: LastCheck, topic: InternalTopicName) -> None:
         """Create the copy of the source's heartbeats, empty, as long as the source has none.
 
         MirrorClient finds upstream clusters by the names of such topics. MirrorMaker 2 creates them by writing
@@ -138,23 +160,28 @@ class MirrorTopics:
         name = copied_heartbeats(self.flow)
         there = await self.source.refresh([topic.name])
         if name is not None and not there and not await self.source.hidden([topic.name]):
+            await look()
             await InternalTopic(self.target, name).create(topic.replication_factor)
 
-    async def _source_heartbeats(self, state: MirrorState) -> MirrorState:
+    async def _source_heartbeats(self, look: LastCheck, state: MirrorState) -> MirrorState:
         topic, now_ms = source_heartbeats_topic(self.flow), wall_ms()
         if topic is None or not is_due(self.flow.mirror.heartbeats_at_source, state.source_heartbeats_at_ms, now_ms):
             return state
         flow = self.flow.flow
         beat = Heartbeat(source_alias=flow.target, target_alias=flow.source, at_ms=now_ms)
-        await self._write(topic, [heartbeat_record(beat)])
+        await self._write(look, topic, [heartbeat_record(beat)])
         return replace(state, source_heartbeats_at_ms=now_ms)
 
-    async def _write(self, topic: InternalTopicName, records: Sequence[Record]) -> None:
-        """Write records, and create the topic first if there is none."""
+    async def _write(self, look: LastCheck, topic: InternalTopicName, records: Sequence[Record]) -> None:
+        """Write records, and create the topic first if there is none. Raises StoodBack, as `_last_look` does."""
         internal = InternalTopic(self.source if topic.side == "source" else self.target, topic.name)
         try:
+            await look()
             await internal.create(topic.replication_factor)
+            await look()
             await internal.append(records)
+        except StoodBack:
+            raise
         except Refused as error:
             raise Refused(f"{error}, or set {topic.key} = false; nothing else waits for it") from error
         if records:

@@ -103,6 +103,7 @@ class LaneDrop:
             await drivers[-1].refuse_superseded()
             await self._delete(found.topics)
             for group in (*await self._scratch_groups(), found.group):
+                await drivers[-1].refuse_superseded()
                 await delete_group(self._connection.target, group)
             await self._forget(drivers[-1], found, who)
             return found

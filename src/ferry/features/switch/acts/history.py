@@ -16,7 +16,7 @@ from ferry.ledger.codec import pause_record, resume_record
 from ferry.ledger.ledger import UNREAD, overwritten, pauses
 from ferry.ledger.switch_codec import switch_states
 from ferry.model import Flow
-from ferry.model.switch import POINT_OF_NO_RETURN, SwitchState
+from ferry.model.switch import POINT_OF_NO_RETURN, SwitchOutcome, SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
 
@@ -87,10 +87,10 @@ def abandon(
 ) -> SwitchState:
     """Abandon a switch over an open connection, and restore the pause from before it.
 
-    The pause is changed first, so that a process that is killed after that can abandon the switch again. `moved_on`
-    finds the opposite switch that was begun since. If a switch has promoted and is abandoned because of that one,
-    the flow's pause stays unchanged. The other switch, or its way back, changes it. Raises BadInput without a reason,
-    Refused for a switch that may not be abandoned.
+    The pause is changed last, so that the flow stays paused if another process has promoted meanwhile. If this process
+    is killed before that, the same call restores the pause. `moved_on` finds the opposite switch that was begun since.
+    If a switch has promoted and is abandoned because of that one, the flow's pause stays unchanged. The other switch,
+    or its way back, changes it. Raises BadInput without a reason, Refused for a switch that may not be abandoned.
     """
     if not why.strip():
         raise BadInput("--reason is empty: give the reason for abandoning the switch")
@@ -99,23 +99,26 @@ def abandon(
         other = moved_on(state)
         refuse_abandoning(state, other)
         return journal.abandon(switch, why.strip(), other)
-    refuse_abandoning(state)
     now_ms = wall_ms()
     view = access.view()
     held, before = pauses(view, now_ms).get(""), paused_before(state)
     own = held if held is not None and held.why == pause_reason(state) else None
+    if own is None or not _is_abandoned(state):
+        refuse_abandoning(state)
+        state = journal.abandon(switch, why.strip())
     if own is not None:
         stands = before is not None and before.holds_at(now_ms)
         now = pause_record(before) if before is not None and stands else resume_record("")
         at = access.append([now])
         if others := overwritten(access.written(view.end, at), [now]):
             access.append(others)  # a pause that an operator has set meanwhile is not undone
-    try:
-        return journal.abandon(switch, why.strip())
-    except Refused:
-        if own is not None:  # another process has promoted meanwhile: the flow stays paused
-            access.append([pause_record(own)])
-        raise
+    return state
+
+
+def _is_abandoned(state: SwitchState) -> bool:
+    """Return whether a switch was abandoned before it promoted: its pause may be left, if the process was killed."""
+    end = state.end
+    return end is not None and end.outcome is SwitchOutcome.ABANDONED and POINT_OF_NO_RETURN not in state.done
 
 
 def _both(settings: Settings, flow: FlowConfig) -> list[FlowConfig]:

@@ -172,18 +172,19 @@ class Journal:
         """Abandon a switch.
 
         Raises Refused if it has ended, or has promoted without an opposite switch (`moved_on`) since. If it promoted
-        just before the record of its end, that record is taken back. A reader cannot decide this by the order of the
-        two records. It is the same with an opposite switch, which the ledger of the other cluster has.
+        just before the record of its end, that record does not count for any reader, because it names no opposite
+        switch. It is taken back as well, for an earlier Ferry.
         """
         refuse_abandoning(self.state(switch), moved_on)
-        ended = self._end(switch, SwitchOutcome.ABANDONED, why)
+        opposite = "" if moved_on is None else moved_on.switch.id
+        ended = self._end(switch, SwitchOutcome.ABANDONED, why, opposite)
         if POINT_OF_NO_RETURN in ended.done and moved_on is None:
             self._written([no_end_record(switch)])
             refuse_abandoning(replace(ended, end=None))
         return ended
 
-    def _end(self, switch: str, outcome: SwitchOutcome, why: str) -> SwitchState:
-        end = SwitchEnd(outcome=outcome, who=self._who, why=why, at_ms=wall_ms())
+    def _end(self, switch: str, outcome: SwitchOutcome, why: str, opposite: str | None = None) -> SwitchState:
+        end = SwitchEnd(outcome=outcome, who=self._who, why=why, at_ms=wall_ms(), opposite=opposite)
         return _named(self._written([end_record(switch, end)]), switch)
 
     def _refuse_lost(self, states: Mapping[str, SwitchState], switch: str, begun: StepBegun) -> None:

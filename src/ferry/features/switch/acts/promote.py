@@ -31,9 +31,8 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
     if state.switch.options.remove_write_block:
         topics = written_names(sides.via, (row["topic"] for row in state.rows(Step.STOP)), sides.clusters)
         with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
-            still_mine()
             try:
-                removed = connection.run(partial(_remove_block, connection, topics))
+                removed = connection.run(partial(_remove_block, connection, topics, still_mine))
             except NoAuthorizer as error:
                 note = f"; no write block is there: {error}"
     blocked = f", {len(removed)} ACLs that denied WRITE are deleted" if removed else note
@@ -49,7 +48,7 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
     )
 
 
-async def _remove_block(connection: TargetConnection, topics: set[str]) -> list[AclBinding]:
+async def _remove_block(connection: TargetConnection, topics: set[str], still_mine: StillMine) -> list[AclBinding]:
     """Delete DENY WRITE ACLs that name one of these topics. One with a prefix stays, because it covers more topics."""
     blocks = sorted(
         (
@@ -62,6 +61,8 @@ async def _remove_block(connection: TargetConnection, topics: set[str]) -> list[
         ),
         key=str,
     )
+    if blocks:
+        still_mine()
     for error in (await delete_acls(connection.target, blocks)).values():
         raise error
     return blocks

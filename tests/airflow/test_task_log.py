@@ -227,6 +227,9 @@ def submitted(task: FerryCopyOperator) -> Exception:
             raise
 
     run(task, execute)
+    submit = task._hook and task._hook._submit_sp  # the provider has no other names
+    if submit is not None and submit.stdout is not None:
+        submit.stdout.close()  # the provider leaves it open
     (found,) = raised
     return found
 

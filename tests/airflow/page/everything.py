@@ -223,7 +223,7 @@ def _answers(now: int) -> dict[str, Any]:
         "OfRecord": BothSides(
             source=Side(place=place("orders", 1), offset=7, bounds=(0, 90), record=_record("4929-1111")),
             target=Side(place=place("a.orders", 1), offset=5, bounds=(0, 80), record=_record("****-1111")),
-            transformed=True,
+            transformed=False,
         ),
         "lanes": [lane],
         "dealt": story_of(DEALT, place("t"), Sought(offset=20), 0, 50),

@@ -88,7 +88,7 @@ def test_the_last_poll_is_newer_than_the_answer_about_the_run(desk: Desk) -> Non
 def test_a_run_that_is_not_active_has_no_progress(desk: Desk) -> None:
     at_work(desk, past(progress(SENT)))
     desk.dag = DagState(known=True, runs=(replace(desk.dag.runs[0], state="failed"),))
-    for path in ("/", "/run/r1"):
+    for path in ("/", "/runs", "/run/r1"):
         page = desk.page(f"{HERE}{path}")
         assert ("sent and not committed" in read(page), "progress-title" in page) == (False, False), path
     at_work(desk, past(None, PastState.PARTIAL))

@@ -54,7 +54,8 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
     def is_read() -> bool:
         answer = desk.client.get(f"{HERE}{path}", headers={"Accept": "text/html"})
         read.append((answer.status_code, answer.text))
-        return not any(answer.is_asked for answer in desk.watcher.kept_answers.values())
+        is_asked = any(answer.is_asked for answer in desk.watcher.kept_answers.values())
+        return not is_asked and "data-waiting" not in answer.text
 
     assert until(lambda: is_read() and read[-1][0] != 503, ANSWER_S)
     return read[-1]

@@ -97,6 +97,7 @@
       window.clearTimeout(later);
       later = window.setTimeout(offer, 250);
     });
+    return offer;
   };
   // A field for names, and below it those that there are: the word that is typed narrows them, and a tick puts one in.
   const list = (name, label, value = "") => {
@@ -160,7 +161,8 @@
   // The first two fields are for a topic and a partition, and the fourth says of which side.
   const placed = (fields) => {
     const [topic, partition, , back] = fields.map((box) => one("input, select", box));
-    fields[0].offer = (here) => suggest(topic, partition, fields[0], () => back.value === "true", () => here);
+    // The dialog has given the focus to the first field already.
+    fields[0].offer = (here) => suggest(topic, partition, fields[0], () => back.value === "true", () => here)();
     return fields;
   };
   const topicList = () => list("topics", "Topics, separated by blanks; empty: all that the flow selects");

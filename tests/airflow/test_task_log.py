@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import structlog
@@ -226,10 +228,16 @@ def submitted(task: FerryCopyOperator) -> Exception:
             raised.append(error)
             raise
 
-    run(task, execute)
-    submit = task._hook and task._hook._submit_sp  # the provider has no other names
-    if submit is not None and submit.stdout is not None:
-        submit.stdout.close()  # the provider leaves it open
+    begin, processes = subprocess.Popen, []
+
+    def remembered(*arguments: Any, **options: Any) -> subprocess.Popen[Any]:
+        processes.append(begin(*arguments, **options))
+        return processes[-1]
+
+    with mock.patch("subprocess.Popen", remembered):
+        run(task, execute)
+    for process in processes:  # the provider leaves its output open
+        process.communicate()
     (found,) = raised
     return found
 

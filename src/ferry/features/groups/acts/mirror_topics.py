@@ -60,8 +60,8 @@ class MirrorTopics:
         """Write what is due after the run of `plan`: offset syncs, then `checkpoints`, then heartbeats.
 
         `view` has the run's committed receipts. Nothing is written for a run that a newer one superseded. Nothing more
-        is written after a newer one began or the flow was paused, because no fence covers these topics. Nothing is written for a lane
-        that is not the flow's own, because those topics are about the own lane's copies.
+        is written after a newer one began or the flow was paused, because no fence covers these topics. Nothing is
+        written for a lane that is not the flow's own, because those topics are about the own lane's copies.
         `missed` are sentences about groups that `checkpoints` lack; the first of them become notes of the run. Raises
         what the ledger raises, and Unreachable.
         """

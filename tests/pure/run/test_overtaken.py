@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.errors import Superseded, Unreachable
+from ferry.errors import Refused, Superseded, Unreachable
 from ferry.features.acls.acts import sync
 from ferry.features.acls.acts.sync import acls_of_plan
+from ferry.features.drill.acts import scratch_groups
+from ferry.features.groups.acts import mirror_topics
+from ferry.features.lanes.acts import dropping
 from ferry.features.migrate.acts import hand_back
 from ferry.features.migrate.rules.hand_back import HANDED_BACK, position_records
+from ferry.kafka.admin.topics import delete_topics
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.groups.offsets import commit_offsets
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.codec import resume_record
 from ferry.ledger.run_codec import run_record
-from ferry.model import AclBinding, AclChange
+from ferry.model import AclBinding, AclChange, ChangeKind, Flow, Heartbeat, Record, TopicChange, scratch_lane
 from ferry.plan import plan_run
+from ferry.plan.change_topics import change_topics
 from ferry.plan.rules.planning import decide_plan
 from ferry.protocol.driver import Driver
+from ferry.wire.mirror_records import heartbeat_record
+from tests.pure.answers.stories import begun
 from tests.pure.answers.test_two_at_once import NEWER, migrated, other, paused
 from tests.pure.answers.world import World, world
 from tests.pure.decide.values import LANE, run_of
@@ -137,6 +146,69 @@ def test_what_cannot_be_created_is_looked_at_again(looks: list[str]) -> None:
         assert looks == ["run", "run"]
 
 
+def test_a_driver_that_is_overtaken_while_topics_are_created_deletes_none() -> None:
+    with lane("") as it:
+        it.target.holds("a.gone", 1)
+        asked: list[str] = []
+        ask = it.target.ask
+
+        async def listening(request: Any, *given: Any, **more: Any) -> Any:
+            asked.append(type(request).__name__)
+            return await ask(request, *given, **more)
+
+        it.target.ask = listening  # type: ignore[method-assign]
+        left = iter([True, False])
+
+        async def last_look() -> None:
+            if not next(left):
+                raise Superseded("r3 began")
+
+        changes = [
+            TopicChange(
+                kind=ChangeKind.CREATE, topic="a.orders", source_topic="orders", partitions=2, replication_factor=1
+            ),
+            TopicChange(
+                kind=ChangeKind.DELETE, topic="a.gone", source_topic="gone", partitions=1, replication_factor=0
+            ),
+        ]
+        with pytest.raises(Superseded):
+            it.loop.run(lambda: change_topics(it.target, changes, last_look))
+        assert "CreateTopicsRequest" in asked
+        assert "DeleteTopicsRequest" not in asked
+
+
+def test_a_driver_that_is_overtaken_while_acls_are_read_deletes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lane("") as it:
+        it.target.holds("a.orders", 2)
+        made = AclChange(kind="create", binding=COPY, source=COPY)
+        it.ledger.records += [
+            run_record(run_of("older")),
+            run_record(run_of("run")),
+            own_acl_record(LANE, made, source_cluster_id="", run="run", at_ms=1),
+        ]
+        deleted: list[AclBinding] = []
+
+        async def described(cluster: Cluster) -> frozenset[AclBinding]:
+            if cluster is it.source:
+                return frozenset()
+            it.ledger.records.append(run_record(run_of("newer")))
+            return frozenset([COPY])
+
+        async def may(_: Cluster) -> bool:
+            return True
+
+        async def delete(_: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
+            deleted.extend(bindings)
+            return {}
+
+        monkeypatch.setattr(sync, "described_acls", described)
+        monkeypatch.setattr(sync, "may_alter_acls", may)
+        monkeypatch.setattr(sync, "delete_acls", delete)
+        with pytest.raises(Superseded):
+            it.opens()
+        assert deleted == []
+
+
 OFFSETS = "mm2-offsets.a.internal"
 HAND_BACK = "migrate", "hand-back", "a->b", "--create"
 
@@ -221,3 +293,68 @@ def test_a_flow_that_is_resumed_while_it_is_handed_back_keeps_its_positions(
     monkeypatch.setattr(Driver, "settle", slowly)
     assert made.ask(*HAND_BACK).body["error"]["kind"] == "refused"
     assert (positions(made), paused(made)) == (None, [])
+
+
+def began(made: World, lane: str) -> None:
+    """A newer run of a lane of a->b."""
+    other(made, run_record(replace(run_of("r3"), flow=Flow(source="a", target="b"), lane=lane)))
+
+
+def test_a_run_that_is_overtaken_before_it_writes_heartbeats_writes_none(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(made, "emit.heartbeats.enabled = true")
+
+    def slowly(beat: Heartbeat) -> Record:
+        began(made, "live")
+        return heartbeat_record(beat)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirror_topics, "heartbeat_record", slowly)
+        made.ask("run", "a->b", "--id", "r1")
+    assert "heartbeats-0" not in made.b.target.logs
+    assert made.ask("run", "a->b", "--id", "r4").code == 0
+    assert "heartbeats-0" in made.b.target.logs
+
+
+def test_a_drop_that_is_overtaken_while_topics_are_deleted_deletes_no_group(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(made)
+    window = "--from-offset", "users:0:2", "--to-offset", "users:0:7"
+    assert made.ask("backfill", "a->b", "--lane", "backfill-june", *window).code == 0
+    deleted: list[str] = []
+
+    async def slowly(*given: Any) -> Any:
+        began(made, "backfill-june")
+        return await delete_topics(*given)
+
+    async def delete(_: Cluster, group: str) -> None:
+        deleted.append(group)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dropping, "delete_topics", slowly)
+        patch.setattr(dropping, "delete_group", delete)
+        dropped = made.ask("lanes", "drop", "a->b", "backfill-june", "--yes")
+    assert dropped.body["error"]["kind"] == "superseded"
+    assert deleted == []
+
+
+def test_a_drill_whose_lane_is_dropped_before_its_groups_are_written_writes_none(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(made)
+    made.commit(made.a, "billing", orders_0=4)
+    assert made.ask("run", "a->b", "--id", "r1").code == 0
+    lanes: list[str] = []
+
+    async def slowly(cluster: Cluster, offsets: Mapping[str, Any], **more: Any) -> Any:
+        lanes.extend(filter(None, map(scratch_lane, offsets)))
+        began(made, lanes[0])
+        return await commit_offsets(cluster, offsets, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch_groups, "commit_offsets", slowly)
+        made.ask("drills", "shadow", "a->b", "--from", "earliest")
+    assert lanes
+    assert [group for group in made.b.groups if scratch_lane(group)] == []

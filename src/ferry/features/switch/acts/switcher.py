@@ -297,7 +297,7 @@ class Switcher:
             Step.DRAIN: _looks(partial(drain, sides, patience_s=patience_s, copy=self._copy)),
             Step.STOP: partial(stop_flow, sides, who=self._who, patience_s=patience_s),
             Step.LOSS: _looks(partial(count_loss, sides, patience_s=patience_s)),
-            Step.TOPICS: _looks(partial(live_topics, sides, patience_s=patience_s)),
+            Step.TOPICS: partial(live_topics, sides, patience_s=patience_s),
             Step.GROUPS: partial(move_groups, sides, patience_s=patience_s),
             Step.PROMOTE: self._promote,
             Step.REDIRECT: self._redirect,

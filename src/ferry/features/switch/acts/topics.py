@@ -6,6 +6,7 @@ from functools import partial
 
 from ferry.config.flow.parts import DEFAULT_REPLICATION_FACTOR
 from ferry.errors import Refused, Retryable
+from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.names import Names, names_of
 from ferry.features.switch.rules.partition_state import last_seen_ms, parse_standings
@@ -21,7 +22,7 @@ from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.words import count_of, several
 
 
-def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
+def live_topics(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
     """Create the topics that are missing.
 
     The rows are the ends of their partitions before producers come: groups begin there. In a failover producers may
@@ -37,7 +38,7 @@ def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
     wanted = {made.live: made for made in names.values() if not made.keeps_name}
     seen_ms = last_seen_ms(found) if state.switch.verb is Verb.FAILOVER else None
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
-        created, ends = connection.run(partial(_live, sides, connection.target, wanted))
+        created, ends = connection.run(partial(_live, sides, connection.target, wanted, still_mine))
         begins = connection.run(partial(_begins, connection.target, ends, seen_ms))
     kept = len(names) - len(wanted)
     parts = [f"{count_of(len(created), 'topic')} created" + (f" ({several(sorted(created))})" if created else "")]
@@ -65,7 +66,9 @@ def live_topics(sides: Sides, state: SwitchState, *, patience_s: float) -> Evide
     )
 
 
-async def _live(sides: Sides, target: Cluster, wanted: dict[str, Names]) -> tuple[list[str], dict[TopicPartition, int]]:
+async def _live(
+    sides: Sides, target: Cluster, wanted: dict[str, Names], still_mine: StillMine
+) -> tuple[list[str], dict[TopicPartition, int]]:
     there = await target.refresh({*wanted, *(made.copy for made in wanted.values())}) if wanted else {}
     missing = [made for live, made in wanted.items() if live not in there and made.copy in there]
     settings = await topic_settings(target, [made.copy for made in missing]) if missing else None
@@ -81,6 +84,8 @@ async def _live(sides: Sides, target: Cluster, wanted: dict[str, Names]) -> tupl
         )
         for made in missing
     ]
+    if new:
+        still_mine()
     for error in (await create_topics(target, new)).values():
         raise error
 

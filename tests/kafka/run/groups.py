@@ -45,7 +45,7 @@ class Groups:
             client.commit(offsets=places, asynchronous=False)
 
     def at(self, group: str, side: RunningCluster | None = None) -> dict[int, int]:
-        """Where a group stands, on the target unless told else, as kafka-python's admin client reads it."""
+        """The offsets of a group, on the target unless a side is given, as kafka-python's admin client reads it."""
         return {number: offset for number, (offset, _) in self.read(group, side).items()}
 
     def read(self, group: str, side: RunningCluster | None = None) -> dict[int, tuple[int, str]]:

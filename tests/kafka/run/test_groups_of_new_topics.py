@@ -39,7 +39,7 @@ def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_
         translate(groups.lab.flow, TopicPartition(groups.topic, 0), 24)
     groups.commit(
         target, "app", {0: 27, 1: 27}
-    )  # as it stands where the brokers did not forget it: Ferry's, and too far
+    )  # as it is where the brokers did not forget it: Ferry's, and too far
     done = groups.ran(**{"ferry.guard.target.changed": "restart"})
     assert done.left == ()
     assert groups.at("app") == {0: 24, 1: 24}, "all in one transaction now"
@@ -50,7 +50,7 @@ def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_
     groups.commit(source, "slow", {0: 4, 1: 4})
     done = groups.ran()
     assert (done.left, done.inexact) == ((), {"log-start": 1})
-    assert groups.at("slow") == {0: 12, 1: 4}, "who stands before a log's start is reset, maybe to its end"
+    assert groups.at("slow") == {0: 12, 1: 4}, "a group before a log's start is reset, maybe to its end"
     assert translate(groups.lab.flow, TopicPartition(groups.topic, 0), 4).outcome.word == "log-start"
     secret = {"config.providers": "env", "config.providers.env.class": f"{PROVIDERS}.EnvVarConfigProvider"}
     lost = {f"{groups.lab.alias}.ssl.truststore.password": "${env:FERRY_TEST_NO_SUCH_SECRET}"}

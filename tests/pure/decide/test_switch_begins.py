@@ -48,7 +48,7 @@ def test_a_flow_begins_behind_the_cut_over_once() -> None:
     assert gaps == [(50, 80)], "what came from there is passed over, and the ledger says so"
     assert begun([*receipt, *records], 80) == ([], [])
     assert begun([*receipt, *records], 95)[1] == [(80, 95)]
-    assert begun(receipt, 50) == begun(receipt, 20) == ([], []), "a lane that stands there, or beyond, is left"
+    assert begun(receipt, 50) == begun(receipt, 20) == ([], []), "a lane that is there, or beyond, is left"
 
     back = receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=4))
     assert begun([*back, *records], 80)[1] == [(50, 80)], "a copy of before a way back was to pass it, not this one"
@@ -63,6 +63,6 @@ def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
     begun = recorded_starts(view, "live")
     assert begun.offsets == {HERE: 30}, "what was empty begins at its beginning"
     assert begun.pending == {place("audit"): NOW, place("audit", 1): NOW}
-    assert latest_beginnings(view, "live", {HERE: 90}, [], ids, NOW) == [], "where it has begun it goes on"
+    assert latest_beginnings(view, "live", {HERE: 90}, [], ids, NOW) == [], "where it has begun it continues"
     again = recorded_starts(view, "live", {"orders": "second", "audit": "new"})
     assert (again.offsets, again.pending) == ({}, {}), "topics that were created again begin at their beginning"

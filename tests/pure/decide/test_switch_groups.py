@@ -135,9 +135,9 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
     own = HeldGroup(offsets={COPY: Held(Wrote(90, 60))}, sources={"primary.orders": "orders"}, renewed_ms=0)
     assert moved(empty) == (None, 1, 0)
     assert moved(at(40)) == (None, 0, 0)
-    assert moved(at(30)) == (None, 1, 0), "what somebody left behind is moved on"
-    assert moved(at(60)) == (None, 0, 1), "what somebody has read there is not read again"
-    assert moved(at(60), held=own) == (None, 1, 0), "Ferry's own goes back with the old cluster's"
+    assert moved(at(30)) == (None, 1, 0), "an offset that is not its own is moved on"
+    assert moved(at(60)) == (None, 0, 1), "what was read there is not read again"
+    assert moved(at(60), held=own) == (None, 1, 0), "Ferry's own moves back with the old cluster's"
     group = ListedGroup(name="g", kind=GroupKind.CLASSIC, state="Stable", protocol_type="consumer")
     for new, against, why in [
         (replace(empty, listed={"g": group}), (), "has members on backup"),

@@ -93,7 +93,7 @@ async def change_topics(target: Cluster, changes: Collection[TopicChange], last_
 async def _rest(
     target: Cluster, changes: Collection[TopicChange], last_look: LastLook
 ) -> tuple[dict[str, Refusal], dict[str, Sentence]]:
-    """Configure and delete topics. A newer run may have begun while others were changed, so each begins by a look.
+    """Configure and delete topics. Each begins with `last_look`, because a newer run may have begun meanwhile.
 
     Return the refusals by source topic, and notes by topic where this login lacks ALTER_CONFIGS.
     """

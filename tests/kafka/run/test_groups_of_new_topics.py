@@ -37,9 +37,7 @@ def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_
     assert groups.at("app") == {}, "nothing in a topic that is empty"
     with pytest.raises(Refused, match="was created again since it was written"):
         translate(groups.lab.flow, TopicPartition(groups.topic, 0), 24)
-    groups.commit(
-        target, "app", {0: 27, 1: 27}
-    )  # as it is where the brokers did not forget it: Ferry's, and too far
+    groups.commit(target, "app", {0: 27, 1: 27})  # as it is where the brokers did not forget it: Ferry's, and too far
     done = groups.ran(**{"ferry.guard.target.changed": "restart"})
     assert done.left == ()
     assert groups.at("app") == {0: 24, 1: 24}, "all in one transaction now"

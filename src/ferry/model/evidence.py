@@ -87,6 +87,41 @@ class Loss:
     seconds: float | None
 
 
+START = "start"
+"""Why offsets were passed over that are before the start of a lane; all other reasons are kinds of refusals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassedOver:
+    """Source offsets `[start, end)` that the lane never copied, because an operator or the configuration decided it.
+
+    `start` None: where they begin is not known, so their number is not known. `why` is the refusal in whose place it
+    was decided, or `start`. `who` and `reason` are empty where the ledger does not have them.
+    """
+
+    source: TopicPartition
+    start: int | None
+    end: int
+    why: str
+    who: str = ""
+    reason: str = ""
+
+    @property
+    def offsets(self) -> int | None:
+        """How many offsets it holds; None: not known."""
+        return None if self.start is None else self.end - self.start
+
+    def unread(self, offset: int) -> int | None:
+        """Return how many of its offsets a reader at `offset` has not read; None: not known."""
+        if offset >= self.end:
+            return 0
+        return None if self.start is None else self.end - max(self.start, offset)
+
+    def holds(self, offset: int) -> bool:
+        """Return whether an offset is known to be in it."""
+        return self.start is not None and self.start <= offset < self.end
+
+
 def oldest_loss(losses: Collection[Loss]) -> float | None:
     """Return the largest age (s) of what is lost; None when it is not known for a partition, or there is none."""
     ages = [loss.seconds for loss in losses if loss.records is not None and loss.seconds is not None]
@@ -190,6 +225,8 @@ class EvidenceReport:
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
     """When the losses were measured; 0: they were not."""
+    passed_over: tuple[PassedOver, ...] | None = None
+    """What was never copied on purpose, which is no part of the losses; None: not known, or not asked for."""
     rto_s: float | None = None
     rto_means: str = ""
     """What the RTO was computed from, or why it is not known, in a sentence."""

@@ -15,7 +15,13 @@ from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, text, whole
 from ferry.model import Record, TopicPartition
-from ferry.plan.rules.facts import Facts, by_topic
+from ferry.plan.rules.facts import Facts, SourceTopic, by_topic
+
+NOT_KNOWN = -1
+"""The first offset before a lane's start, where the record of the start does not have it."""
+
+Passed = Mapping[int, tuple[int, int]]
+"""What a lane passes over before its start: the first offset and the end, by partition number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +30,16 @@ class LaneStarts:
 
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     pending: Mapping[TopicPartition, int] = field(default_factory=dict)
+    passed: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    """The offsets that the source had before the start and that the lane passes over: the first, and the end.
+
+    The first is NOT_KNOWN in a ledger of an earlier version. A partition without an entry passes over nothing.
+    """
 
     def settled(self, found: Mapping[TopicPartition, int]) -> LaneStarts:
         """Return the starts with the offsets `found` for pending partitions."""
         pending = {place: timestamp for place, timestamp in self.pending.items() if place not in found}
-        return LaneStarts(offsets={**self.offsets, **found}, pending=pending)
+        return LaneStarts(offsets={**self.offsets, **found}, pending=pending, passed=self.passed)
 
 
 def first_run(view: LedgerView, lane: str) -> bool:
@@ -74,6 +85,7 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
     Windows have starts of their own: a `windowed` run leaves out topics that begin at `earliest`.
     """
     given, pending = by_topic(facts.lane.starts), by_topic(facts.lane.pending)
+    copied = {last.source for last in facts.lane.receipts.values()}  # adopted: another replicator was there before
     records = [
         start_record(
             lane,
@@ -82,6 +94,7 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
             | given.get(topic.name, {}),
             pending.get(topic.name, {}),
             topic.topic_id,
+            _passed_first(topic, given.get(topic.name, {}), copied),
         )
         for topic in facts.source.topics.values()
         if (topic.partitions and not windowed)
@@ -90,6 +103,21 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
     ]
     began = encode({"v": LEDGER_VERSION, "at_ms": facts.now_ms})
     return [*records, Record(key=encode(["began", lane]), value=began)]
+
+
+def _passed_first(
+    topic: SourceTopic, given: Mapping[int, int], copied: Collection[TopicPartition]
+) -> dict[int, tuple[int, int]]:
+    """Return what the lane's first run passes over; `given` are starts that are recorded, asked for or not.
+
+    Partitions that were `copied` before continue where they were.
+    """
+    found = {number: (NOT_KNOWN, start) for number, start in given.items() if start and number not in topic.partitions}
+    for number, part in topic.partitions.items():
+        start = given.get(number, part.start)
+        if start > part.log_start and TopicPartition(topic=topic.name, partition=number) not in copied:
+            found[number] = (part.log_start, start)
+    return found
 
 
 def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
@@ -104,10 +132,23 @@ def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: 
     settled = {place.topic for place in recorded.pending.keys() - facts.lane.pending.keys()}
     new = {} if windowed else _new_starts(facts)
     starts, pending = by_topic({**new, **facts.lane.starts}), by_topic(facts.lane.pending)
+    passed = by_topic({**recorded.passed, **_passed_now(facts, recorded.pending)})
     return [
-        start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""))
+        start_record(lane, name, starts[name], pending.get(name, {}), ids.get(name, ""), passed.get(name, {}))
         for name in sorted(settled | {place.topic for place in new})
     ]
+
+
+def _passed_now(facts: Facts, pending: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+    """Return what the lane passes over in partitions whose start was `pending` and is known now."""
+    found = {}
+    for place in pending:
+        topic = facts.source.topics.get(place.topic)
+        part = None if topic is None else topic.partitions.get(place.partition)
+        start = facts.lane.starts.get(place)
+        if place not in facts.lane.pending and part is not None and start is not None and start > part.log_start:
+            found[place] = (part.log_start, start)
+    return found
 
 
 def _new_starts(facts: Facts) -> dict[TopicPartition, int]:
@@ -134,17 +175,24 @@ def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None =
     return LaneStarts(
         offsets=dict(_recorded(view, lane, "offsets", ids or {})),
         pending=dict(_recorded(view, lane, "pending", ids or {})),
+        passed=dict(_recorded_passed(view, lane, ids or {})),
     )
 
 
 def start_record(
-    lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int], topic_id: str
+    lane: str, topic: str, offsets: Mapping[int, int], pending: Mapping[int, int], topic_id: str, passed: Passed
 ) -> Record:
     """Return the record of where the partitions of a source topic begin.
 
-    `offsets` and `pending` (times in ms) are by partition number; an empty `topic_id` is not known.
+    `offsets` and `pending` (times in ms) are by partition number; an empty `topic_id` is not known. `passed` is what
+    the source had before these offsets and the lane never copies.
     """
-    body: Json = {"v": LEDGER_VERSION, "offsets": sorted(offsets.items()), "topic_id": topic_id}
+    body: Json = {
+        "v": LEDGER_VERSION,
+        "offsets": sorted(offsets.items()),
+        "topic_id": topic_id,
+        "passed": sorted((number, first, end) for number, (first, end) in passed.items()),
+    }
     if pending:
         body["pending"] = sorted(pending.items())
     return Record(key=encode(["start", lane, topic]), value=encode(body))
@@ -159,6 +207,26 @@ def _recorded(view: LedgerView, lane: str, what: str, ids: Mapping[str, str]) ->
                 continue
             for partition, value in rows:
                 yield TopicPartition(topic=key[2], partition=partition), value
+
+
+def _recorded_passed(
+    view: LedgerView, lane: str, ids: Mapping[str, str]
+) -> Iterator[tuple[TopicPartition, tuple[int, int]]]:
+    for key, record in view.of_kind("start"):
+        if key[1] == lane and record.value is not None:
+            written, rows = read_as(record, _parse_passed)
+            known = ids.get(key[2], "")
+            if not (written and known and written != known):
+                for partition, first, end in rows:
+                    yield TopicPartition(topic=key[2], partition=partition), (first, end)
+
+
+def _parse_passed(body: Json) -> tuple[str, list[tuple[int, int, int]]]:
+    """Return the topic's id, and what lies before the starts; an earlier version recorded only where they are."""
+    rows = body.get("passed")
+    if rows is None:
+        rows = [(partition, NOT_KNOWN, offset) for partition, offset in body.get("offsets", ()) if offset]
+    return text(body.get("topic_id", "")), [(whole(number), whole(first), whole(end)) for number, first, end in rows]
 
 
 def _parse_start(what: str, body: Json) -> tuple[str, list[tuple[int, int]]]:

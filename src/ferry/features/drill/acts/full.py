@@ -20,11 +20,13 @@ from ferry.features.switch.acts.preflight import unreturned
 from ferry.features.switch.acts.redirect import words_of
 from ferry.features.switch.acts.report import samples_of_drain
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
+from ferry.features.switch.rules.passed_over import passed_of
 from ferry.features.switch.rules.report import (
     FIRST_RECORD_MEANS,
     knows_groups,
     lost_sentence,
     out_of_service,
+    passed_notes,
     stayed_sentences,
     told_groups,
     told_losses,
@@ -233,7 +235,12 @@ class FullDrill:
         found.losses = tuple(loss for state in found.states for loss in told_losses(state))
         found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
         found.groups = tuple(group for state in found.states for group in told_groups(state))
-        found.notes[:0] = [note for state in found.states for note in unknown_losses(state)]
+        stopped = [state for state in found.states if Step.STOP in state.done]
+        passed = [passed_of(state) for state in stopped]
+        found.passed_over = (
+            tuple(one for some in passed for one in some or ()) if passed and None not in passed else None
+        )
+        found.notes[:0] = [note for state in found.states for note in (*passed_notes(state), *unknown_losses(state))]
         against = [sentence for state in found.states for sentence in stayed_sentences(state)]
         against += [] if found.not_compared is None else [found.not_compared]
         times = [out_of_service(state) for state in found.states]
@@ -256,7 +263,7 @@ class FullDrill:
             all_groups=found.all_groups,
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
-        done = f"{there_and_back}; {lost_sentence(found.losses)}"
+        done = f"{there_and_back}; {lost_sentence(found.losses, found.passed_over or ())}"
         go_on = f"{failure}; continue with ferry drills full '{flow.flow}' --id {options.drill}"
         return report_of(
             Heading(

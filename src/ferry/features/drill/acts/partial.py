@@ -102,6 +102,7 @@ class PartialDrill:
             found.notes += self._leave_transformed()
             lags = measure_lag(self._flow, only=self._topics, patience_s=self._patience_s)
             found.losses, found.losses_at_ms = losses_of(lags), wall_ms()
+            found.note_passed_over(self._flow, connections, self._topics)
             entry.detail = count_of(len(found.losses), "partition")
 
     def _of_groups(self, connections: FlowConnections) -> frozenset[str]:
@@ -187,6 +188,7 @@ class PartialDrill:
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
         paused = untried((), found.paused)
+        loss = loss_sentence(found.losses, flow.flow.source, found.passed_over or (), part=True)
         text = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
         return report_of(
             Heading(
@@ -202,6 +204,6 @@ class PartialDrill:
             began_ms=diary.began_ms,
             goals=goals,
             deviations=(*paused, *deviations_of(goals, found.groups, found.verification, ()), *left),
-            summary=str(failure) if failure else f"{text}; {loss_sentence(found.losses, flow.flow.source, part=True)}",
+            summary=str(failure) if failure else f"{text}; {loss}",
             failure=failure,
         )

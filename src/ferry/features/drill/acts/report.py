@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ferry import __version__
@@ -12,6 +12,7 @@ from ferry.errors import FerryError
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.rules.verdict import outcome_of
 from ferry.features.evidence.rules.figures import goals_of
+from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.lane.connections import FlowConnections
 from ferry.model import Plan
 from ferry.model.evidence import (
@@ -23,9 +24,11 @@ from ferry.model.evidence import (
     Goal,
     GroupMoved,
     Loss,
+    PassedOver,
     Sample,
     TimelineStep,
 )
+from ferry.plan.rules.passed_over import passed_sentences
 from ferry.words import count_of, several
 
 
@@ -36,6 +39,7 @@ class Found:
     clusters: tuple[EvidenceCluster, ...] = ()
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
+    passed_over: tuple[PassedOver, ...] | None = None
     groups: tuple[GroupMoved, ...] = ()
     all_groups: bool = True
     """Whether every group returned its offsets. Otherwise it is not known what the others would read twice."""
@@ -59,6 +63,14 @@ class Found:
                 f"{count_of(len(groups.shares), 'share group')} ({several(sorted(groups.shares))}) would not be moved: "
                 "the offsets of share groups cannot be translated"
             )
+
+    def note_passed_over(
+        self, flow: FlowConfig, connections: FlowConnections, topics: Collection[str] | None = None
+    ) -> None:
+        """Note what the flow's lane has never copied on purpose, of its topics or of the `topics` alone."""
+        passed = connections.run(lambda: look_at_passed(flow, connections))
+        self.passed_over = tuple(one for one in passed if topics is None or one.source.topic in topics)
+        self.notes += passed_sentences(self.passed_over, flow.flow.target)
 
     @property
     def equal(self) -> bool | None:
@@ -140,6 +152,7 @@ def report_of(
         goals=goals,
         losses=found.losses,
         losses_at_ms=found.losses_at_ms,
+        passed_over=found.passed_over,
         rto_s=found.rto_s,
         rto_means="" if found.rto_s is None else heading.rto_means,
         from_start_s=found.from_start_s,

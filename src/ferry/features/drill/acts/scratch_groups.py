@@ -15,6 +15,8 @@ from ferry.features.drill.acts.next_records import next_records
 from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.groups.acts.offset_maps import offset_maps
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
+from ferry.features.switch.acts.passed_over import look_at_passed
+from ferry.features.switch.rules.passed_over import unread_of
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
@@ -87,6 +89,7 @@ class ScratchGroups:
                     asked.setdefault(place, set()).add(at.offset)
         view = await self.connections.view()
         maps = await offset_maps(self.connections, self.flow.lane, asked) if asked and view.runs else {}
+        passed = await look_at_passed(self.flow, self.connections)
         found: dict[str, list[GroupPosition]] = {}
         for group, places in offsets.items():
             for place, at in sorted(places.items()):
@@ -101,6 +104,7 @@ class ScratchGroups:
                         offset=at.offset,
                         target=made.target,
                         became=made.translate(at.offset),
+                        unread=unread_of(passed, [(place, at.offset)]),
                         copied_end=made.offsets.end,
                     )
                 found.setdefault(group, []).append(standing)

@@ -162,6 +162,7 @@ class ShadowDrill:
             found.notes += connections.run(lambda: self._leave_transformed(connections.source))
             found.losses = losses_of(measure_lag(self._live, only=self._only, patience_s=self._patience_s))
             found.losses_at_ms = wall_ms()
+            found.note_passed_over(self._live, connections, self._only)
             found.before = connections.run(lambda: self._production(connections))
             groups = count_of(len(found.before.groups), "group")
             entry.detail = f"{count_of(len(found.losses), 'partition')}; {groups} at the target"
@@ -282,7 +283,7 @@ class ShadowDrill:
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
         result = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
-        loss = loss_sentence(found.losses, live.flow.source, part=self._only is not None)
+        loss = loss_sentence(found.losses, live.flow.source, found.passed_over or (), part=self._only is not None)
         lane, who = self._options.lane, self._options.who
         return report_of(
             Heading(id=lane, kind=EvidenceKind.SHADOW, flow=live, lane=lane, who=who, rto_means=RTO_MEANS),

@@ -41,6 +41,7 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
         with diary.step("loss", "Count what would be lost") as entry:
             found.losses = losses_of(measure_lag(flow, patience_s=patience_s))
             found.losses_at_ms = wall_ms()
+            found.note_passed_over(flow, connections)
             behind, unknown = (
                 sum(bool(loss.records) for loss in found.losses),
                 sum(loss.records is None for loss in found.losses),
@@ -71,7 +72,7 @@ def _report(
         began_ms=diary.began_ms,
         goals=goals,
         deviations=deviations_of(goals, (), None, ()),
-        summary=str(failure) if failure else loss_sentence(found.losses, flow.flow.source),
+        summary=str(failure) if failure else loss_sentence(found.losses, flow.flow.source, found.passed_over or ()),
         failure=failure,
         would=_steps(flow, drill, who),
     )

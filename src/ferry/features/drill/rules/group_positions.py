@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.features.groups.rules.offset_map import Ahead, Before, Translated
 from ferry.model import TopicPartition
-from ferry.model.evidence import GroupMoved
+from ferry.model.evidence import GroupMoved, summed
 
 Record = tuple[int, bytes | None, bytes | None, bytes]
 """A record that both sides must have: timestamp, key, value, and headers as they are on the wire."""
@@ -22,6 +22,8 @@ class GroupPosition:
     offset: int
     target: TopicPartition | None = None
     became: Translated | None = None
+    unread: int | None = 0
+    """How many offsets after `offset` the lane has passed over on purpose; None: not known."""
     copied_end: int = 0
     """The source offset at which the copy ends (exclusive)."""
 
@@ -61,6 +63,7 @@ def moved(
     if nothing:
         notes.append(f"nothing was copied of {nothing} of its partitions: they have no records in the window")
     known = bool(committed) and exact == len(committed)
+    unread = summed([one.unread for one in committed])
     return GroupMoved(
         group=group,
         target_group=target_group,
@@ -68,7 +71,7 @@ def moved(
         committed=len(committed),
         exact=exact,
         reread=0 if known else None,
-        skipped=0 if known else None,
+        skipped=unread if known else None,
         beyond=sum(one.beyond for one in committed) if committed else None,
         note="; ".join(notes),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, StepOutcome, TimelineStep
+from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, PassedOver, StepOutcome, TimelineStep
+from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import count_of
 
 
@@ -17,8 +18,19 @@ def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviation
     return EvidenceOutcome.DEVIATIONS if deviations or refusals else EvidenceOutcome.SUCCESS
 
 
-def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) -> str:
-    """Say what a failover would have lost. `part`: the losses are those of some topics only."""
+def loss_sentence(
+    losses: Sequence[Loss], source: str, passed: Collection[PassedOver] = (), *, part: bool = False
+) -> str:
+    """Say what a failover would have lost, and what it lacks because it was `passed` over on purpose.
+
+    `part`: the losses are those of some topics only.
+    """
+    clause = passed_clause(passed)
+    said = _loss(losses, source, "nothing more" if clause else "nothing", part=part)
+    return f"{said}; {clause}" if clause else said
+
+
+def _loss(losses: Sequence[Loss], source: str, none: str, *, part: bool) -> str:
     if not losses:
         return "the flow has no partition"
     these = " of these topics" if part else ""
@@ -27,7 +39,7 @@ def loss_sentence(losses: Sequence[Loss], source: str, *, part: bool = False) ->
     ages = [loss.seconds for loss in losses if loss.records]
     known = [age for age in ages if age is not None]
     oldest = f"the oldest {max(known):.1f} s old" if known and len(known) == len(ages) else "of an age not known"
-    lost = f"at most {count_of(records, 'record')}, {oldest}," if records else "nothing"
+    lost = f"at most {count_of(records, 'record')}, {oldest}," if records else none
     if unknown:
         there = f"{unknown} of {count_of(len(losses), 'partition')} did not answer"
         return f"what would be missing{these}, had {source} been lost, is not known: {there}; {lost} of the others"

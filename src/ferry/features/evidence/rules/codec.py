@@ -22,6 +22,7 @@ from ferry.model.evidence import (
     GroupMoved,
     Link,
     Loss,
+    PassedOver,
     Sample,
     Signer,
     StepOutcome,
@@ -50,6 +51,16 @@ LOSS = Form(
     F("records"),
     F("bytes", says="an estimate"),
     F("seconds", says="age of the oldest record that is not copied"),
+)
+
+PASSED_OVER = Form(
+    PassedOver,
+    *SOURCE,
+    F("start", least=None, says="first source offset in it; null: not known, so their number is not known"),
+    F("end", says="the offset after it"),
+    F("why", says="start: before the start of the lane; otherwise the kind of the refusal that was lifted"),
+    F("who", default="", says="who decided it, or the key of the policy; empty: not recorded"),
+    F("reason", default=""),
 )
 
 STEP = Form(
@@ -109,6 +120,13 @@ RPO = Form(
     F("records", "lost_records", says="of all partitions, at most; null: there is none, or one is not known"),
     F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known"),
     F("partitions", "losses", many(LOSS.kind)),
+    F(
+        "passed_over",
+        kind=optional(many(PASSED_OVER.kind)),
+        omit=lambda _: False,  # always there, but not in reports of earlier versions
+        says="source offsets that were never copied on purpose, which are no part of `records`; null: not known; not "
+        "there in reports of earlier versions",
+    ),
     name="rpo",
 )
 RTO = Form(
@@ -220,9 +238,14 @@ def _evidence(body: dict[str, Any]) -> EvidenceReport:
         body,
         losses=tuple(map(LOSS.load, rpo["partitions"])),
         losses_at_ms=rpo["at_ms"] or 0,
+        passed_over=_passed_over(rpo.get("passed_over")),  # an earlier Ferry did not record it
         rto_s=rto["seconds"],
         rto_means=rto["means"],
         from_start_s=rto.get("from_start_seconds"),  # an earlier Ferry did not measure it
         first_record_s=rto.get("first_record_seconds"),  # as above
         first_record_means=rto.get("first_record_means", ""),
     )
+
+
+def _passed_over(rows: list[dict[str, Any]] | None) -> tuple[PassedOver, ...] | None:
+    return None if rows is None else tuple(map(PASSED_OVER.load, rows))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ferry.model import Receipt, Verified
 from ferry.model.evidence import Check, Compared, EvidenceKind, Goal, GroupMoved, Loss, Sample, oldest_loss, summed
 from ferry.plan.rules.lag import PartitionLag
-from ferry.words import agreeing, several
+from ferry.words import agreeing, count_of, several
 
 SAMPLES = 60
 """The most points in time for which a report shows lag and throughput."""
@@ -193,7 +193,7 @@ def deviations_of(
                 f"{group.committed} partitions"
             )
         if group.skipped:
-            found.append(f"group {group.group} would skip {group.skipped} records")
+            found.append(f"group {group.group} would skip {count_of(group.skipped, 'record')} at most")
     if verification is not None and verification.equal and not verification.records:
         found.append("no record was compared, so the content is not known to be equal")
     if verification is not None and not verification.equal:

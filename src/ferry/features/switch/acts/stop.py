@@ -10,6 +10,7 @@ from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
+from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.partition_state import (
     best_known,
@@ -20,6 +21,7 @@ from ferry.features.switch.rules.partition_state import (
     unseen_of,
     with_frozen,
 )
+from ferry.features.switch.rules.passed_over import passed_facts
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
@@ -84,6 +86,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 "source_error": why_lost(connections),
                 "was_paused": None if was is None else f"by {was.who}: {was.why}",
                 "written_by_others": len(others),
+                "passed_over": passed_facts(await look_at_passed(sides.via, connections)),
             },
             rows=tuple(row.to_json() for row in rows),
         )

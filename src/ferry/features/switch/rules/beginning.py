@@ -97,10 +97,11 @@ def start_offsets(
     """
     known = recorded_starts(view, lane, ids)
     offsets, pending = by_topic({**known.offsets, **given}), by_topic(known.pending)
+    passed = by_topic(known.passed)  # what is between there and a cut came from the flow's own target
     records = []
     for topic in sorted({place.topic for place in given}):
         left = {number: at for number, at in pending.get(topic, {}).items() if number not in offsets[topic]}
-        records.append(start_record(lane, topic, offsets[topic], left, ids.get(topic, "")))
+        records.append(start_record(lane, topic, offsets[topic], left, ids.get(topic, ""), passed.get(topic, {})))
     if first_run(view, lane):
         records.append(Record(key=encode(["began", lane]), value=encode({"v": LEDGER_VERSION, "at_ms": now_ms})))
     return records
@@ -125,7 +126,7 @@ def latest_beginnings(
         return []
     pending = by_topic(dict.fromkeys(others, now_ms))
     return [
-        *(start_record(lane, topic, {}, times, ids.get(topic, "")) for topic, times in sorted(pending.items())),
+        *(start_record(lane, topic, {}, times, ids.get(topic, ""), {}) for topic, times in sorted(pending.items())),
         *start_offsets(view, lane, {place: end for place, end in lives.items() if end > 0}, ids, now_ms),
     ]
 

@@ -9,12 +9,14 @@ from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.model.evidence import PassedOver
 from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS, ledger_notes
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.plan.rules.facts import Facts, SourceFacts
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
+from ferry.plan.rules.passed_over import passed_clause, passed_sentences
 from ferry.policy import ReplicationPolicy
 from ferry.words import agreeing, count_of, several
 
@@ -91,6 +93,8 @@ class Looked:
     """Whether the reverse flow is to be started."""
     features: Sequence[Check] = ()
     """The checks that features add (`ferry.lane.checks`)."""
+    passed: Collection[PassedOver] = ()
+    """What the lane has never copied, on purpose."""
     writers: LedgerWriters | None = None
     """The principals that may write to the ledger; None: not checked."""
 
@@ -103,6 +107,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _reachable(looked.facts.source),
             _running(looked),
             _lag(looked.lags, rpo, _leaderless(looked.facts.source)),
+            _passed(looked),
             _refused(looked.plan.refusals),
             _topics(looked, policy, alias),
             _writable(looked, policy, alias),
@@ -215,6 +220,14 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
         ok=True,
         message=f"{total.records} records of {total.behind} partitions are not copied, {age} ({allowed})",
     )
+
+
+def _passed(looked: Looked) -> Check:
+    """Show what was never copied on purpose. The check never fails: a switch cannot bring it, and it was decided."""
+    if not looked.passed:
+        return Check(name="passed-over", ok=True, message="no offset was passed over on purpose")
+    said = "; ".join(passed_sentences(looked.passed, looked.plan.flow.target))
+    return Check(name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}")
 
 
 def _refused(refusals: Sequence[Refusal]) -> Check:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
@@ -16,20 +16,24 @@ from ferry.features.switch.rules.partition_state import (
     parse_standings,
     unseen_of,
 )
+from ferry.features.switch.rules.passed_over import passed_of, unread_of
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
+    START,
     EvidenceCluster,
     EvidenceKind,
     EvidenceOutcome,
     EvidenceReport,
     GroupMoved,
     Loss,
+    PassedOver,
     Sample,
     StepOutcome,
     TimelineStep,
     summed,
 )
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb, next_step
+from ferry.plan.rules.passed_over import passed_clause, passed_sentences
 from ferry.words import agreeing, count_of, several, to_the_second
 
 _SAME = frozenset({"exact", "gap", "start"})
@@ -236,8 +240,28 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
     return (*sentences, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
 
 
-def lost_sentence(losses: Sequence[Loss] | None) -> str:
-    """Say what a switch has lost: as a number only if the loss of each partition is known."""
+def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] = ()) -> str:
+    """Say what a switch has lost: as a number only if the loss of each partition is known.
+
+    If offsets were `passed` over, it is no loss of nothing.
+    """
+    clause = passed_clause(passed)
+    if clause and losses and all(loss.records == 0 for loss in losses):
+        return f"all that was to be copied is there; {clause}"
+    return f"{_lost(losses)}; {clause}" if clause else _lost(losses)
+
+
+def passed_notes(state: SwitchState) -> tuple[str, ...]:
+    """Say what the flow had passed over, or that this is not known; empty before the flow was stopped."""
+    if Step.STOP not in state.done:
+        return ()
+    passed = passed_of(state)
+    if passed is None:
+        return ("what was passed over on purpose is not known: an earlier version of Ferry stopped the flow",)
+    return passed_sentences(passed, state.switch.via.target)
+
+
+def _lost(losses: Sequence[Loss] | None) -> str:
     if losses is None:
         return "what was lost was not counted"
     if not losses:
@@ -254,8 +278,8 @@ def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
     """Return the groups that were moved, and those that were left."""
     frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
     copied = {(row["topic"], row["partition"]): row["copied_end"] for row in state.rows(Step.STOP)}
-    known = knows_groups(state)
-    return tuple(_group(row, frozen.get(row["group"]), copied, known) for row in state.rows(Step.GROUPS))
+    known, passed = knows_groups(state), passed_of(state)
+    return tuple(_group(row, frozen.get(row["group"]), copied, known, passed) for row in state.rows(Step.GROUPS))
 
 
 def knows_groups(state: SwitchState) -> bool:
@@ -276,13 +300,23 @@ def unknown_groups(state: SwitchState) -> tuple[str, ...]:
     return (twice,) if unknown is None else (twice, str(unknown))
 
 
-def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int], known: bool) -> GroupMoved:
+def _group(
+    row: Json,
+    frozen: Json | None,
+    copied: Mapping[tuple[str, int], int],
+    known: bool,
+    passed: tuple[PassedOver, ...] | None,
+) -> GroupMoved:
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
-    same = sum(word in _SAME for word in words)
+    read = [(TopicPartition(topic, partition), offset) for topic, partition, offset in row.get("from", ())]
+    in_gap, before = _inside(passed or (), read)
+    same = sum(word in _SAME for word in words) - min(in_gap, words.count("gap"))
+    # Of these it reads nothing again: where it would continue was passed over, and the next record comes after it.
+    after = min(in_gap, words.count("gap")) + min(before, words.count("before"))
     # If its offset on the new cluster was further on, what the group has read was not compared.
     still = row.get("again", 0) is not None  # no member of the group continues to read where it was
-    whole = known and row["outcome"] == "moved" and same == len(words) and bool(words) and not kept and still
+    whole = known and row["outcome"] == "moved" and same + after == len(words) and bool(words) and not kept and still
     is_certain = known and frozen is not None and frozen["known"] == "source"
     since = (
         []
@@ -296,7 +330,7 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
         committed=len(row["offsets"]),
         exact=same if known else None,
         reread=0 if whole else None,
-        skipped=0 if whole else None,
+        skipped=unread_of(passed, read) if whole else None,
         beyond=_beyond(frozen, copied) if is_certain and frozen is not None else None,
         note="; ".join(
             ([row["why"]] if row["why"] else [])
@@ -306,6 +340,13 @@ def _group(row: Json, frozen: Json | None, copied: Mapping[tuple[str, int], int]
         ),
         lag=_lag(frozen) if is_certain and frozen is not None else None,
     )
+
+
+def _inside(passed: Collection[PassedOver], read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int]:
+    """Count the partitions in which a group's next offset was passed over: in a gap, and before the start."""
+    held = [[one.why for one in passed if one.source == place and one.holds(offset)] for place, offset in read]
+    starts = sum(START in whys for whys in held)
+    return sum(map(bool, held)) - starts, starts
 
 
 def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:
@@ -341,6 +382,7 @@ def switch_report(
     steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
     stopped, service = state.done.get(Step.STOP), out_of_service(state)
     counted = None if stopped is None else losses
+    passed = None if stopped is None else passed_of(state)
     goals = goals_of(
         losses=counted,
         rpo_seconds=rpo_seconds,
@@ -357,7 +399,7 @@ def switch_report(
         outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
     else:
         outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
-        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted)}"
+        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted, passed or ())}"
     return EvidenceReport(
         id=switch.id,
         kind=EvidenceKind(switch.verb.value),
@@ -375,6 +417,7 @@ def switch_report(
         goals=goals,
         losses=losses,
         losses_at_ms=stopped.done_ms if stopped is not None else 0,
+        passed_over=passed,
         rto_s=service.seconds,
         rto_means=service.means,
         from_start_s=service.from_start,
@@ -383,5 +426,5 @@ def switch_report(
         groups=groups,
         samples=samples,
         deviations=deviations,
-        notes=(*unknown_losses(state), *unknown_groups(state)),
+        notes=(*passed_notes(state), *unknown_losses(state), *unknown_groups(state)),
     )

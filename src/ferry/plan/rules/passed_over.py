@@ -1,0 +1,120 @@
+"""The source offsets that a lane has never copied, because an operator or the configuration decided it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ferry.ledger.ledger import LedgerView, gaps
+from ferry.ledger.receipts import last_receipts
+from ferry.ledger.unit_codec import last_units
+from ferry.model import Gap, RefusalKind, TopicPartition
+from ferry.model.evidence import START, PassedOver, summed
+from ferry.model.gap import Lifted
+from ferry.plan.rules.starts import NOT_KNOWN, recorded_starts
+from ferry.words import count_of, several
+
+
+def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[PassedOver, ...]:
+    """Return what the lane has passed over, by partition and offset: gaps, and what is before its start.
+
+    `ids` are the ids of source topics, as far as they are known; the last receipts have others. Gaps of an earlier
+    topic of the same name are left out. So are offsets that a lane went back to later, because it copies them again,
+    and those that a switch left out, because they came from the lane's own target.
+    """
+    lasts = (*last_receipts(view, lane).values(), *last_units(view, lane).values())
+    known = {last.source.topic: last.source_topic_id for last in lasts if last.source_topic_id} | dict(ids)
+    found: dict[TopicPartition, list[PassedOver]] = {}
+    for place, (first, end) in recorded_starts(view, lane, known).passed.items():
+        start = None if first == NOT_KNOWN else first
+        found[place] = [PassedOver(source=place, start=start, end=end, why=START)]
+    for gap in gaps(view, lane):
+        if _is_earlier(gap, known):
+            continue
+        ones = found.setdefault(gap.source, [])
+        if gap.how is Lifted.RESTART:
+            ones[:] = _up_to(ones, gap.end)
+        if _passes(gap):
+            one = PassedOver(
+                source=gap.source, start=gap.start, end=gap.end, why=str(gap.why), who=gap.who, reason=gap.reason
+            )
+            ones.append(one)
+    return tuple(one for _, ones in sorted(found.items()) for one in _apart(ones))
+
+
+def _is_earlier(gap: Gap, ids: Mapping[str, str]) -> bool:
+    """Return whether a gap is about an earlier topic of the same name."""
+    now = ids.get(gap.source.topic, "")
+    return bool(now and gap.topic_id and now != gap.topic_id)
+
+
+def _passes(gap: Gap) -> bool:
+    """Return whether a gap holds offsets that the lane never copies.
+
+    A lane that restarts passes over only what retention had deleted: otherwise it goes back, or to another log. A gap
+    of a switch is no part of a run, so it has no generation.
+    """
+    if gap.end <= gap.start:
+        return False
+    if gap.how is Lifted.RESTART:
+        return gap.why is RefusalKind.RETENTION_PASSED
+    return not (gap.why is RefusalKind.STUCK and gap.generation < 0 and gap.who)
+
+
+def _up_to(ones: Sequence[PassedOver], end: int) -> list[PassedOver]:
+    """Return the parts of what was passed over before an offset."""
+    kept = (replace(one, end=min(one.end, end)) for one in ones)
+    return [one for one in kept if one.end > (0 if one.start is None else one.start)]
+
+
+def _apart(ones: Sequence[PassedOver]) -> list[PassedOver]:
+    """Return the ranges in order, without the offsets that one before has already."""
+    found: list[PassedOver] = []
+    reached = 0
+    for one in sorted(ones, key=lambda one: (-1 if one.start is None else one.start, one.end)):
+        if one.end > reached:
+            start = None if one.start is None else max(one.start, reached)
+            found.append(replace(one, start=start))
+            reached = one.end
+    return found
+
+
+def passed_total(passed: Collection[PassedOver]) -> int | None:
+    """Return how many offsets were passed over; None where the number of one range is not known."""
+    return summed([one.offsets for one in passed])
+
+
+def passed_clause(passed: Collection[PassedOver]) -> str:
+    """Say in short how many offsets were passed over; empty if none was."""
+    if not passed:
+        return ""
+    where = several(sorted({str(one.source) for one in passed}))
+    count = passed_total(passed)
+    if count is None:
+        return f"how many offsets were passed over on purpose is not known ({where})"
+    were = "was" if count == 1 else "were"
+    return f"{count_of(count, 'offset')} {were} passed over on purpose ({where})"
+
+
+def passed_sentences(passed: Collection[PassedOver], target: str) -> tuple[str, ...]:
+    """Say what was passed over, and why and by whom it was decided, a sentence for each decision."""
+    every: dict[tuple[str, str, str], list[PassedOver]] = {}
+    for one in passed:
+        every.setdefault((one.why, one.who, one.reason), []).append(one)
+    return tuple(_sentence(ones, *key, target) for key, ones in every.items())
+
+
+def _sentence(ones: Sequence[PassedOver], why: str, who: str, reason: str, target: str) -> str:
+    places = sorted({str(one.source) for one in ones})
+    where = f"{count_of(len(places), 'partition')} ({several(places)})"
+    count = passed_total(ones)
+    if why == START:
+        if count is None:
+            return f"how many offsets before the start of {where} were not copied to {target} is not known"
+        return (
+            f"not copied to {target}, because they are before the flow's start: {count_of(count, 'offset')} of {where}"
+        )
+    by = f"{who or 'not known by whom'}: {reason or 'no reason is recorded'}"
+    return (
+        f"not copied to {target}, passed over on purpose: {count_of(count or 0, 'offset')} of {where}, {why}, by {by}"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.pure.answers.stories import begun
+from tests.pure.answers.stories import IDENTITY, begun
 from tests.pure.answers.world import World, world
 
 pytestmark = pytest.mark.slow
@@ -72,6 +72,21 @@ def test_a_group_skips_what_it_had_not_read_of_a_gap(made: World, at: int, exact
     assert any("billing" in one for one in report["deviations"]) is (unread > 0)
 
 
+def test_a_lifted_guard_is_in_the_report(made: World) -> None:
+    begun(made, TURN, "ferry.guard.retention.passed = skip", topics={"users": 1})
+    made.commit(made.a, "billing", users_0=4)
+    made.ask("run", "a->b", "--id", "r1")
+    made.lose(made.a, "users", 0, 14)
+    made.ask("run", "a->b", "--id", "r2")
+    report = report_of(made, *OVER)
+    assert ranges(report) == [(10, 14, "retention-passed")]
+    (one,) = report["rpo"]["passed_over"]
+    assert one["who"] == "ferry.guard.retention.passed"
+    assert "4 offsets" in report["summary"]
+    (group,) = report["groups"]
+    assert (group["exact"], group["reread"], group["skipped"]) == (2, 0, 4)
+
+
 def test_readiness_names_a_skip(made: World) -> None:
     skipped(made)
     found = check(made)
@@ -124,9 +139,12 @@ def test_a_switch_with_nothing_passed_over_says_that_nothing_was_lost(made: Worl
 
 def test_what_a_switch_passes_over_on_the_way_back_is_not_missing(made: World) -> None:
     """The reverse flow begins after what came from its own target: those records are there."""
-    begun(made, TURN, "replication.policy.class = IdentityReplicationPolicy", topics={"users": 1})
+    begun(made, TURN, IDENTITY, topics={"users": 1})
+    made.ask("pause", "b->a", "--reason", "standby")
     made.ask("run", "a->b", "--id", "r1")
-    made.ask(*OVER)
+    over = made.ask(*OVER)
+    assert over.code == 0, over.out + over.err
+    made.produce(made.b, "users", 0, 5)
     back = made.ask("failback", "a->b", "--id", "s-2", "--quiet-seconds", "0", "--approve-by", "bob")
     assert back.code == 0, back.out + back.err
     assert made.ask("reports", "switch", "a->b", "s-2").body["rpo"]["passed_over"] == []

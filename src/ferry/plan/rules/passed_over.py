@@ -108,13 +108,10 @@ def _sentence(ones: Sequence[PassedOver], why: str, who: str, reason: str, targe
     places = sorted({str(one.source) for one in ones})
     where = f"{count_of(len(places), 'partition')} ({several(places)})"
     count = passed_total(ones)
+    if count is None:
+        return f"how many offsets before the start of {where} were not copied to {target} is not known"
+    many = f"{count_of(count, 'offset')} of {where}"
     if why == START:
-        if count is None:
-            return f"how many offsets before the start of {where} were not copied to {target} is not known"
-        return (
-            f"not copied to {target}, because they are before the flow's start: {count_of(count, 'offset')} of {where}"
-        )
+        return f"not copied to {target}, because before the start of the flow: {many}"
     by = f"{who or 'not known by whom'}: {reason or 'no reason is recorded'}"
-    return (
-        f"not copied to {target}, passed over on purpose: {count_of(count or 0, 'offset')} of {where}, {why}, by {by}"
-    )
+    return f"not copied to {target}, passed over on purpose: {many}, {why}, by {by}"

@@ -303,6 +303,11 @@ LINES: Mapping[str, Entry] = {
         "has no salt, and hashes without one can be found in tables; add {key} = "
         "${{file:/path:name}} or {key} = ${{env:NAME}}",
     ),
+    "line.transform.idle": Entry(
+        None,
+        "matches no topic of the flow ({topics}), so transform {name!r} would change none, and what it should hide "
+        "would be copied unchanged; {meant}, or remove {name} from ferry.transforms",
+    ),
     "line.transform.no-topic": Entry(
         None,
         "names no topic, so transform {name!r} would change none; write {key} = payments, orders.*",

@@ -114,6 +114,11 @@ NOTES: Mapping[str, Entry] = {
         "a later run will be refused when less than {percent} % is free; free disk space before, or shorten retention",
     ),
     # Transforms, and what they made of records.
+    "transform.idle": Entry(
+        None,
+        "transform {transform} names none of the {topics:count topic} that the flow has found on {source}, so it "
+        "changes none: correct ferry.transform.{transform}.topics, or remove {transform} from ferry.transforms",
+    ),
     "transform.not-known": Entry(
         None, "it is not known here whether a run can execute the transforms ({names}): PySpark is not installed"
     ),

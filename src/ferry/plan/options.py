@@ -91,6 +91,7 @@ def rules_of(
         way_back=topics.selection.way_back,
         merges=topics.merge.matches,
         transform_of=cache(transform_of),
+        transforms={one.name: one.topics.matches for one in flow.records.transforms},
         guards=topics.guards,
         scratch=kind is not None and kind.has_scratch_topics,
         beside_live=kind is LaneKind.APPEND,

@@ -456,3 +456,33 @@ def test_a_step_that_is_wrong_is_the_only_error(wrong: str) -> None:
     text = f"ferry.transforms = one\nferry.transform.one.topics = a\nferry.transform.one.{wrong}\n"
     (problem,) = examine(BASE + text, "f").problems
     assert problem.key == f"ferry.transform.one.{wrong.partition(' ')[0]}"
+
+
+MASKED = "ferry.transforms = masked\nferry.transform.masked.redact = $.card\n"
+
+
+@pytest.mark.parametrize(
+    ("topics", "of_transform", "is_wrong"),
+    [
+        ("orders, users", "ordres", True),
+        ("orders, users", "orders", False),
+        ("orders, users", "ord.*", False),
+        ("orders, users", "pay.*", True),
+        ("orders.*, users", "ordres", False),
+    ],
+)
+def test_a_transform_that_matches_no_topic_is_wrong_at_its_line(topics: str, of_transform: str, is_wrong: bool) -> None:
+    """Only where the flow names its topics: what patterns match is not known before the source is asked."""
+    text = f"{BASE}topics = {topics}\n{MASKED}ferry.transform.masked.topics = {of_transform}\n"
+    errors = [one for one in examine(text, "f").problems if one.severity is Severity.ERROR]
+    assert [(one.key, one.line) for one in errors] == ([("ferry.transform.masked.topics", 8)] if is_wrong else [])
+
+
+def test_a_transform_that_one_of_the_flows_needs_is_right() -> None:
+    text = BASE + "b->a.enabled = true\na->b.topics = orders\nb->a.topics = users\n" + MASKED
+    assert not examine(text + "ferry.transform.masked.topics = users\n", "f").problems
+
+
+def test_a_transform_of_a_topic_that_is_excluded_is_wrong() -> None:
+    text = f"{BASE}topics = orders, users\ntopics.exclude = users\n{MASKED}ferry.transform.masked.topics = users\n"
+    assert [one.key for one in examine(text, "f").problems] == ["ferry.transform.masked.topics"]

@@ -21,6 +21,7 @@ from ferry.config.reading.aliases import read_aliases
 from ferry.config.reading.draft import Draft, with_whole
 from ferry.config.reading.findings import Findings, Setting, Unneeded
 from ferry.config.reading.flow import FlowReader, written_properties
+from ferry.config.reading.idle_transforms import look_at_idle_transforms
 from ferry.config.reading.key_check import KeyCheck
 from ferry.config.reading.other_clients import look_at_other_clients
 from ferry.config.reading.provider_lines import read_providers
@@ -109,6 +110,7 @@ class _Examination:
         unneeded_by_line = {one.line: one for one in (*others, *unneeded)}
         flows = [self._flow(flow, providers) for flow in enabled]
         look_at_unlisted(aliases, flows, self.entries, self.findings)
+        look_at_idle_transforms(flows, self.entries, self.findings)
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", sentence("line.no-flow", example=str(example)))

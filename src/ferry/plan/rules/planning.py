@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, TopicChange
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, Sentence, TopicChange
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.plan.rules.blocking_transactions import held_notes, ledger_notes
 from ferry.plan.rules.budget import Ahead, bytes_within, slice_of, within_budget
@@ -145,6 +145,7 @@ class _Draft:
             notes=(
                 *self._notes,
                 *held_notes(rules, facts),
+                *idle_notes(rules, facts.source.topics),
                 *ledger_notes(facts),
                 *slow_notes(rules, facts.source, self._candidates, planned),
                 *self.changes.notes(),
@@ -165,6 +166,20 @@ class _Draft:
             caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
             + sum(lot.offsets == 0 for deal in self._deals for lot in deal.lots),
         )
+
+
+def idle_notes(rules: Rules, topics: Collection[str]) -> list[Sentence]:
+    """Return a note for each transform that names none of the `topics` that the flow has found.
+
+    A run that is narrowed to some topics says nothing of the others.
+    """
+    if rules.only is not None or not topics:
+        return []
+    return [
+        sentence("transform.idle", transform=name, topics=len(topics), source=rules.flow.source)
+        for name, names in rules.transforms.items()
+        if not any(map(names, topics))
+    ]
 
 
 def _refuse_what_cannot_be_planned(rules: Rules, facts: Facts) -> None:

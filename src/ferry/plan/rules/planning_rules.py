@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -61,6 +61,8 @@ class Rules:
     """Whether a source topic's target is shared with other flows (`ferry.merge.topics`)."""
     transform_of: Callable[[str], Transform | None] = lambda _: None
     """The transform of a source topic; raises Refused for a topic that two transforms name."""
+    transforms: Mapping[str, Callable[[str], bool]] = field(default_factory=dict)
+    """Whether a transform of the flow names a source topic, by the transform's name."""
     guards: Guards = field(default_factory=Guards)
     beside_live: bool = False
     """Whether the lane writes to topics of the live lane, after the records that they hold."""

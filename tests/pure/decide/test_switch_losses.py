@@ -125,9 +125,9 @@ def test_what_only_the_frozen_evidence_has_stays_a_part_of_it() -> None:
 
 def test_each_partition_that_a_run_saw_is_known_and_of_a_topic_that_none_saw_the_first() -> None:
     starts = (
-        start_record("live", "orders", {0: 40}, {1: NOW}, "id"),
-        start_record("live", "quiet", {0: 0}, {}, "id"),
-        start_record("other", "audit", {0: 0}, {}, "id"),
+        start_record("live", "orders", {0: 40}, {1: NOW}, "id", {}),
+        start_record("live", "quiet", {0: 0}, {}, "id", {}),
+        start_record("other", "audit", {0: 0}, {}, "id", {}),
     )
     gone = replace(refusal("", 0), partition=None, kind=RefusalKind.TOPICS_NONE)
     plan = replace(

@@ -422,7 +422,9 @@ def _decided(driver: Driver) -> list[Record]:
     """What a driver decides beside its plan: the lane's start, once, and a rule. Both have its generation in them."""
     generation = driver.opened.generation
     era = Era(source_topic=TOPIC, target_topic=TOPIC, since=generation, begins=(), digest="", partitions=1)
-    began = [] if recorded_starts(driver.view, LANE).offsets else [start_record(LANE, TOPIC, {0: generation}, {}, "")]
+    began = (
+        [] if recorded_starts(driver.view, LANE).offsets else [start_record(LANE, TOPIC, {0: generation}, {}, "", {})]
+    )
     return [*began, era_record(LANE, era)]
 
 

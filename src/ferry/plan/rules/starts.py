@@ -222,7 +222,7 @@ def _recorded_passed(
 
 
 def _parse_passed(body: Json) -> tuple[str, list[tuple[int, int, int]]]:
-    """Return the topic's id, and what lies before the starts; an earlier version recorded only where they are."""
+    """Return the topic's id, and what is before the starts; an earlier version recorded only where they are."""
     rows = body.get("passed")
     if rows is None:
         rows = [(partition, NOT_KNOWN, offset) for partition, offset in body.get("offsets", ()) if offset]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import World, world
+from tests.pure.answers.world import FILE, World, world
 
 pytestmark = pytest.mark.slow
 FAIL = "failover", "a->b", "--id", "f-1", "--approve-by", "bob", "--no-reverse", "--no-smoke"
@@ -38,3 +39,95 @@ def test_a_group_that_is_left_is_in_the_report_and_what_it_reads_twice_is_not_kn
     assert found["billing-night"]["reread"] is None
     assert "--leave-group" in found["billing-night"]["note"]
     assert {one["name"]: one["measured"] for one in body["goals"]}["records read twice"] is None
+
+
+OVER = "switchover", "a->b", "--id", "s-1", "--quiet-seconds", "0", "--approve-by", "bob"
+REREAD = "records read twice"
+
+
+def outside(made: World, *lines: str, **offsets: dict[str, int]) -> None:
+    """A flow that takes `billing.*`, with a run, and these groups at the source."""
+    begun(made, "b->a.enabled = true", *lines, topics={"users": 1})
+    for group, at in offsets.items():
+        made.commit(made.a, group.replace("_", "-"), **at)
+    made.ask("run", "a->b", "--id", "r1")
+
+
+def measured(body: dict[str, Any]) -> int | None:
+    """The goal of records that groups read twice; None: not known."""
+    (goal,) = [one for one in body["goals"] if one["name"] == REREAD]
+    assert goal["met"] is (goal["measured"] == 0)
+    return goal["measured"]
+
+
+def test_groups_that_the_file_leaves_out_are_named_and_what_they_read_twice_is_not_known(made: World) -> None:
+    outside(made, "groups = .*", "groups.exclude = connect-.*", fraud={"users_0": 4}, connect_sink={"users_0": 4})
+    checks = {one["name"]: one for one in made.ask("readiness", "a->b").body["checks"]}
+    assert checks["outside"]["ok"]
+    assert "connect-sink" in checks["outside"]["message"]
+    assert "groups.exclude" in checks["outside"]["message"]
+    assert "fraud" not in checks["outside"]["message"]
+    answer = made.ask(*OVER)
+    assert answer.code == 0, answer.err
+    steps = {one["step"]: one for one in answer.body["steps"]}
+    rows = {row["group"]: row for row in steps["groups"]["rows"]}
+    assert {name: (row["outcome"], row.get("outside")) for name, row in rows.items()} == {
+        "fraud": ("moved", None),
+        "connect-sink": ("left", "filter"),
+    }
+    assert rows["connect-sink"]["from"] == [["users", 0, 4]]
+    assert (steps["groups"]["facts"]["left"], steps["groups"]["facts"]["outside_known"]) == (1, True)
+    body = made.ask("reports", "switch", "a->b", "s-1").body
+    assert measured(body) is None
+    assert body["outcome"] == "deviations"
+    assert {one["group"]: one["reread"] for one in body["groups"]} == {"fraud": 0, "connect-sink": None}
+    (note,) = body["notes"]
+    assert "connect-sink" in note
+
+
+@pytest.mark.parametrize(
+    ("offsets", "words"),
+    [
+        pytest.param({"users_0": 4}, ("--leave-group", "fraud"), id="left by name"),
+        pytest.param({"users_0": 0}, (), id="nothing read"),
+        pytest.param({"others_0": 4}, (), id="another topic"),
+    ],
+)
+def test_a_group_outside_of_the_file_that_cannot_read_twice_or_that_is_left_by_name_misses_no_goal(
+    made: World, offsets: dict[str, int], words: tuple[str, ...]
+) -> None:
+    made.a.topic("others", 1)
+    outside(made, fraud=offsets)
+    assert made.ask(*OVER, *words).code == 0
+    body = made.ask("reports", "switch", "a->b", "s-1").body
+    assert measured(body) == 0
+    assert body["outcome"] == "success"
+    assert bool(body["groups"]) is ("others_0" not in offsets)
+
+
+def test_a_group_outside_of_the_file_that_reads_what_came_from_the_other_cluster_counts(made: World) -> None:
+    outside(made)
+    made.a.topic("b.users", 1)
+    made.commit(made.a, "fraud", **{"b.users_0": 3})
+    assert made.ask(*OVER).code == 0
+    body = made.ask("reports", "switch", "a->b", "s-1").body
+    assert measured(body) is None
+    assert [one["group"] for one in body["groups"]] == ["fraud"]
+
+
+def test_of_a_source_that_is_lost_groups_outside_of_the_file_are_those_of_the_ledger(made: World) -> None:
+    outside(made, billing={"users_0": 4}, billing_night={"users_0": 4})
+    text = (made.folder / FILE).read_text()
+    (made.folder / FILE).write_text(text + "groups.exclude = billing-night\n")
+    made.lost = made.a
+    answer = made.ask(*FAIL)
+    assert answer.code == 0, answer.err
+    (groups,) = [step for step in answer.body["steps"] if step["step"] == "groups"]
+    rows = {row["group"]: row for row in groups["rows"]}
+    assert {name: row["outcome"] for name, row in rows.items()} == {"billing": "moved", "billing-night": "left"}
+    assert rows["billing-night"]["from"] == [["users", 0, 4]]
+    assert groups["facts"]["outside_known"] is False
+    body = made.ask("reports", "switch", "a->b", "f-1").body
+    assert measured(body) is None
+    assert any("billing-night" in note for note in body["notes"])
+    assert any("not known" in note and "leaves out" in note for note in body["notes"])

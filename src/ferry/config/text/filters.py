@@ -68,7 +68,13 @@ class GroupFilter:
 
     def takes(self, group: str) -> bool:
         """Return whether the consumer group `group` is included and not excluded."""
-        return self.include.matches(group) and not self.exclude.matches(group)
+        return self.why_not(group) is None
+
+    def why_not(self, group: str) -> str | None:
+        """Return why the filter leaves `group` out, as half a sentence; None when it takes it."""
+        if not self.include.matches(group):
+            return "groups does not include it"
+        return "groups.exclude leaves it out" if self.exclude.matches(group) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,9 +23,11 @@ from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.passed_over import passed_of
 from ferry.features.switch.rules.report import (
     FIRST_RECORD_MEANS,
+    counted_groups,
     knows_groups,
     lost_sentence,
     out_of_service,
+    outside_groups,
     passed_notes,
     stayed_sentences,
     told_groups,
@@ -240,7 +242,11 @@ class FullDrill:
         found.passed_over = (
             tuple(one for some in passed for one in some or ()) if passed and None not in passed else None
         )
-        found.notes[:0] = [note for state in found.states for note in (*passed_notes(state), *unknown_losses(state))]
+        found.notes[:0] = [
+            note
+            for state in found.states
+            for note in (*passed_notes(state), *unknown_losses(state), *outside_groups(state))
+        ]
         against = [sentence for state in found.states for sentence in stayed_sentences(state)]
         against += [] if found.not_compared is None else [found.not_compared]
         times = [out_of_service(state) for state in found.states]
@@ -259,7 +265,7 @@ class FullDrill:
             rpo_seconds=flow.rpo.seconds,
             rto_s=found.rto_s,
             rto_seconds=flow.report.rto_seconds,
-            groups=found.groups if found.states else None,
+            groups=[one for state in found.states for one in counted_groups(state)] if found.states else None,
             all_groups=found.all_groups,
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"

@@ -12,6 +12,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.offset_maps import PartitionMap, offset_maps
+from ferry.features.groups.acts.outside import groups_outside, why_outside
 from ferry.features.groups.acts.repartitioned import maps_of_dealt
 from ferry.features.groups.acts.saved_offsets import with_saved
 from ferry.features.groups.acts.translated import deals, group_rules
@@ -25,6 +26,7 @@ from ferry.features.groups.rules.codec import (
     saved_record,
     snapshot_record,
 )
+from ferry.features.groups.rules.outside import OutsideGroup, from_ledger
 from ferry.features.groups.rules.repartition_map import DealtMap, read_of
 from ferry.features.groups.rules.selection import chosen, is_own, merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
@@ -49,6 +51,7 @@ from ferry.features.switch.rules.moving import (
     place_group,
     remembered,
     set_aside,
+    set_outside,
     unmapped,
     without_checkpoint,
 )
@@ -106,6 +109,7 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
             "left": len(made.moving) - len(moved),
             "source_answers": made.source_answers,
             "unknown": made.unknown,
+            "outside_known": made.outside_known,
         },
         rows=tuple(_row(one, made.read.get(one.group, {})) for one in made.moving),
     )
@@ -165,16 +169,20 @@ def _commit_all(
 
 
 def _row(one: Moving, read: Mapping[TopicPartition, CommittedOffset]) -> dict[str, object]:
+    stood = {at: found.offset for at, found in read.items()}
+    if one.outside is not None:
+        stood = dict(one.outside.offsets or {})
     return {
         "group": one.group,
         "outcome": "left" if one.why is not None else "moved",
         "why": one.why,
-        "from": [[at.topic, at.partition, stood.offset] for at, stood in sorted(read.items())],
+        "from": [[at.topic, at.partition, offset] for at, offset in sorted(stood.items())],
         "again": one.again,
         "offsets": [] if one.why is not None else [[at.topic, at.partition, offset] for at, offset in one.offsets],
         "how": {str(each.place): each.word for each in (*one.writes, *one.unchanged)},
         "kept": [[each.place.topic, each.place.partition, there, each.offset] for each, there in one.kept],
         "notes": list(one.notes),
+        **({} if one.outside is None else {"outside": "named" if one.named else "filter"}),
     }
 
 
@@ -191,6 +199,8 @@ class GroupPlan:
     source_answers: bool = True
     unknown: str | None = None
     """Why there may be groups that are not known; None: all are known."""
+    outside_known: bool = True
+    """Whether the groups that the file leaves out are known: the old cluster listed them all."""
 
     def against(self, options: SwitchOptions) -> list[Moving]:
         """Return the groups that cannot be moved, and that the options do not leave."""
@@ -235,7 +245,7 @@ class _OldSide:
 
     `lost`: the old cluster does not answer. `aside` are groups of kinds that are never moved, and those that the
     operator leaves. `unknown` are the groups that the last run left without a checkpoint. Both have the reason.
-    `untold` says why there may be others. `at_work` have members there.
+    `untold` says why there may be others. `at_work` have members there. `outside` are groups that the file leaves out.
     """
 
     held: Mapping[str, HeldGroup]
@@ -245,6 +255,7 @@ class _OldSide:
     unknown: Mapping[str, Left] = field(default_factory=dict)
     untold: str | None = None
     at_work: frozenset[str] = frozenset()
+    outside: tuple[OutsideGroup, ...] = ()
 
 
 async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> _OldSide:
@@ -273,7 +284,15 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     aside |= {group: why for group, why in leave_groups.items() if group in known}
     leave = state.switch.options.leave_unknown
     untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced, left=leave)
-    remembered_side = _OldSide(held=held, aside=aside, unknown=without_checkpoint(left, held), untold=untold)
+    whys = {group: why_outside(flow, group) for group in held_groups(view, flow.lane, lambda group: not is_own(group))}
+    outside = {group: why for group, why in whys.items() if why is not None}
+    remembered_side = _OldSide(
+        held=held,
+        aside=aside,
+        unknown=without_checkpoint(left, held),
+        untold=untold,
+        outside=from_ledger(held_groups(view, flow.lane, outside.__contains__), outside),
+    )
     if not connections.has_source:
         if settled and state.switch.verb is not Verb.FAILOVER:  # it will be back, with what groups have read since
             raise connections.down[connections.source.alias]
@@ -285,6 +304,7 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         at_work = frozenset(name for name, group in listed.groups.items() if group.is_active)
         if settled and state.switch.verb is not Verb.FAILOVER:
             fetched = await _settled(flow, connections.source, state, fetched, at_work)
+        left_out = await groups_outside(flow, connections.source, listed.groups)
     except (Unreachable, Refused):
         if state.switch.verb is not Verb.FAILOVER:
             raise
@@ -297,6 +317,7 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         read={group: places for group, places in fetched.found.items() if places},
         lost=bool(troubles),
         at_work=at_work,
+        outside=left_out,
         aside={one.group: one.message for one in kinds}
         | {group: why for group, why in leave_groups.items() if group in listed.groups},
     )
@@ -447,6 +468,8 @@ async def _decided(
         ]
     moving = [_at_work(one, sides.via, state) if one.group in old.at_work else one for one in moving]
     moving += [set_aside(group, why) for group, why in sorted(old.aside.items())]
+    named = state.switch.options.leave_groups
+    moving += [set_outside(one, sides.via.flow, named=one.group in named) for one in old.outside]
     return GroupPlan(
         moving=tuple(moving),
         new=new,
@@ -455,6 +478,7 @@ async def _decided(
         held=held,
         source_answers=not old.lost,
         unknown=old.untold if old.lost else None,
+        outside_known=not old.lost,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
+from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.selection import is_own
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.partition_state import source_ends
@@ -45,10 +46,14 @@ def wait_for_quiet(
             if now - began > options.quiet_timeout_seconds:
                 raise Refused(waiting.sentence(options.quiet_timeout_seconds))
             await connections.loop.sleep(LOOK_SECONDS)
+        waited = round(time.monotonic() - began, 1)
+        outside = await outside_at_work(flow, connections.source)
+        still = f"; of those that it leaves out, {several(outside)} still read there" if outside else ""
         return Evidence(
             sentence=asked
-            + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group has members",
-            facts={"waited_seconds": round(time.monotonic() - began, 1), "hook": called or None},
+            + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group that the file takes has "
+            f"members{still}",
+            facts={"waited_seconds": waited, "hook": called or None, "outside_at_work": outside},
             rows=tuple(
                 {"topic": place.topic, "partition": place.partition, "source_end": end}
                 for place, end in sorted(waiting.ends.items())
@@ -121,6 +126,12 @@ async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptio
         and flow.groups.filter.takes(name)
         and not is_own(name)
     }
+
+
+async def outside_at_work(flow: FlowConfig, source: Cluster) -> list[str]:
+    """Return the groups that the file leaves out, with members and offsets in topics of the flow. None holds it up."""
+    listed = await list_groups(source)
+    return [one.group for one in await groups_outside(flow, source, listed.groups, active=True)]
 
 
 async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:

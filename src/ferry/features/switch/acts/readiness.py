@@ -10,11 +10,13 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
 from ferry.features.groups.acts.checkpoint import GroupSync
+from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
 from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
+from ferry.kafka.groups.listing import list_groups
 from ferry.lane.checks import readiness_checks
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.open_lane import OpenLane
@@ -90,6 +92,8 @@ async def _checked(
     last = next(iter(past_runs(view, flow.lane, 1)), None)
     features = await _of_features(lane, view, plan)
     groups, behind, lacking, excepted = await _groups(flow, connections, view, leave, leave_active)
+    listed = await list_groups(connections.source)
+    outside = await groups_outside(flow, connections.source, listed.groups)
     looked = Looked(
         facts=facts,
         plan=plan,
@@ -107,6 +111,8 @@ async def _checked(
         without_checkpoint=lacking,
         planned=planned,
         unsynced=flow.unsynced,
+        outside=[one for one in outside if one.group not in leave],
+        unlisted=next(iter(listed.silent.values()), ""),
     )
     ready = readiness_of(looked, flow.topics.policy, flow.flow.source, rpo)
     check = transforms_check(flow.flow, _transformed(flow, view, facts.source.topics))

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from ferry.features.groups.rules.both_ways import BackMaps, chosen
 from ferry.features.groups.rules.offset_map import Approximate, Before, InGap, LogStart
+from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason
 from ferry.features.groups.rules.repartition_map import most_read
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE
 from ferry.features.groups.rules.translated import Maps
@@ -30,7 +31,7 @@ from ferry.model import (
     Offsets,
     TopicPartition,
 )
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 CHECKPOINT = "checkpoint"
 """The word for an offset from the ledger: the old cluster does not return how far the group has read since."""
@@ -65,8 +66,9 @@ class Moving:
     """What happens to one group. `why` is the reason against moving it, a sentence; nothing of such a group is written.
 
     `kept` are partitions in which its offset on the new cluster is beyond the translated one: it has read there
-    already. If `aside`, no group of its kind is ever moved, or the operator leaves it, so it does not hold up a switch.
-    It reads at most `again` records again; None: not known.
+    already. If `aside`, no group of its kind is ever moved, or the operator or the file leaves it, so it does not hold
+    up a switch. `outside` is a group that the file leaves out; `named`: the operator leaves it by name. It reads at
+    most `again` records again; None: not known.
     """
 
     group: str
@@ -78,6 +80,8 @@ class Moving:
     active: bool = False
     aside: bool = False
     again: int | None = None
+    outside: OutsideGroup | None = None
+    named: bool = False
 
     @property
     def offsets(self) -> tuple[tuple[TopicPartition, int], ...]:
@@ -365,10 +369,20 @@ def moved_sentence(moving: Collection[Moving], old: str, *, source_answers: bool
     return (
         f"{count_of(len(moved), 'group')} moved: {count_of(offsets, 'offset')} written, {again} right already, "
         f"{len(moving) - len(moved)} left"
+        + outside_sentence(moving)
         + ("" if source_answers else f"; {old} does not answer, so the last checkpoint counts")
         + again_sentence(moved)
         + ("" if unknown is None else f"; {unknown}")
     )
+
+
+def outside_sentence(moving: Iterable[Moving]) -> str:
+    """Say which groups the file leaves out, as the end of a sentence; empty if there is none."""
+    outside = [one.outside for one in moving if one.outside is not None and not one.named]
+    if not outside:
+        return ""
+    there = agreeing(len(outside), "group with offsets is", "groups with offsets are")
+    return f"; {there} left out by the file ({named_with_reason(outside)})"
 
 
 def again_sentence(moved: Collection[Moving]) -> str:
@@ -398,6 +412,25 @@ def moved_at_work(moving: Moving, flow: Flow) -> Moving:
 def set_aside(group: str, why: str) -> Moving:
     """Make the decision about a group that no switch moves, whatever offsets it has."""
     return Moving(group=group, why=why, aside=True)
+
+
+def set_outside(one: OutsideGroup, flow: Flow, *, named: bool) -> Moving:
+    """Make the decision about a group that the file leaves out; `named`: the operator leaves it by name."""
+    why = f"group {one.group} is left where it is (--leave-group)"
+    if not named:
+        why = f"group {one.group} is not moved, because {one.why}: it begins on {flow.target} by its own offset there, "
+        why += "or by its own auto.offset.reset"
+    notes = [f"it has members on {flow.source}"] if one.is_active else []
+    notes += [f"its offsets on {flow.source} are not known"] if one.offsets is None else []
+    return Moving(
+        group=one.group,
+        why=why,
+        aside=True,
+        again=None if one.has_read else 0,
+        outside=one,
+        named=named,
+        notes=tuple(notes),
+    )
 
 
 def _why_not(group: str, placed: Mapping[TopicPartition, Placed], against: Collection[str], new: NewSide) -> str | None:

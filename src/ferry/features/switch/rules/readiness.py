@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason
 from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -97,6 +98,10 @@ class Looked:
     """What the lane has never copied, on purpose."""
     writers: LedgerWriters | None = None
     """The principals that may write to the ledger; None: not checked."""
+    outside: Collection[OutsideGroup] = ()
+    """Groups that the file leaves out, though they have offsets in topics of the flow; without the `excepted`."""
+    unlisted: str = ""
+    """Why the source did not list all of its groups; empty: it listed them all."""
 
 
 def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo) -> Readiness:
@@ -114,6 +119,7 @@ def readiness_of(looked: Looked, policy: ReplicationPolicy, alias: str, rpo: Rpo
             _retention(looked.facts, policy, alias),
             _groups(looked),
             _checkpoints(looked),
+            *_outside(looked),
             *looked.features,
             _clock(looked),
             _ledger(looked.facts),
@@ -380,7 +386,7 @@ def _groups(looked: Looked) -> Check:
     writes = f"a run now would write offsets of {looked.behind_groups} of them"
     if looked.unsynced:
         writes = f"no run writes their offsets, because {looked.unsynced}"
-    message = f"every {'other ' if aside else ''}group can be moved; {writes}"
+    message = f"every {'other ' if aside else ''}group that the file takes can be moved; {writes}"
     return Check(name="groups", ok=True, message="; ".join([message, *aside]))
 
 
@@ -408,7 +414,7 @@ def _checkpoints(looked: Looked) -> Check:
         )
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     if not lacking:
-        every = f"every {'other ' if aside else ''}group that can be moved"
+        every = f"every {'other ' if aside else ''}group that the file takes and that can be moved"
         message = f"{every} has a checkpoint to continue from without the source"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     have = agreeing(len(lacking), "group has", "groups have")
@@ -425,6 +431,21 @@ def _checkpoints(looked: Looked) -> Check:
         )
         return Check(name="checkpoints", ok=False, message=message)
     return Check(name="checkpoints", ok=False, message=f"{named}: {next(iter(lacking.values()))}")
+
+
+def _outside(looked: Looked) -> Iterator[Check]:
+    """Name the groups that the file leaves out. The check never fails, because the file may mean that."""
+    found = []
+    if looked.outside:
+        have = agreeing(len(looked.outside), "group has offsets", "groups have offsets")
+        found.append(
+            f"warning: {have} in topics of the flow and no switch moves them, because the file leaves them out "
+            f"({named_with_reason(looked.outside)}): change groups or groups.exclude, or leave them with --leave-group"
+        )
+    if looked.unlisted:
+        found.append(f"which other groups the file leaves out is not known: {looked.unlisted}")
+    if found:
+        yield Check(name="outside", ok=True, message="; ".join(found))
 
 
 def _clock(looked: Looked) -> Check:

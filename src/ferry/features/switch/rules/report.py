@@ -300,6 +300,32 @@ def unknown_groups(state: SwitchState) -> tuple[str, ...]:
     return (twice,) if unknown is None else (twice, str(unknown))
 
 
+def counted_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
+    """Return the groups of which the goal of records read twice holds.
+
+    That is all but those that the file leaves out and the operator leaves by name as well.
+    """
+    named = {row["group"] for row in state.rows(Step.GROUPS) if row.get("outside") == "named"}
+    return tuple(one for one in told_groups(state) if one.group not in named)
+
+
+def outside_groups(state: SwitchState) -> tuple[str, ...]:
+    """Say which groups the file leaves out, or that they are not known; empty if there is none."""
+    outside = sorted(row["group"] for row in state.rows(Step.GROUPS) if row.get("outside") == "filter")
+    old, new = state.switch.via.source, state.switch.via.target
+    found = []
+    if outside:
+        were = agreeing(len(outside), "group was", "groups were")
+        found.append(
+            f"{were} not moved, because the file leaves them out (groups, groups.exclude), though they have offsets "
+            f"in topics of the flow ({several(outside)}): they begin on {new} by their own offset there, or by their "
+            "own auto.offset.reset"
+        )
+    if state.fact(Step.GROUPS, "outside_known") is False:
+        found.append(f"which groups the file leaves out is not known, because {old} did not list them")
+    return tuple(found)
+
+
 def _group(
     row: Json,
     frozen: Json | None,
@@ -329,7 +355,7 @@ def _group(
         partitions=len(words) + len(kept),
         committed=len(row["offsets"]),
         exact=same if known else None,
-        reread=0 if whole else None,
+        reread=0 if whole or (row.get("outside") and row.get("again") == 0) else None,
         skipped=unread_of(passed, read) if whole else None,
         beyond=_beyond(frozen, copied) if is_certain and frozen is not None else None,
         note="; ".join(
@@ -388,7 +414,7 @@ def switch_report(
         rpo_seconds=rpo_seconds,
         rto_s=service.seconds,
         rto_seconds=rto_seconds,
-        groups=groups if Step.GROUPS in state.done else None,
+        groups=counted_groups(state) if Step.GROUPS in state.done else None,
         all_groups=knows_groups(state),
     )
     deviations = (*deviations_of(goals, groups, None, ()), *stayed_sentences(state))
@@ -426,5 +452,5 @@ def switch_report(
         groups=groups,
         samples=samples,
         deviations=deviations,
-        notes=(*passed_notes(state), *unknown_losses(state), *unknown_groups(state)),
+        notes=(*passed_notes(state), *unknown_losses(state), *unknown_groups(state), *outside_groups(state)),
     )

@@ -1,0 +1,62 @@
+"""Groups that the file leaves out, though they have offsets in topics that a flow copies or that came from its target.
+
+No run writes their offsets and no switch moves them. They are clients all the same, so an answer about groups names
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ferry.config.text.filters import TopicSelection
+from ferry.features.groups.rules.written_offsets import HeldGroup
+from ferry.model import TopicPartition
+from ferry.policy import is_heartbeats_topic, would_loop
+from ferry.words import several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideGroup:
+    """A group that the file leaves out: `why`, half a sentence, and its `offsets` in topics of the flow.
+
+    `offsets` None: they are not known. `is_active`: it has members.
+    """
+
+    group: str
+    why: str
+    offsets: Mapping[TopicPartition, int] | None
+    is_active: bool = False
+
+    @property
+    def has_read(self) -> bool:
+        """Whether it may have read records, which it can then read twice."""
+        return self.offsets is None or any(offset > 0 for offset in self.offsets.values())
+
+
+def concerns(selection: TopicSelection, topic: str) -> bool:
+    """Report whether an offset in `topic` counts: the flow copies the topic, or it came from the flow's target."""
+    if selection.takes(topic):
+        return True
+    if selection.is_internal(topic) or is_heartbeats_topic(selection.policy, topic):
+        return False
+    return would_loop(selection.policy, topic, selection.flow.target)
+
+
+def from_ledger(held: Mapping[str, HeldGroup], why: Mapping[str, str]) -> tuple[OutsideGroup, ...]:
+    """Return the groups that the ledger `held` of earlier runs, and that the file leaves out now, with the reason."""
+    found = []
+    for group, one in sorted(held.items()):
+        if group in why and one.offsets:
+            pairs = ((one.source_of(place), each.wrote.source) for place, each in one.offsets.items())
+            offsets = {place: offset for place, offset in pairs if place is not None}
+            found.append(OutsideGroup(group=group, why=why[group], offsets=offsets))
+    return tuple(found)
+
+
+def named_with_reason(groups: Collection[OutsideGroup]) -> str:
+    """Name the groups by the reason that the file leaves them out."""
+    by_why: dict[str, list[str]] = {}
+    for one in sorted(groups, key=lambda one: one.group):
+        by_why.setdefault(one.why, []).append(one.group)
+    return "; ".join(f"{why}: {several(names)}" for why, names in by_why.items())

@@ -410,14 +410,14 @@ def elsewhere(made: World) -> Iterator[tuple[str, Kept]]:
     """Answers about what only Spark, Java, Airflow or a server does: its outcome is given, its form is kept."""
     ask = made.ask
     made.write(
-        "topics = orders",
+        "topics = orders, clicks",
         "ferry.transforms = days, small",
         "ferry.transform.days.topics = orders",
         "ferry.transform.days.target = concat(topic, '-', partition)",
         "ferry.transform.days.targets = {topic}-0, {topic}-1",
         "ferry.transform.days.partitions = 2",
         "ferry.transform.days.poison = skip",
-        "ferry.transform.small.topics = none",
+        "ferry.transform.small.topics = clicks",
         "ferry.transform.small.where = TRUE",
     )
     with mock.patch.object(in_spark, "need_spark"), mock.patch.object(sample, "samples", return_value=_samples(made)):

@@ -15,6 +15,7 @@ from ferry.plan.rules.facts import SourceTopic
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from ferry.plan.rules.starts import (
+    NOT_KNOWN,
     LaneStarts,
     due_starts,
     first_run,
@@ -49,10 +50,11 @@ def test_a_first_run_without_any_topic_is_one_too() -> None:
 def test_starts_come_back_also_those_at_the_beginning() -> None:
     view = fold(lying(*start_records(LANE, STARTED)), 9)
     orders = {place("orders", 0): 60, place("orders", 1): 0}
-    assert recorded_starts(view, LANE) == LaneStarts(offsets={**orders, place("users"): 0})
+    passed = {place("orders", 0): (0, 60)}
+    assert recorded_starts(view, LANE) == LaneStarts(offsets={**orders, place("users"): 0}, passed=passed)
     assert recorded_starts(view, "drill") == LaneStarts()
     windowed = fold(lying(*start_records(LANE, STARTED, windowed=True)), 9)
-    assert recorded_starts(windowed, LANE) == LaneStarts(offsets=orders)
+    assert recorded_starts(windowed, LANE) == LaneStarts(offsets=orders, passed=passed)
 
 
 def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss(golden: Golden) -> None:
@@ -151,12 +153,14 @@ def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> N
     assert json.loads(records[0].value or b"") == {
         "v": 1,
         "offsets": [[0, 60]],
+        "passed": [[0, 0, 60]],
         "pending": [[1, 900], [2, 900]],
         "topic_id": "id-orders",
     }
     view = fold(lying(*records), 9)
     begun = recorded_starts(view, LANE)
-    assert begun == LaneStarts(offsets=offsets, pending=pending)
+    passed = {place("orders", 0): (0, 60)}
+    assert begun == LaneStarts(offsets=offsets, pending=pending, passed=passed)
 
     later = facts_with(FACTS, lane={"starts": begun.offsets, "pending": begun.pending})
     assert later_start_records(view, LANE, later) == []
@@ -164,7 +168,9 @@ def test_pending_starts_lie_beside_the_offsets_and_are_settled_one_by_one() -> N
     later = facts_with(FACTS, lane={"starts": begun.offsets, "pending": begun.pending})
     settled = later_start_records(view, LANE, later)
     view = fold(lying(*records, *settled), 9)
-    assert recorded_starts(view, LANE) == LaneStarts(offsets={**offsets, AWAY: 70}, pending={ALSO_AWAY: 900})
+    assert recorded_starts(view, LANE) == LaneStarts(
+        offsets={**offsets, AWAY: 70}, pending={ALSO_AWAY: 900}, passed={**passed, AWAY: (NOT_KNOWN, 70)}
+    )
     assert later_start_records(view, LANE, later) == [], "what is settled is written once"
 
 
@@ -173,7 +179,9 @@ def test_a_given_offset_of_a_partition_without_leader_is_recorded_at_once() -> N
     records = start_records(
         LANE, facts_with(FACTS, source={"topics": sources}, lane={"first_run": True, "starts": {AWAY: 60}})
     )
-    assert recorded_starts(fold(lying(*records), 9), LANE) == LaneStarts(offsets={place("orders"): 0, AWAY: 60})
+    assert recorded_starts(fold(lying(*records), 9), LANE) == LaneStarts(
+        offsets={place("orders"): 0, AWAY: 60}, passed={AWAY: (NOT_KNOWN, 60)}
+    )
 
 
 def test_what_was_recorded_of_a_topic_that_was_created_again_does_not_count() -> None:
@@ -182,9 +190,10 @@ def test_what_was_recorded_of_a_topic_that_was_created_again_does_not_count() ->
         LANE, facts_with(FACTS, source={"topics": sources}, lane={"first_run": True, "pending": {AWAY: 900}})
     )
     view = fold(lying(*records), 9)
-    users = LaneStarts(offsets={place("users"): 7})
+    users = LaneStarts(offsets={place("users"): 7}, passed={place("users"): (0, 7)})
     assert recorded_starts(view, LANE, {"orders": "id-new", "users": "id-users"}) == users
-    both = LaneStarts(offsets={place("orders"): 60, place("users"): 7}, pending={AWAY: 900})
+    passed = {place("orders"): (0, 60), place("users"): (0, 7)}
+    both = LaneStarts(offsets={place("orders"): 60, place("users"): 7}, pending={AWAY: 900}, passed=passed)
     for ids in ({"orders": "id-orders"}, {"orders": ""}, {}):  # brokers without topic ids tell none
         assert recorded_starts(view, LANE, ids) == both
 

@@ -1,4 +1,4 @@
-"""The report of a switch: a figure only where somebody knew it."""
+"""The report of a switch: a figure only where it is known."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def reported(
 ) -> EvidenceReport:
     """Of a switch whose steps have these rows and facts; each takes a second, 10 s after its begin.
 
-    `first` is when steps were begun for the first time.
+    `first` is when steps were begun for the first time. Without other facts, nothing was passed over.
     """
+    of_step = {"stop": {"passed_over": []}, **(facts or {})}
     switch = Switch(
         id="f1",
         verb=verb,
@@ -61,7 +62,7 @@ def reported(
             who="anna",
             begun_ms=AT + 10_000 + 1_000 * at,
             done_ms=AT + 11_000 + 1_000 * at,
-            evidence=Evidence(sentence="done", rows=tuple(some), facts=(facts or {}).get(name, {})),
+            evidence=Evidence(sentence="done", rows=tuple(some), facts=of_step.get(name, {})),
             first_ms=first.get(name),
         )
         for at, (name, some) in enumerate(rows.items())
@@ -143,6 +144,15 @@ def test_what_every_partition_told_is_a_number(records: int, golden: Golden) -> 
     assert report.outcome is EvidenceOutcome.SUCCESS
 
 
+def test_what_an_earlier_version_did_not_record_as_passed_over_is_not_known(golden: Golden) -> None:
+    read = group(**{"from": [["orders", 0, 5]]})
+    report = reported(facts={**ANSWERS, "stop": {}}, stop=[stood(0, known="source")], groups=[read])
+    assert report.passed_over is None
+    assert [(one.reread, one.skipped) for one in report.groups] == [(0, None)]
+    (note,) = report.notes
+    golden(note)
+
+
 def test_a_switch_that_counted_no_loss_knows_it_only_from_a_source_that_answered() -> None:
     assert reported(stop=[stood(0, known="source", end=104)]).lost_records == 4
     assert reported(stop=[stood(0, known="receipt")]).lost_records is None
@@ -164,7 +174,7 @@ def test_what_a_group_read_twice_is_known_only_where_every_offset_leads_to_the_r
         group(how={}, offsets=[]),
         group(outcome="left", why="it has members", how={}, offsets=[]),
     ]
-    report = reported(facts=ANSWERS, groups=rows)
+    report = reported(facts=ANSWERS, stop=[], groups=rows)
     assert [one.reread for one in report.groups] == [one.skipped for one in report.groups]
     assert [one.reread for one in report.groups] == [0, None, None, None, None, None]
     assert [(one.partitions, one.committed, one.exact) for one in report.groups[:3]] == [

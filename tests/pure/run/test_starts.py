@@ -341,7 +341,9 @@ def test_what_is_settled_is_recorded_once() -> None:
         it.plans()
         it.source.leaders[AWAY] = ALIVE
         it.plans()
-        assert recorded_starts(it.view, LANE) == LaneStarts(offsets={SERVED: 50, AWAY: 70})
+        assert recorded_starts(it.view, LANE) == LaneStarts(
+            offsets={SERVED: 50, AWAY: 70}, passed={SERVED: (0, 50), AWAY: (0, 70)}
+        )
         written = list(it.ledger.records)
         it.plans()
         assert it.ledger.records == written

@@ -19,8 +19,8 @@ def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[Pa
     """Return what the lane has passed over, by partition and offset: gaps, and what is before its start.
 
     `ids` are the ids of source topics, as far as they are known; the last receipts have others. Gaps of an earlier
-    topic of the same name are left out. So are offsets that a lane went back to later, because it copies them again,
-    and those that a switch left out, because they came from the lane's own target.
+    topic of the same name are left out. So are offsets to which a lane went back later: it copies them again. So are
+    those that a switch left out: they came from the lane's own target.
     """
     lasts = (*last_receipts(view, lane).values(), *last_units(view, lane).values())
     known = {last.source.topic: last.source_topic_id for last in lasts if last.source_topic_id} | dict(ids)

@@ -146,8 +146,9 @@ def _passed_now(facts: Facts, pending: Collection[TopicPartition]) -> dict[Topic
         topic = facts.source.topics.get(place.topic)
         part = None if topic is None else topic.partitions.get(place.partition)
         start = facts.lane.starts.get(place)
-        if place not in facts.lane.pending and part is not None and start is not None and start > part.log_start:
-            found[place] = (part.log_start, start)
+        first = NOT_KNOWN if part is None else part.log_start
+        if place not in facts.lane.pending and start and start > first:
+            found[place] = (first, start)
     return found
 
 

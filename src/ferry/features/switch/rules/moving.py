@@ -66,8 +66,8 @@ class Moving:
     """What happens to one group. `why` is the reason against moving it, a sentence; nothing of such a group is written.
 
     `kept` are partitions in which its offset on the new cluster is beyond the translated one: it has read there
-    already. If `aside`, no group of its kind is ever moved, or the operator or the file leaves it, so it does not hold
-    up a switch. `outside` is a group that the file leaves out; `named`: the operator leaves it by name. It reads at
+    already. If `aside`, it does not hold up a switch: no group of its kind is ever moved, or the operator or the file
+    leaves it. `outside` is a group that the file leaves out; `named`: the operator leaves it by name. It reads at
     most `again` records again; None: not known.
     """
 

@@ -29,8 +29,8 @@ def sentence(switch: Switch, step: Step) -> str:
         Step.RETURN: f"let {via} begin at the cut-over of the previous switch, if it has not begun yet",
         Step.FREEZE: f"record in the ledger the ends of the partitions of {old} and {new}",
         Step.QUIET: (
-            f"wait until no partition on {old} has grown for {options.quiet_seconds:g} s, and no group that the "
-            f"file takes has members there, for {options.quiet_timeout_seconds:g} s at most"
+            f"wait until no partition on {old} has grown for {options.quiet_seconds:g} s, and no group of the file "
+            f"has members there, for {options.quiet_timeout_seconds:g} s at most"
         ),
         Step.DRAIN: f"run {via} until nothing is left to copy, then write the last checkpoint",
         Step.STOP: f"pause {via}, end its writers, and keep where both sides end",

@@ -30,18 +30,21 @@ def machine() -> str:
 
 
 def table(scenario: Scenario, pairs: Sequence[Pair]) -> str:
-    """Make a Markdown table of one scenario's measures and aims."""
+    """Make a Markdown table of one scenario's measures and aims.
+
+    A pair may lack a measure that could not be taken. Its row then says in how many pairs it was.
+    """
     lines = [
         f"### {scenario.title[0].upper()}{scenario.title[1:]}",
         "",
         "| | wall s | CPU-s | peak MB |",
         "|---|---|---|---|",
     ]
-    for measure in pairs[0]:
-        wall, cpu, peak = (
-            median(getattr(pair[measure], what) for pair in pairs) for what in ("wall", "cpu", "peak_mb")
-        )
-        lines.append(f"| {measure} | {wall:.2f} | {f'{cpu:.2f}' if cpu else ''} | {f'{peak:.0f}' if peak else ''} |")
+    for measure in dict.fromkeys(measure for pair in pairs for measure in pair):
+        taken = [pair[measure] for pair in pairs if measure in pair]
+        wall, cpu, peak = (median(getattr(usage, what) for usage in taken) for what in ("wall", "cpu", "peak_mb"))
+        name = measure if len(taken) == len(pairs) else f"{measure} (in {len(taken)} of {len(pairs)} pairs)"
+        lines.append(f"| {name} | {wall:.2f} | {f'{cpu:.2f}' if cpu else ''} | {f'{peak:.0f}' if peak else ''} |")
     lines += ["", "| aim | wanted | measured, median | in each pair |", "|---|---|---|---|"]
     lines += [_aim_row(aim, pairs) for aim in scenario.aims]
     return "\n".join(lines) + "\n"
@@ -49,11 +52,14 @@ def table(scenario: Scenario, pairs: Sequence[Pair]) -> str:
 
 def _aim_row(aim: Ratio | Limit, pairs: Sequence[Pair]) -> str:
     if isinstance(aim, Limit):
-        values = [getattr(pair[aim.measure], aim.what) for pair in pairs]
+        values = [getattr(pair[aim.measure], aim.what) for pair in pairs if aim.measure in pair]
         wanted = f"{aim.aim:g}"
     else:
-        values = [getattr(pair[aim.above], aim.what) / getattr(pair[aim.below], aim.what) for pair in pairs]
+        both = [(pair[aim.above], pair[aim.below]) for pair in pairs if {aim.above, aim.below} <= pair.keys()]
+        values = [getattr(above, aim.what) / getattr(below, aim.what) for above, below in both]
         wanted = f"1/{1 / aim.aim:g}" if aim.aim < 1 else f"{aim.aim:g}"
+    if not values:
+        return f"| {aim.name} | {wanted} | not measured | |"
     shown = [_ratio(value) if isinstance(aim, Ratio) else f"{value:.3g}" for value in (median(values), *values)]
     verdict = "" if median(values) <= aim.aim else " (not reached)"
     return f"| {aim.name} | {wanted} | {shown[0]}{verdict} | {', '.join(shown[1:])} |"

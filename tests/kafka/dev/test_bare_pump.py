@@ -126,13 +126,35 @@ def test_a_pump_without_an_answer_is_repeated_once_into_another_topic(
     monkeypatch.setattr(contenders, "pumped", pumped)
     monkeypatch.setattr(contenders, "delete_topic", lambda _, name: there.remove(name))
     names: Any = {"topic": "orders", "target_topic": "copy", "partitions": 1}
+    measured = contenders.bare_pump("h:1", "h:2", **names)
     if topic is None:
-        with pytest.raises(RuntimeError):
-            contenders.bare_pump("h:1", "h:2", **names)
-        assert there == []
+        assert (measured, there) == (None, [])
     else:
-        assert contenders.bare_pump("h:1", "h:2", **names) == (contenders.Usage(**usage), topic)
+        assert measured == (contenders.Usage(**usage), topic)
         assert there == [topic], "what the first one wrote is deleted"
+
+
+def test_a_pair_without_a_figure_of_the_pump_keeps_its_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    report, scenarios = importlib.import_module("report"), importlib.import_module("scenarios")
+    usage = importlib.import_module("contenders").Usage
+    aims = (
+        scenarios.Ratio(name="against the pump", above="ferry", below=scenarios.BARE, what="wall", aim=1.25),
+        scenarios.Limit(name="time", measure="ferry", what="wall", aim=9),
+    )
+    shown = SimpleNamespace(title="large", aims=aims)
+    both = {"ferry": usage(wall=2, cpu=1), scenarios.BARE: usage(wall=4, cpu=1)}
+    alone = {"ferry": usage(wall=2, cpu=1)}
+
+    def cells(*pairs: Any) -> list[list[str]]:
+        lines = report.table(shown, pairs).splitlines()
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+
+    one, none = cells(alone, both), cells(alone)
+    assert [row[0] for row in one][1:3] == ["ferry", f"{scenarios.BARE} (in 1 of 2 pairs)"]
+    assert [row[2] for row in one][-2:] == ["1/2.0", "2"]
+    assert [row[0] for row in none][1:2] == ["ferry"]
+    assert [row[2] for row in none][-2:] == ["not measured", "2"]
 
 
 def test_a_fetch_without_an_answer_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,3 +132,24 @@ def test_of_a_source_that_is_lost_groups_outside_of_the_file_are_those_of_the_le
     assert measured(body) is None
     assert any("billing-night" in note for note in body["notes"])
     assert any("not known" in note and "leaves out" in note for note in body["notes"])
+
+
+def test_a_switch_is_not_held_up_by_members_of_a_group_that_the_file_leaves_out_and_names_it(made: World) -> None:
+    outside(made, fraud={"users_0": 4}, night={"others_0": 4})
+    made.a.active |= {"fraud", "night"}
+    answer = made.ask(*OVER)
+    assert answer.code == 0, answer.err
+    steps = {one["step"]: one for one in answer.body["steps"]}
+    assert steps["quiet"]["facts"]["outside_at_work"] == ["fraud"]
+    (row,) = steps["groups"]["rows"]
+    assert (row["group"], row["outcome"], row["outside"]) == ("fraud", "left", "filter")
+    assert any("members" in note for note in row["notes"])
+
+
+def test_a_shadow_drill_names_the_groups_that_no_switch_moves(made: World) -> None:
+    outside(made, billing={"users_0": 4}, fraud={"users_0": 4}, night={"others_0": 4})
+    body = made.ask("drills", "shadow", "a->b", "--report", "reports").body
+    assert [one["group"] for one in body["groups"]] == ["billing"]
+    (note,) = [note for note in body["notes"] if "fraud" in note]
+    assert "groups does not include it" in note
+    assert not any("night" in note for note in body["notes"])

@@ -34,13 +34,15 @@ class WholeBrokers(Brokers):
 
     STATE: ClassVar[tuple[str, ...]] = (
         *Brokers.STATE,
-        *("ids", "ledger", "leaders", "epochs", "own", "groups", "acls", "begins"),
+        *("ids", "ledger", "leaders", "epochs", "own", "groups", "active", "acls", "begins"),
     )
 
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """Settings of topics; `settings` are the defaults of all."""
     groups: dict[str, dict[TopicPartition, tuple[int, str]]] = field(default_factory=dict)
-    """What consumer groups without members have committed."""
+    """What consumer groups have committed."""
+    active: set[str] = field(default_factory=set)
+    """The groups that have members."""
     acls: list[Mapping[str, Any]] = field(default_factory=list)
     """Each ACL with the names of Kafka's protocol."""
     begins: dict[TopicPartition, int] = field(default_factory=dict)
@@ -272,7 +274,12 @@ class WholeBrokers(Brokers):
         kind = admin.ListGroupsResponse
         return kind(
             groups=[
-                kind.ListedGroup(group_id=name, protocol_type="", group_state="Empty", group_type="classic")
+                kind.ListedGroup(
+                    group_id=name,
+                    protocol_type="consumer" if name in self.active else "",
+                    group_state="Stable" if name in self.active else "Empty",
+                    group_type="classic",
+                )
                 for name in self.groups
             ]
         )

@@ -12,6 +12,7 @@ from ferry.errors import FerryError
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.rules.verdict import outcome_of
 from ferry.features.evidence.rules.figures import goals_of
+from ferry.features.groups.rules.outside import named_with_reason
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.lane.connections import FlowConnections
 from ferry.model import Plan
@@ -29,7 +30,7 @@ from ferry.model.evidence import (
     TimelineStep,
 )
 from ferry.plan.rules.passed_over import passed_sentences
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,13 +56,19 @@ class Found:
     paused: tuple[str, ...] = ()
 
     def note_groups(self, groups: ScratchGroups) -> None:
-        """Note the groups that did not return their offsets, and those that cannot be moved."""
+        """Note the groups that did not return their offsets, those that cannot be moved, and those of no switch."""
         self.all_groups = self.all_groups and not groups.untold
         self.notes += [f"{what} did not report their offsets: {why}" for what, why in sorted(groups.untold.items())]
         if groups.shares:
             self.notes.append(
                 f"{count_of(len(groups.shares), 'share group')} ({several(sorted(groups.shares))}) would not be moved: "
                 "the offsets of share groups cannot be translated"
+            )
+        if groups.outside:
+            have = agreeing(len(groups.outside), "group has offsets", "groups have offsets")
+            self.notes.append(
+                f"{have} in these topics, and no switch moves them, because the file leaves them out "
+                f"({named_with_reason(groups.outside)}): the figures are those of the other groups"
             )
 
     def note_passed_over(

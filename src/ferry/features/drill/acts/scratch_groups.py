@@ -14,6 +14,8 @@ from ferry.errors import Superseded
 from ferry.features.drill.acts.next_records import next_records
 from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.groups.acts.offset_maps import offset_maps
+from ferry.features.groups.acts.outside import groups_outside
+from ferry.features.groups.rules.outside import OutsideGroup
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.features.switch.rules.passed_over import unread_of
@@ -57,6 +59,8 @@ class ScratchGroups:
     """Why groups, or all groups of a broker, are missing in the offsets that were found."""
     shares: set[str] = field(default_factory=set)
     """Share groups that were found: their offsets cannot be moved."""
+    outside: list[OutsideGroup] = field(default_factory=list)
+    """Groups that the file leaves out, though they have offsets in the topics; none where groups are named (`only`)."""
 
     def name(self, group: str) -> str:
         """Return the name of a group on the target."""
@@ -82,6 +86,8 @@ class ScratchGroups:
             {f"the groups of broker {node} of {source.alias}": why for node, why in listed.silent.items()}
         )
         self.untold.update({f"group {group}": str(error) for group, error in fetched.failed.items()})
+        if self.only is None:
+            self.outside[:] = await groups_outside(self.flow, source, listed.groups, only=topics)
         asked: dict[TopicPartition, set[int]] = {}
         for places in offsets.values():
             for place, at in places.items():

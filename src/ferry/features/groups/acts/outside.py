@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.rules.outside import OutsideGroup, concerns
@@ -13,11 +13,17 @@ from ferry.model import GroupKind, ListedGroup
 
 
 async def groups_outside(
-    flow: FlowConfig, source: Cluster, listed: Mapping[str, ListedGroup], *, active: bool = False
+    flow: FlowConfig,
+    source: Cluster,
+    listed: Mapping[str, ListedGroup],
+    *,
+    active: bool = False,
+    only: Collection[str] | None = None,
 ) -> tuple[OutsideGroup, ...]:
     """Return the `listed` groups of the source that the file leaves out, and that have offsets in topics of the flow.
 
-    With `active`, only those that have members. A share group has no committed offsets.
+    With `active`, only those that have members. `only` names topics; None: all of the flow. A share group has no
+    committed offsets.
     """
     whys = {name: why_outside(flow, name) for name in sorted(listed)}
     left = {
@@ -31,7 +37,11 @@ async def groups_outside(
     found = []
     for name, why in left.items():
         at = {place: one.offset for place, one in fetched.found.get(name, {}).items()}
-        offsets = {place: offset for place, offset in at.items() if concerns(flow.topics.selection, place.topic)}
+        offsets = {
+            place: offset
+            for place, offset in at.items()
+            if concerns(flow.topics.selection, place.topic) and (only is None or place.topic in only)
+        }
         if offsets or name in fetched.failed:
             known = None if name in fetched.failed else offsets
             found.append(OutsideGroup(group=name, why=why, offsets=known, is_active=listed[name].is_active))

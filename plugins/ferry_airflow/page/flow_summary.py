@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import Any
 
 from ferry.model import Flow
+from ferry.plan.rules.lag import TotalLag
 from ferry.reader.documents import Trouble
 from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Mood
@@ -50,6 +53,30 @@ def _shared(found: Sequence[tuple[Flow, Trouble]], kind: Callable[[Trouble], Has
 def sorted_by_mood(flows: Sequence[OpenFlow]) -> list[OpenFlow]:
     """Return the flows, the worst first, then in the order of the file."""
     return sorted(flows, key=lambda one: ORDER.index(one.standing.mood))
+
+
+def _largest(figure: Callable[[TotalLag], float | None]) -> Callable[[OpenFlow], float]:
+    def key(one: OpenFlow) -> float:
+        total = one.seen.lag
+        found = None if total is None or total.unknown else figure(total)
+        return -(inf if found is None else found)  # lag that is not known may be the largest
+
+    return key
+
+
+SORTS: dict[str, Callable[[OpenFlow], Any]] = {
+    "name": lambda one: str(one.flow),
+    "records": _largest(lambda total: total.records),
+    "bytes": _largest(lambda total: total.bytes),
+    "seconds": _largest(lambda total: total.seconds),
+}
+"""By what else than their state flows can be sorted: the largest lag first, and lag that is not known before it."""
+
+
+def sorted_by(flows: Sequence[OpenFlow], sort: str) -> list[OpenFlow]:
+    """Return the flows sorted by a key of `SORTS`, else the worst first; among equals, the worst first."""
+    found = sorted_by_mood(flows)
+    return sorted(found, key=SORTS[sort]) if sort in SORTS else found
 
 
 def chosen(flows: Sequence[OpenFlow], text: str) -> list[OpenFlow]:

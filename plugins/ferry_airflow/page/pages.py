@@ -24,7 +24,7 @@ from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.clients import clients_of, clients_of_all
 from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
-from ferry_airflow.page.flow_summary import chosen, counts, hindrances, outages, sorted_by_mood
+from ferry_airflow.page.flow_summary import SORTS, chosen, counts, hindrances, outages, sorted_by
 from ferry_airflow.page.page_state import (
     FlowDep,
     OfficeDep,
@@ -85,15 +85,18 @@ def shown_page(
 
 
 @router.get("/")
-def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Response:
-    """Show the map of clusters, and the list of flows, the worst first; `q`: a part of their name or state."""
+def home(request: Request, user: User, office: OfficeDep, q: str = "", sort: str = "") -> Response:
+    """Show the map of clusters, and the list of flows, the worst first; `q`: a part of their name or state.
+
+    `sort`: a key of `SORTS`, by which they are sorted instead.
+    """
     configured, flows = visible(office, user, runs=DAG_RUNS_AT_A_GLANCE)
     return written(
         request,
         "home.html",
         configured=configured,
         flows=flows,
-        rows=sorted_by_mood(chosen(flows, q)),
+        rows=sorted_by(chosen(flows, q), sort),
         counts=counts(flows),
         outages=outages(flows),
         hindrances=hindrances(flows),
@@ -102,6 +105,7 @@ def home(request: Request, user: User, office: OfficeDep, q: str = "") -> Respon
         clients=clients_of_all(flows, [one.flow for one in configured.flows]),
         sheet_width=WIDTH,
         q=q,
+        sort=sort if sort in SORTS else "",
         charts="",
     )
 

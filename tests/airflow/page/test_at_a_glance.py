@@ -8,18 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
+from ferry.plan.rules.lag import TotalLag
 from ferry.reader.documents import Status, Trouble
 from ferry.reader.watch import Sight
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.flow_health import Standing
-from ferry_airflow.page.flow_summary import ORDER, chosen, hindrances, outages, sorted_by_mood
+from ferry_airflow.page.flow_summary import ORDER, SORTS, chosen, hindrances, outages, sorted_by, sorted_by_mood
 from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Mood
-from tests.airflow.page.conftest import Desk, lag
+from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
+from tests.airflow.page.everything import filled
 from tests.airflow.page.values import digest
 from tests.browser.page.test_map import flows
+from tests.pure.decide.values import refusal
 
 NAMES = ("a->b", "c->b", "d->a")
 
@@ -39,6 +43,31 @@ def test_the_worst_is_first_and_else_the_files_order_stays() -> None:
     assert set(ORDER) == set(Mood)
     assert names(sorted_by_mood(stood((Mood.GOOD, Mood.BAD, Mood.GOOD)))) == ["c->b", "a->b", "d->a"]
     assert names(sorted_by_mood(stood((Mood.BUSY, Mood.HELD, Mood.WARN)))) == ["d->a", "c->b", "a->b"]
+
+
+def total(records: int, size: int, seconds: float | None, unknown: int = 0) -> TotalLag:
+    return TotalLag(partitions=3, behind=2, unknown=unknown, records=records, bytes=size, seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("sort", "wanted"),
+    [
+        ("", ["c->b", "a->b", "d->a"]),
+        ("no such column", ["c->b", "a->b", "d->a"]),
+        ("name", ["a->b", "c->b", "d->a"]),
+        ("records", ["d->a", "a->b", "c->b"]),
+        ("bytes", ["d->a", "c->b", "a->b"]),
+        ("seconds", ["d->a", "a->b", "c->b"]),
+    ],
+)
+def test_flows_are_sorted_by_lag_and_lag_that_is_not_known_comes_first(sort: str, wanted: list[str]) -> None:
+    lags = (total(9, 100, 4.0), total(8, 200, 2.0), total(1, 1, 1.0, unknown=1))
+    of = zip(stood((Mood.GOOD, Mood.BAD, Mood.GOOD)), lags, strict=True)
+    found = [replace(one, seen=replace(one.seen, total=its)) for one, its in of]
+    assert names(sorted_by(found, sort)) == wanted
+    if sort in SORTS and sort != "name":
+        never = [replace(one, seen=replace(one.seen, total=None)) if one.flow.source == "c" else one for one in found]
+        assert set(names(sorted_by(never, sort))[:2]) == {"c->b", "d->a"}, "no lag was read yet"
 
 
 @pytest.mark.parametrize(
@@ -97,6 +126,52 @@ def test_the_list_begins_with_what_is_amiss_and_finds_flows(
     page = desk.page("/?q=%3Cx%3E")
     assert "No flow has \u201c&lt;x&gt;\u201d in its name or state" in page
     assert 'data-live="0"' not in page, "it is not asked for as if the first look were still to come"
+
+
+@pytest.mark.parametrize(
+    ("query", "sorted_by_column"),
+    [("", "State"), ("?sort=seconds", "Oldest"), ("?sort=nothing", "State"), ("?q=primary&sort=name", "Flow")],
+)
+def test_the_list_shows_by_which_column_it_is_sorted(desk: Desk, query: str, sorted_by_column: str) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}), [digest("r1")])
+    page = desk.page(f"/{query}")
+    assert re.findall(r'aria-sort="\w+"><a href="[^"]*">(\w+)', page) == [sorted_by_column]
+    kept = re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', page)
+    assert kept == ([] if sorted_by_column == "State" else [("sort", query.rpartition("=")[2])])
+
+
+@pytest.mark.parametrize(("seconds", "is_over"), [(299.0, False), (301.0, True), (None, False)])
+def test_a_figure_over_the_recovery_point_stands_out(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float | None, is_over: bool
+) -> None:
+    file = tmp_path / "limited.properties"
+    file.write_text(f"{TEXT}ferry.rpo.seconds = 300\n")
+    monkeypatch.setenv("FERRY_CONFIG", str(file))
+    desk.watcher.see(Sight(view=UNREAD, lags=(lag("t", 0, 5, seconds),), troubles={}), [digest("r1")])
+    for path in ("/", f"{HERE}/", f"{HERE}/topics", f"{HERE}/topic/t"):
+        assert ('<span class="over">' in desk.page(path)) is is_over, path
+
+
+@pytest.mark.parametrize("refusals", [0, 2])
+def test_what_was_refused_stands_out_and_nothing_refused_does_not(desk: Desk, refusals: int) -> None:
+    refused = (refusal(topic="t"),) * refusals
+    desk.watcher.see(
+        Sight(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}), [digest("r1", PastState.PARTIAL, *refused)]
+    )
+    for path in ("/", f"{HERE}/runs"):
+        page = desk.page(path)
+        assert ('<strong class="over">2</strong>' in page) is bool(refusals), path
+        assert ('<span class="dim">0</span>' in page) is not bool(refusals), path
+    assert ('<dd class="over">2<' in desk.page(f"{HERE}/")) is bool(refusals)
+
+
+@pytest.mark.parametrize("path", ["/", f"{HERE}/topics", f"{HERE}/groups"])
+def test_a_filtered_list_has_a_link_to_all_of_it(desk: Desk, path: str) -> None:
+    filled(desk)
+    field = re.compile(r'<form[^>]* role="search">.*?</form>', re.DOTALL)
+    assert "<a " not in "".join(field.findall(desk.page(path)))
+    (form,) = field.findall(desk.page(f"{path}?q=o&page=2"))
+    assert re.findall(r'<a href="(.*?)"', form) == ["?"]
 
 
 def test_what_hinders_the_page_has_a_banner_above_the_list(desk: Desk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.airflow.page.conftest import Desk
+from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
 from tests.browser.page.test_accessibility import BUTTONS, PAGES
@@ -57,3 +57,17 @@ def test_a_dialog_takes_the_focus_keeps_it_and_gives_it_back(desk: Desk) -> None
             expect(dialog).to_be_hidden()
             expect(opener).to_be_focused()
             assert not desk.triggered
+
+
+def test_ctrl_k_leads_to_the_field_that_filters_a_list_unless_a_dialog_is_open(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        for path, keys in (("/", "Control+k"), (f"{HERE}/topics?q=o", "Meta+k"), (f"{HERE}/groups", "Control+K")):
+            shown(page, address, path)
+            page.keyboard.press(keys)
+            expect(page.locator("#q")).to_be_focused()
+        shown(page, address, f"{HERE}/topics")
+        page.get_by_role("button", name="Run now").click()
+        expect(page.locator("#ask")).to_be_visible()
+        page.keyboard.press("Control+k")
+        assert page.evaluate(WITHIN)

@@ -546,6 +546,14 @@
   document.addEventListener("pointerover", (event) => event.pointerType !== "touch" && over(event));
   document.addEventListener("focusin", ({ target }) => (target.matches("a.term:focus-visible") ? showTip(target) : hideTip()));
   document.addEventListener("keydown", ({ key }) => key === "Escape" && hideTip());
+  // As in Airflow: to the field that filters the list.
+  document.addEventListener("keydown", (event) => {
+    const field = one("#q");
+    if (!field || event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || one("dialog[open]")) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
   document.addEventListener("click", (event) => {
     const term = event.target.closest("a.term");
     const reads = event.pointerType === "touch" && term && term !== explained;

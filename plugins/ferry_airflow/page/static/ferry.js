@@ -549,7 +549,7 @@
   // As in Airflow: to the field that filters the list.
   document.addEventListener("keydown", (event) => {
     const field = one("#q");
-    if (!field || event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || one("dialog[open]")) return;
+    if (!field || event.key?.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || one("dialog[open]")) return;
     event.preventDefault();
     field.focus();
     field.select();

@@ -12,7 +12,7 @@ from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.compiling import COMPILED_RECORDS, compile_long_work
-from ferry.features.records.spark.row_job import Stream
+from ferry.features.records.spark.streams import Stream
 from ferry.spark.submit import submit_conf
 from tests.pure.decide.values import piece
 

@@ -16,10 +16,10 @@ from ferry.copy.kafka_slot import CopyLimits
 from ferry.copy.slot_end import SlotEnd
 from ferry.copy.task import TaskSpec
 from ferry.features.records.rules.dead_letters import PoisonRule
-from ferry.features.records.spark import portions
-from ferry.features.records.spark.portions import write_in_portions
-from ferry.features.records.spark.row_job import Stream
-from ferry.model import Origin, RefusalKind, TopicPartition
+from ferry.features.records.spark import row_writing
+from ferry.features.records.spark.row_writing import write_in_portions
+from ferry.features.records.spark.streams import Stream
+from ferry.model import FilterCounts, Origin, Plan, RefusalKind, TopicPartition
 from ferry.protocol.slot import SlotRef
 from tests.pure.decide.values import FLOW, LANE, PLAN, piece, place, refusal
 
@@ -31,8 +31,8 @@ NO_SPARK = cast("SparkSession", None)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portions, "fits_one_portion", lambda *_: False)
-    monkeypatch.setattr(portions, "at_once", lambda _: 1)
+    monkeypatch.setattr(row_writing, "fits_one_portion", lambda *_: False)
+    monkeypatch.setattr(row_writing, "at_once", lambda _: 1)
 
 
 def spec(slot: int, began_ms: int) -> TaskSpec:
@@ -45,6 +45,7 @@ def spec(slot: int, began_ms: int) -> TaskSpec:
 
 
 def written(
+    monkeypatch: pytest.MonkeyPatch,
     judge: Callable[[int, int], SlotEnd],
     *,
     reached: Mapping[TopicPartition, int] | None = None,
@@ -54,7 +55,13 @@ def written(
     read: dict[int, list[tuple[int, int]]] = {0: [], 1: [], 2: []}
     rounds = 0
 
-    def write(specs: Mapping[int, TaskSpec], streams: Sequence[Stream]) -> list[SlotEnd]:
+    def write(
+        _spark: SparkSession,
+        _plan: Plan,
+        _sifted: dict[str, FilterCounts],
+        specs: Mapping[int, TaskSpec],
+        streams: Sequence[Stream],
+    ) -> list[SlotEnd]:
         nonlocal rounds
         rounds += 1
         for stream in streams:
@@ -70,15 +77,16 @@ def written(
     streams = [Stream(change=lambda read, then, columns: read(then, columns), rule=rule, pieces=SLICES)]
     plan = replace(PLAN, slices=SLICES, max_seconds=100)
     specs = {slot: spec(slot, wall_ms() if began_ms is None else began_ms) for slot in (0, 1)}
-    return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, write, 120_000), read
+    monkeypatch.setattr(row_writing, "write_rows", write)
+    return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, {}, 120_000), read
 
 
 def fine(slot: int, _round: int) -> SlotEnd:
     return SlotEnd(slot=slot)
 
 
-def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed() -> None:
-    ends, read = written(fine, reached={place("orders", 1): 60})
+def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, read = written(monkeypatch, fine, reached={place("orders", 1): 60})
     assert [end.slot for end in ends] == [0, 1]
     for number, begin in ((0, 0), (1, 60), (2, 0)):
         assert [start for start, _ in read[number]] == [begin, *(end for _, end in read[number][:-1])]
@@ -86,22 +94,26 @@ def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed() ->
     assert len(read[0]) > 1
 
 
-def test_a_slice_that_is_refused_is_left_and_the_others_go_on() -> None:
+def test_a_slice_that_is_refused_is_left_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     against = replace(refusal("orders", 2), kind=RefusalKind.POISON)
-    ends, read = written(lambda slot, at: SlotEnd(slot=slot, refusals=(against,) if (slot, at) == (0, 1) else ()))
+    ends, read = written(
+        monkeypatch, lambda slot, at: SlotEnd(slot=slot, refusals=(against,) if (slot, at) == (0, 1) else ())
+    )
     assert len(read[2]) == 1
     assert read[0][-1][1] == read[1][-1][1] == 100
     assert ends[0].refusals == (against,), "a later portion has forgotten it"
 
 
 @pytest.mark.parametrize("how", [{"failure": ValueError("x")}, {"time_over": True}, {"stopped": True}])
-def test_a_slot_that_gave_up_is_left_and_the_other_goes_on(how: dict[str, Any]) -> None:
-    _, read = written(lambda slot, _: SlotEnd(slot=slot, **(how if slot == 0 else {})))
+def test_a_slot_that_gave_up_is_left_and_the_other_goes_on(
+    how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, read = written(monkeypatch, lambda slot, _: SlotEnd(slot=slot, **(how if slot == 0 else {})))
     assert (len(read[0]), len(read[2])) == (1, 1)
     assert read[1][-1][1] == 100
 
 
-def test_no_portion_is_begun_when_the_time_is_over() -> None:
-    ends, read = written(fine, began_ms=wall_ms() - 200_000)
+def test_no_portion_is_begun_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, read = written(monkeypatch, fine, began_ms=wall_ms() - 200_000)
     assert [len(found) for found in read.values()] == [1, 1, 1]
     assert [end.time_over for end in ends] == [True, True]

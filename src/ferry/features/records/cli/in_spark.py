@@ -38,7 +38,7 @@ def planned_in_spark(
     """
     from ferry.features.records.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - only this needs Spark
     from ferry.features.records.spark.local_session import local_session  # noqa: PLC0415 - as above
-    from ferry.features.records.spark.streams import lost_transforms, refuse_in_vain  # noqa: PLC0415 - as above
+    from ferry.features.records.spark.lost_transforms import lost_transforms, refuse_in_vain  # noqa: PLC0415 - as above
     from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
     def say(text: str) -> None:

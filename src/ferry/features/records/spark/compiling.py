@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from ferry.features.records.rules.ranges import ranges_of
-from ferry.features.records.spark.row_job import Stream
+from ferry.features.records.spark.streams import Stream
 
 COMPILED_RECORDS = 500_000
 """From here on it pays: it takes 3 to 5 CPU-seconds, and saved ten of fifty for a million records (bench/README.md)."""

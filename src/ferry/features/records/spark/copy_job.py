@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -17,10 +16,8 @@ from ferry.copy.slot_end import SlotEnd, failure_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.compiling import compile_long_work
-from ferry.features.records.spark.portions import write_in_portions
-from ferry.features.records.spark.row_job import Stream
-from ferry.features.records.spark.row_writing import write_rows
-from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
+from ferry.features.records.spark.row_writing import write_in_portions
+from ferry.features.records.spark.streams import Stream, Transforms, streams_of, transforms_of
 from ferry.ledger.progress import RunProgress
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
 from ferry.model import Attempt, FilterCounts, Origin, Plan, TopicPartition
@@ -159,8 +156,7 @@ def _changed(
         return []
     try:
         compile_long_work(spark, streams)
-        write = partial(write_rows, spark, plan, sifted)
-        return write_in_portions(spark, plan, specs, streams, reached, write, request.flow.copy.portion_bytes)
+        return write_in_portions(spark, plan, specs, streams, reached, sifted, request.flow.copy.portion_bytes)
     except PySparkException as error:
         failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
         return [SlotEnd(slot=slot, failure=failure) for slot in specs]

@@ -1,4 +1,4 @@
-"""The frames of a Spark job that writes rows; their actions read, change, assign and write.
+"""A Spark job that writes rows, and its frames; their actions read, change, assign and write.
 
 ```
 read (a task for so many offsets) -> transform -> deal (murmur2) -> shuffle by slot, sort -> write (a task a slot)
@@ -8,8 +8,8 @@ If the steps are plain, one Python process for each slot reads, changes and writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,19 +18,22 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from ferry.config.record_source import TASK_RECORDS
+from ferry.copy.task import TaskSpec
+from ferry.features.records.acts.cutoffs import Withholding, without
 from ferry.features.records.acts.reading import ReadSpec, marks_of
 from ferry.features.records.acts.rows import COLUMNS
+from ferry.features.records.acts.source_logs import Marks
 from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed, ranges_of
-from ferry.features.records.spark.counters import KEPT, READ
+from ferry.features.records.spark.counters import KEPT, READ, Counters
 from ferry.features.records.spark.frames import read_frame
 from ferry.features.records.spark.local_transform import Alone, write_alone
-from ferry.features.records.spark.row_job import RowJob, Stream
 from ferry.features.records.spark.row_stage import FIRST, LAST_TOPIC, Stage, in_one_worker, write_slot
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows, kept_rows
+from ferry.features.records.spark.streams import Stream
 from ferry.features.records.spark.transform import Read
-from ferry.model import Slice
+from ferry.model import Plan, Slice
 from ferry.spark.session import at_once, slot_frame
 from ferry.spark.stage import ROW
 
@@ -50,6 +53,59 @@ _DEALT = StructType(
         StructField("letter", StringType(), nullable=True),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowJob:
+    """The input of a Spark job that writes rows; `specs` by slot, `withheld` and `seen` by source partition."""
+
+    spark: SparkSession
+    plan: Plan
+    specs: Mapping[int, TaskSpec]
+    streams: Sequence[Stream]
+    withheld: Withholding
+    tally: Counters
+    seen: Marks = field(default_factory=dict)
+    """What `seen_before` has found of what passes through Spark."""
+    alone: frozenset[int] = frozenset()
+    """The slots that Python writes alone."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Return the specification of one slot, for the values that all slots share."""
+        return next(iter(self.specs.values()))
+
+    @property
+    def pieces(self) -> list[Slice]:
+        """Return the pieces of all streams."""
+        return [piece for stream in self.streams for piece in stream.pieces]
+
+    def of_slots(self, slots: Collection[int]) -> RowJob:
+        """Return the part that these slots write."""
+        return replace(
+            self,
+            specs={slot: spec for slot, spec in self.specs.items() if slot in slots},
+            streams=[stream.of_slots(slots) for stream in self.streams],
+        )
+
+    def left(self, withheld: Withholding) -> RowJob:
+        """Return the job without what is withheld."""
+        streams = [replace(stream, pieces=without(stream.pieces, withheld)) for stream in self.streams]
+        return replace(self, streams=streams, withheld=dict(withheld))
+
+    def plain_slots(self) -> set[int]:
+        """Return the slots that have nothing but slices of plain transforms, which Python can write alone.
+
+        Call it with all pieces: a piece of which nothing is left to read is still refused by its slot, which has the
+        reason.
+        """
+        plain: set[int] = set()
+        other: set[int] = set()
+        for stream in self.streams:
+            for piece in stream.pieces:
+                is_plain = stream.plain is not None and not piece.dealt
+                (plain if is_plain else other).add(piece.slot)
+        return plain - other
 
 
 def alone_frame(job: RowJob) -> DataFrame:

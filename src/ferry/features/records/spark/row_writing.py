@@ -1,6 +1,8 @@
-"""The exactly-once sink as a Spark job: slots write what streams make, and what cannot be carried out is left out.
+"""The exactly-once sink in Spark: slots write what streams make, and what cannot be carried out is left out.
 
-A task that is repeated writes what it has not written yet, by the ledger. So does a job that is repeated.
+Transformed slices are written in portions, a Spark job for each. So a job's shuffle stays bounded, and each portion
+counts once it is written. A task that is repeated writes what it has not written yet, by the ledger. So does a job
+that is repeated.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ferry.clock import wall_ms
 from ferry.config.record_source import TASK_RECORDS
-from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
+from ferry.copy.row_scope import RowScope
+from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined, portions_joined
 from ferry.copy.task import TaskSpec
-from ferry.errors import FerryError, Refused, Retryable
+from ferry.errors import FerryError, Retryable
 from ferry.features.records.acts.cutoffs import Withheld, withheld_at, without
 from ferry.features.records.acts.source_logs import Seen, seen_before
 from ferry.features.records.rules.locating import Ranges
@@ -24,17 +28,84 @@ from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.counters import Counters
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
 from ferry.features.records.spark.record_errors import faults_of
-from ferry.features.records.spark.row_frames import alone_frame, read_by, share_of, shuffled_frame
-from ferry.features.records.spark.row_job import RowJob, Stream
+from ferry.features.records.spark.row_frames import RowJob, alone_frame, read_by, share_of, shuffled_frame
 from ferry.features.records.spark.row_stage import count
 from ferry.features.records.spark.schema import COUNT
+from ferry.features.records.spark.streams import Stream, refuse_remote
 from ferry.features.records.spark.task_monitor import TooSlow, watched
 from ferry.messages.refusals import refused
-from ferry.model import FilterCounts, Plan, RefusalKind, TopicPartition
-from ferry.spark.session import is_remote
+from ferry.model import FilterCounts, Plan, RefusalKind, Slice, TopicPartition
+from ferry.plan.rules.portions import fits_one_portion, portion_of
+from ferry.spark.session import at_once
 from ferry.spark.stage import parse_rows
 
 log = logging.getLogger(__name__)
+
+
+def write_in_portions(
+    spark: SparkSession,
+    plan: Plan,
+    specs: Mapping[int, TaskSpec],
+    streams: Sequence[Stream],
+    reached: Mapping[TopicPartition, int],
+    sifted: dict[str, FilterCounts],
+    each: int,
+) -> list[SlotEnd]:
+    """Write the streams, portion by portion, until all is done or the run's time is over. Return the end of every slot.
+
+    A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts
+    have come. A slice that is refused is not continued, nor are those of a slot that failed. Units cannot be cut, so
+    all of them are in the first portion. `sifted`, by topic, is added to.
+    """
+    pieces = [piece for stream in streams for piece in stream.pieces]
+    left = {piece.source: piece for piece in pieces if not piece.dealt}
+    at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
+    most = each if fits_one_portion(left.values(), at, each) else each * at_once(spark)
+    ends: dict[int, SlotEnd] = {}
+    units = {piece.slot for piece in pieces if piece.dealt}
+    while units or left:
+        portion = portion_of(left.values(), at, most)
+        mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
+        scope = RowScope(ranges=portion, units=bool(units))
+        slots = units | {left[place].slot for place in portion}
+        scoped = {slot: replace(specs[slot], portion=scope) for slot in sorted(slots)}
+        for end in write_rows(spark, plan, sifted, scoped, mine):
+            ends[end.slot] = portions_joined(ends.get(end.slot), end)
+        units = set()
+        at |= {place: end for place, (_, end) in portion.items()}
+        left = {place: piece for place, piece in left.items() if at[place] < piece.end and _goes_on(ends, piece)}
+        if _is_late(plan, specs):
+            for piece in left.values():
+                ends[piece.slot] = replace(ends[piece.slot], time_over=True)
+            break
+    return [end for _, end in sorted(ends.items())]
+
+
+def _narrowed(
+    pieces: Sequence[Slice], portion: Mapping[TopicPartition, tuple[int, int]], *, units: bool
+) -> tuple[Slice, ...]:
+    """Narrow the pieces to what is in a portion."""
+    found: list[Slice] = []
+    for piece in pieces:
+        if piece.dealt:
+            found += [piece] if units else []
+        elif piece.source in portion:
+            start, end = portion[piece.source]
+            found.append(replace(piece, start=start, end=end))
+    return tuple(found)
+
+
+def _goes_on(ends: Mapping[int, SlotEnd], piece: Slice) -> bool:
+    """Report whether the last portion of a slice was written completely, so that the slice continues."""
+    end = ends.get(piece.slot)
+    if end is None or end.failure is not None or end.stopped or end.time_over:
+        return False
+    return all((one.topic, one.partition) not in (piece.source, (piece.source.topic, None)) for one in end.refusals)
+
+
+def _is_late(plan: Plan, specs: Mapping[int, TaskSpec]) -> bool:
+    began_ms = min(spec.began_ms for spec in specs.values())
+    return 0 < plan.max_seconds < (wall_ms() - began_ms) / 1000
 
 
 def write_rows(
@@ -148,12 +219,6 @@ def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
     counted = stream.change(read_by(job, stream.pieces, tasks), count, COUNT)
     share = share_of(stream, tasks, 0)
     watched(job.spark, [share], share.tasks.stop, counted.collect)
-
-
-def refuse_remote(spark: SparkSession) -> None:
-    """Raise Refused on Spark Connect."""
-    if is_remote(spark):
-        raise Refused("transformed topics are not written on Spark Connect: use a Spark session without it")
 
 
 def _written(job: RowJob) -> list[SlotEnd]:

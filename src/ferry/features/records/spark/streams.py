@@ -1,9 +1,12 @@
-"""Which transforms a plan carries out, and on what, compared with the file before anything is written."""
+"""Which transforms a plan carries out, and on which slices: a `Stream` for each. They are compared with the file first.
+
+`ferry.features.records.spark.lost_transforms` looks at the file alone, before there is a plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -13,13 +16,35 @@ from ferry.config.flow.rule_text import parse_rule
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.features.records.rules.dead_letters import PoisonRule
-from ferry.features.records.spark.row_job import Stream
 from ferry.features.records.spark.row_stage import Stage
-from ferry.features.records.spark.row_writing import refuse_remote
 from ferry.features.records.spark.schema import SCHEMA
+from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.transform import Read, is_plain, of_frame, prepare, steps_of, transformed
 from ferry.model import Plan, Slice
 from ferry.plan.transform_digest import transform_digest
+from ferry.spark.session import is_remote
+
+Change = Callable[[Read, Stage, StructType], DataFrame]
+"""Applies one transform to what is read (`ferry.features.records.spark.transform.transformed`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What one transform makes of a plan: slices, which keep their partitions, or units, which repartition records."""
+
+    change: Change
+    rule: PoisonRule
+    pieces: tuple[Slice, ...]
+    plain: ArrowSteps | None = None
+    """All that `change` does, if there is no SQL in it: Python can do it alone."""
+    timeout_s: float = 0.0
+    """Most seconds that one Spark task of `change` may take; 0: no limit."""
+    lost: str = ""
+    """Why it cannot be carried out, as a sentence: nothing of it is read, and its pieces are refused. Empty: it can."""
+
+    def of_slots(self, slots: Collection[int]) -> Stream:
+        """Return the part that these slots write."""
+        return replace(self, pieces=tuple(piece for piece in self.pieces if piece.slot in slots))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,64 +121,6 @@ def _named(spec: TransformSpec, topic: str, target: str, aim: str) -> str:
     return aim if spec.targets else spec.target_of(topic, target) or aim
 
 
-def lost_transforms(spark: SparkSession, flow: FlowConfig, only: Collection[str] | None) -> dict[str, str]:
-    """Return the transforms of these topics (None: all) that cannot be carried out here, by name, with the reason."""
-    prepare(spark)
-    empty = of_frame(spark.createDataFrame([], SCHEMA))
-    names = None if only is None else {_today(flow, topic) for topic in only}
-    found: dict[str, str] = {}
-    for spec in flow.records.transforms:
-        if names is None or spec.name in names:
-            try:
-                transformed(empty, spec, {})
-            except (BadInput, Refused) as error:
-                found[spec.name] = str(error)
-    return found
-
-
-def refuse_in_vain(flow: FlowConfig, preview: Callable[[], Plan], lost: Mapping[str, str]) -> None:
-    """Raise Refused, in one sentence, if a plan has nothing to copy but what lost transforms would make.
-
-    `preview` makes a plan that is not sealed; if that is refused, there is nothing to copy either. What units finish by
-    an earlier rule than today's is not lost with today's transform.
-    """
-    if not lost:
-        return
-    try:
-        plan = preview()
-    except Refused:  # for a reason that refuses any run: the next one says it, once the transforms check
-        raise Refused(_first_of(lost, lost)) from None
-    names = {_today(flow, piece.source.topic) for piece in plan.kept}
-    rules = {era.target_topic: era for era in plan.eras}
-    known = {spec.name: spec for spec in flow.records.transforms}
-    of_units = {(_today(flow, unit.source.topic), rules[unit.target.topic].digest) for unit in plan.dealt}
-    names |= {name if name and _is_of(known[name], digest) else "" for name, digest in of_units}
-    if names <= lost.keys():
-        raise Refused(_first_of(lost, names or lost))
-
-
-def _first_of(lost: Mapping[str, str], names: Collection[str]) -> str:
-    more = f" (and {len(lost) - 1} more that cannot be carried out)" if len(lost) > 1 else ""
-    return f"{lost[min(names)]}{more}"
-
-
-def _today(flow: FlowConfig, topic: str) -> str:
-    """Return the name of a topic's transform; empty: it has none, or two, which its plan refuses."""
-    try:
-        spec = flow.transform_of(topic)
-    except Refused:
-        return ""
-    return "" if spec is None else spec.name
-
-
-def _is_of(spec: TransformSpec, digest: str) -> bool:
-    """Report whether a rule of that digest is today's. A rule without a digest counts as today's."""
-    try:
-        return digest in ("", transform_digest(spec))
-    except (BadInput, Refused):
-        return True
-
-
 def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) -> list[Stream]:
     """Return how Spark carries out the transforms, each of them checked; one that cannot be is `lost`.
 
@@ -164,6 +131,12 @@ def streams_of(spark: SparkSession, flow: FlowConfig, transforms: Transforms) ->
     refuse_remote(spark)
     prepare(spark)
     return [_stream(spark, flow, named) for named in transforms]
+
+
+def refuse_remote(spark: SparkSession) -> None:
+    """Raise Refused on Spark Connect."""
+    if is_remote(spark):
+        raise Refused("transformed topics are not written on Spark Connect: use a Spark session without it")
 
 
 def _stream(spark: SparkSession, flow: FlowConfig, named: Named) -> Stream:

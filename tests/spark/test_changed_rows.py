@@ -21,9 +21,9 @@ from ferry.features.records.acts.source_logs import EpochNotes
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
-from ferry.features.records.spark import local_transform
+from ferry.features.records.spark import row_tasks
 from ferry.features.records.spark.counters import KEPT, READ
-from ferry.features.records.spark.local_transform import Alone, changed_rows
+from ferry.features.records.spark.row_tasks import Alone, changed_rows
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
@@ -68,7 +68,7 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
             noted(piece.place, Mark(batch.leader_epoch, batch.next_offset))
             yield piece, batch
 
-    monkeypatch.setattr(local_transform, "read_batches", read)
+    monkeypatch.setattr(row_tasks, "read_batches", read)
     one = Alone(
         spec=cast("Any", None),
         read=cast("Any", None),

@@ -10,7 +10,7 @@ from ferry.wire.renumber import OffsetSpan
 
 
 class Part(Protocol):
-    """`ferry.copy.chunk` has one for a slice, `ferry.features.records.acts.unit_part` one for a repartitioned slice."""
+    """`ferry.copy.chunk` has one for a slice, `ferry.features.records.acts.row_parts` those of transformed slices."""
 
     target_next: int | None
     target_epoch: int

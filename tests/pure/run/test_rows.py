@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ferry.errors import Refused, Retryable
 from ferry.features.records.acts.rows import COLUMNS, Rows
-from ferry.features.records.spark.row_stage import LAST_TOPIC, whole_rows
+from ferry.features.records.spark.row_tasks import LAST_TOPIC, whole_rows
 
 PAIRS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KINDS = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.binary(), PAIRS]

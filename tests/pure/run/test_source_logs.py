@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.errors import Retryable
-from ferry.features.records.acts.slice_part import SlicePart
+from ferry.features.records.acts.row_parts import SlicePart
 from ferry.features.records.acts.source_logs import EpochNotes, SourceLogs, look_before
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, PartitionInfo, TopicInfo

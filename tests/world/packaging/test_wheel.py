@@ -24,7 +24,7 @@ ON_EXTRAS = (
     *(f"ferry.features.{feature}.spark" for feature in ("records", "sink", "verify")),
     *("ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts", "ferry.features.evidence.acts.pdf"),
     *(f"ferry.features.records.rules.{name}" for name in ("partition_columns", "json_cast", "json_column")),
-    *(f"ferry.features.records.acts.{name}" for name in ("rows", "row_slot", "slice_part", "unit_part")),
+    *(f"ferry.features.records.acts.{name}" for name in ("rows", "row_slot", "row_parts")),
     *("ferry.features.records.acts.dead_letter_writer", "ferry.features.sink.acts.slot"),
     *("ferry.wire.arrow_columns", "ferry.wire.encoding"),
     *("ferry_airflow", "pyspark", "pyarrow", "gssapi", "fsspec", "jinja2", "matplotlib", "numpy"),

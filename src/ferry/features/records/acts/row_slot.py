@@ -24,10 +24,9 @@ from ferry.copy.row_scope import Todo
 from ferry.errors import Refused, Retryable
 from ferry.features.records.acts.cutoffs import Withholding, narrowed, told_of
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
+from ferry.features.records.acts.row_parts import RowPart, SlicePart, UnitPart
 from ferry.features.records.acts.rows import Rows, Stretch
-from ferry.features.records.acts.slice_part import SlicePart
 from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
-from ferry.features.records.acts.unit_part import UnitPart
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
@@ -54,8 +53,6 @@ _NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
 _NONE_WITHHELD: Withholding = MappingProxyType({})
 
 _NONE_SEEN: Marks = MappingProxyType({})
-
-RowPart = SlicePart | UnitPart
 
 
 class RowSlot(KafkaSlot):

@@ -27,8 +27,8 @@ from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed, ranges_of
 from ferry.features.records.spark.counters import KEPT, READ, Counters
 from ferry.features.records.spark.frames import read_frame
-from ferry.features.records.spark.local_transform import Alone, write_alone
-from ferry.features.records.spark.row_stage import FIRST, LAST_TOPIC, Stage, in_one_worker, write_slot
+from ferry.features.records.spark.row_stage import Stage, in_one_worker
+from ferry.features.records.spark.row_tasks import FIRST, LAST_TOPIC, Alone, write_alone, write_slot
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows, kept_rows
 from ferry.features.records.spark.streams import Stream

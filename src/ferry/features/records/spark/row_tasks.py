@@ -1,7 +1,8 @@
-"""Slots whose transforms are plain steps: one Python process reads, changes and writes, and Spark only starts it.
+"""What the Spark tasks that write rows do: `write_alone`, or `write_slot` after a shuffle.
 
-No record passes through Spark's JVM, and nothing is shuffled. The partitions of a slot are read one after the other, in
-the order in which they are written. Runs in Python workers, without Spark's API.
+`write_alone` has slots whose transforms are plain steps: one Python process reads, changes and writes, and Spark only
+starts it. No record passes through Spark's JVM, and nothing is shuffled. The partitions of a slot are read one after
+the other, in the order in which they are written. Runs in Python workers, without Spark's API.
 """
 
 from __future__ import annotations
@@ -10,29 +11,37 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 
 import numpy as np
 import pyarrow as pa
 
 from ferry.copy.task import TaskSpec
-from ferry.features.records.acts.cutoffs import Failure, Withheld
+from ferry.errors import Retryable
+from ferry.features.records.acts.cutoffs import Failure, Withheld, Withholding
 from ferry.features.records.acts.reading import ReadSpec, read_batches
 from ferry.features.records.acts.row_slot import RowSlot
-from ferry.features.records.acts.rows import Rows
-from ferry.features.records.acts.source_logs import EpochNotes
+from ferry.features.records.acts.rows import COLUMNS, Rows
+from ferry.features.records.acts.source_logs import EpochNotes, Marks
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.counters import KEPT, READ, Found
 from ferry.features.records.spark.rows import rows_of
-from ferry.features.records.spark.slot_assignment import rows_of_piece
+from ferry.features.records.spark.slot_assignment import SLOT_INDEX, rows_of_piece
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
 from ferry.spark.stage import batch_of_rows, rows, run_slot_in_spark
 from ferry.wire.arrow_columns import numbers_of
+
+FIRST = -1
+"""Target partition of the row that names a task's slot; it sorts before all records."""
+
+LAST_TOPIC = "~"
+"""Target topic of a slot's last row; it sorts after all names of topics. If the JVM ends, an Arrow stream seems
+complete. Without this row the missing rows of a slot would then count as left out by the transform."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,3 +134,39 @@ def _changed(
         )
         failure = Failure(kind=RefusalKind.TRANSFORM, message=message, offset=offset)
         return change(batch.slice(0, 0)), failure
+
+
+def write_slot(
+    specs: Mapping[int, TaskSpec],
+    rules: Mapping[str, PoisonRule],
+    withheld: Withholding,
+    seen: Marks,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Write the rows of one slot, which the first row names by its index; a slot that fails is an answer, too.
+
+    The stage comes after a shuffle: no row comes before all rows were read. `seen` is from before the first row was
+    read. Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
+    """
+    left = iter(batches)
+    first = next((batch for batch in left if batch.num_rows), None)
+    if first is None:
+        return
+    slots = sorted(specs)
+    spec = specs[slots[first.column(SLOT_INDEX)[0].as_py()]]
+    records = whole_rows(chain([first.slice(1)], left))
+    port_of = partial(RowSlot, rows=Rows(records), rules=rules, withheld=withheld, seen=seen)
+    yield batch_of_rows(rows(run_slot_in_spark(spec, port_of)))
+
+
+def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the records before the row that ends them, as COLUMNS; Retryable if that row does not come."""
+    ended = False
+    for batch in batches:
+        count = batch.num_rows
+        if count and batch.column("target_topic")[count - 1].as_py() == LAST_TOPIC:
+            ended, count = True, count - 1
+        if count:
+            yield batch.select(COLUMNS).slice(0, count)
+    if not ended:
+        raise Retryable("the rows of a slot broke off before their end: Spark's executor, or its disk, is gone")

@@ -1,6 +1,6 @@
 """Which transforms a plan carries out, and on which slices: a `Stream` for each. They are compared with the file first.
 
-`ferry.features.records.spark.lost_transforms` checks the file alone, before there is a plan.
+`ferry.features.records.spark.lost_transforms` checks those of the file before there is a plan.
 """
 
 from __future__ import annotations

@@ -211,6 +211,12 @@ GAP = Form(
     ),
     F("void_from", kind=or_minus_one(), default=None, says="source offset; -1: all receipts hold"),
     F("topic_id", default=""),
+    F(
+        "stranded",
+        default=False,
+        omit=lambda gap: not gap.stranded,
+        says="true: a switch left out its records, which were never copied to the target",
+    ),
 )
 
 gap_json = GAP.dump

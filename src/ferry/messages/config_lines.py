@@ -305,8 +305,8 @@ LINES: Mapping[str, Entry] = {
     ),
     "line.transform.idle": Entry(
         None,
-        "matches no topic of the flow ({topics}), so transform {name!r} would change none, and what it should hide "
-        "would be copied unchanged; {meant}, or remove {name} from ferry.transforms",
+        "{item} matches no topic of the flow ({topics}), so transform {name!r} changes none by it, and what it should "
+        "hide would be copied unchanged; {meant}",
     ),
     "line.transform.no-topic": Entry(
         None,

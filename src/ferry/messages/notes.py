@@ -117,7 +117,8 @@ NOTES: Mapping[str, Entry] = {
     "transform.idle": Entry(
         None,
         "transform {transform} names none of the {topics:count topic} that the flow has found on {source}, so it "
-        "changes none: correct ferry.transform.{transform}.topics, or remove {transform} from ferry.transforms",
+        "changes none: correct ferry.transform.{transform}.topics, or leave {transform} out of "
+        "{flow}.ferry.transforms",
     ),
     "transform.not-known": Entry(
         None, "it is not known here whether a run can execute the transforms ({names}): PySpark is not installed"

@@ -88,7 +88,10 @@ class Loss:
 
 
 START = "start"
-"""Why offsets were passed over that are before the start of a lane; all other reasons are kinds of refusals."""
+"""Why offsets were passed over that are before the start of a lane."""
+
+STRANDED = "stranded"
+"""Why offsets were passed over that a switch left out: records that came to the old cluster and were never copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +99,7 @@ class PassedOver:
     """Source offsets `[start, end)` that the lane never copied, because an operator or the configuration decided it.
 
     `start` None: where they begin is not known, so their number is not known. `why` is the refusal in whose place it
-    was decided, or `start`. `who` and `reason` are empty where the ledger does not have them.
+    was decided, or `START` or `STRANDED`. `who` and `reason` are empty where the ledger does not have them.
     """
 
     source: TopicPartition

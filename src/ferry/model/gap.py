@@ -40,3 +40,5 @@ class Gap:
     since: int = -1
     void_from: int | None = None
     topic_id: str = ""
+    stranded: bool = False
+    """Whether a switch left out its records: they were on the source, and never copied to the target."""

@@ -218,6 +218,10 @@ class StepBegun(_StepTry):
     token: str
 
 
+PASSED = "passed"
+"""The field of a row about offsets that were passed over: why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchEnd:
     """How, when (ms) and by whom a switch ended, and why it was abandoned."""
@@ -244,9 +248,14 @@ class SwitchState:
     end: SwitchEnd | None = None
 
     def rows(self, step: Step) -> tuple[Json, ...]:
-        """Return the rows of a step; none when it is not done, or no part of this switch."""
+        """Return the rows of a step but those of `passed_rows`; none when it is not done, or no part of this switch."""
         done = self.done.get(step)
-        return () if done is None else done.evidence.rows
+        return () if done is None else tuple(row for row in done.evidence.rows if PASSED not in row)
+
+    def passed_rows(self, step: Step) -> tuple[Json, ...]:
+        """Return the rows of a step that are about offsets passed over; none when it is not done."""
+        done = self.done.get(step)
+        return () if done is None else tuple(row for row in done.evidence.rows if PASSED in row)
 
     def fact(self, step: Step, name: str) -> Any:
         """Return one fact of a step; None when there is none."""

@@ -115,6 +115,18 @@ def test_what_lies_before_the_start_is_in_the_report(made: World) -> None:
     assert (group["exact"], group["reread"], group["skipped"]) == (1, 0, 6)
 
 
+def test_what_a_window_copied_since_of_what_is_before_the_start_does_not_count(made: World) -> None:
+    begun(made, TURN, "ferry.start = latest", topics={"users": 1})
+    made.ask("run", "a->b", "--id", "r1")
+    assert "10 offsets" in check(made)["message"]
+    window = "--from-offset", "users:0:4", "--to-offset", "users:0:10"
+    assert made.ask("backfill", "a->b", "--into-live", *window).code == 0
+    assert "4 offsets" in check(made)["message"]
+    made.produce(made.a, "users", 0, 5)
+    made.ask("run", "a->b", "--id", "r2")
+    assert ranges(report_of(made, *OVER)) == [(0, 4, "start")]
+
+
 def test_a_failover_knows_it_without_its_source(made: World) -> None:
     begun(made, TURN, "ferry.start = latest", topics={"users": 1})
     made.ask("run", "a->b", "--id", "r1")

@@ -469,6 +469,8 @@ MASKED = "ferry.transforms = masked\nferry.transform.masked.redact = $.card\n"
         ("orders, users", "ord.*", False),
         ("orders, users", "pay.*", True),
         ("orders.*, users", "ordres", False),
+        ("orders, users", "orders, usres", True),
+        ("orders, users", "orders, pay.*", False),
     ],
 )
 def test_a_transform_that_matches_no_topic_is_wrong_at_its_line(topics: str, of_transform: str, is_wrong: bool) -> None:
@@ -481,6 +483,15 @@ def test_a_transform_that_matches_no_topic_is_wrong_at_its_line(topics: str, of_
 def test_a_transform_that_one_of_the_flows_needs_is_right() -> None:
     text = BASE + "b->a.enabled = true\na->b.topics = orders\nb->a.topics = users\n" + MASKED
     assert not examine(text + "ferry.transform.masked.topics = users\n", "f").problems
+
+
+def test_a_transform_that_a_flow_that_is_not_enabled_may_need_is_no_error() -> None:
+    text = BASE + "b->a.enabled = false\na->b.topics = orders\nb->a.topics = users\n" + MASKED
+    assert not [
+        one
+        for one in examine(text + "ferry.transform.masked.topics = users\n", "f").problems
+        if one.severity is Severity.ERROR
+    ]
 
 
 def test_a_transform_of_a_topic_that_is_excluded_is_wrong() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.features.switch.rules.beginning import beginnings, latest_beginnings
+from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, stands_at
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import (
     Record,
 )
+from ferry.model.evidence import START, STRANDED
+from ferry.plan.rules.passed_over import passed_over
 from ferry.plan.rules.starts import first_run, recorded_starts
 from tests.pure.decide.values import RECEIPT, lying, place
 
@@ -52,6 +54,34 @@ def test_a_flow_begins_behind_the_cut_over_once() -> None:
 
     back = receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=4))
     assert begun([*back, *records], 80)[1] == [(50, 80)], "a copy of before a way back was to pass it, not this one"
+
+
+def test_what_a_switch_leaves_stranded_has_a_gap_of_its_own_and_counts_as_passed_over() -> None:
+    receipt = receipt_records(replace(RECEIPT, lane="live", source=HERE, target=COPY, start=30, end=50, since=-1))
+    cuts = {HERE: 80, LIVE: 20}
+    view = fold(lying(*receipt), 99)
+    made, gaps = beginnings(
+        view,
+        "live",
+        cuts,
+        switch="s",
+        who="bob",
+        reason="r",
+        ids={"orders": "id"},
+        now_ms=NOW,
+        stranded={HERE: (50, 62), LIVE: (5, 12)},
+    )
+    assert [(gap.source, gap.start, gap.end, gap.stranded) for gap in gaps] == [
+        (HERE, 50, 62, True),
+        (HERE, 62, 80, False),
+    ]
+    after = fold(lying(*receipt, *made), 99)
+    found = passed_over(after, "live", {"orders": "id"})
+    assert {(one.source, one.start, one.end, one.why) for one in found} == {
+        (HERE, 50, 62, STRANDED),
+        (LIVE, 5, 12, START),
+    }
+    assert stands_at(after, "live", {"orders": "id"})[HERE] == 80, "the lane continues after both gaps"
 
 
 def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:

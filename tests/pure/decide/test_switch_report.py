@@ -10,9 +10,10 @@ import pytest
 
 from ferry.features.evidence.rules.figures import LOST_SECONDS, REREAD, RTO
 from ferry.features.evidence.rules.lines import first_record, told_lines
+from ferry.features.switch.rules.passed_over import passed_rows
 from ferry.features.switch.rules.report import switch_report
-from ferry.model import Flow
-from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal
+from ferry.model import Flow, TopicPartition
+from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal, PassedOver
 from ferry.model.switch import (
     Evidence,
     Step,
@@ -44,7 +45,7 @@ def reported(
 
     `first` is when steps were begun for the first time. Without other facts, nothing was passed over.
     """
-    of_step = {"stop": {"passed_over": []}, **(facts or {})}
+    of_step = {"stop": {"passed_over": 0}, **(facts or {})}
     switch = Switch(
         id="f1",
         verb=verb,
@@ -79,8 +80,8 @@ def reported(
     )
 
 
-ANSWERS = {"groups": {"source_answers": True}}
-SILENT = {"groups": {"source_answers": False}}
+ANSWERS = {"groups": {"source_answers": True, "outside_known": True}}
+SILENT = {"groups": {"source_answers": False, "outside_known": True}}
 
 
 def stood(partition: int, *, known: str, end: int = 100, seen_ms: int = AT) -> dict[str, Any]:
@@ -151,6 +152,17 @@ def test_what_an_earlier_version_did_not_record_as_passed_over_is_not_known(gold
     assert [(one.reread, one.skipped) for one in report.groups] == [(0, None)]
     (note,) = report.notes
     golden(note)
+    golden(report.summary, "summary")
+
+
+def test_what_was_passed_over_is_read_from_rows_that_are_no_partitions() -> None:
+    ranges = [PassedOver(source=TopicPartition("orders", 0), start=at, end=at + 1, why="stuck") for at in (3, 8)]
+    stop = [stood(0, known="source"), *passed_rows(ranges)]
+    read = group(**{"from": [["orders", 0, 5]]})
+    report = reported(facts={**ANSWERS, "stop": {"passed_over": 2}}, stop=stop, groups=[read])
+    assert report.passed_over == tuple(ranges)
+    assert [one.source.partition for one in report.losses] == [0]
+    assert [(one.exact, one.reread, one.skipped) for one in report.groups] == [(1, 0, 1)]
 
 
 def test_a_switch_that_counted_no_loss_knows_it_only_from_a_source_that_answered() -> None:

@@ -110,7 +110,7 @@ class _Examination:
         unneeded_by_line = {one.line: one for one in (*others, *unneeded)}
         flows = [self._flow(flow, providers) for flow in enabled]
         look_at_unlisted(aliases, flows, self.entries, self.findings)
-        look_at_idle_transforms(flows, self.entries, self.findings)
+        look_at_idle_transforms(flows, self.entries, self.findings, all_enabled=len(enabled) == len(mentioned))
         if aliases and not flows and not self.findings.has_errors:
             example = Flow(source=aliases[0], target=aliases[1] if len(aliases) > 1 else "other")
             self.findings.warn(None, "enabled", sentence("line.no-flow", example=str(example)))

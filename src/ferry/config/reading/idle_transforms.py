@@ -9,16 +9,20 @@ from ferry.config.flow.transforms import CONNECT, TransformSpec
 from ferry.config.keys.layers import Entries
 from ferry.config.reading.findings import Findings
 from ferry.config.reading.typos import nearest
-from ferry.config.text.filters import LEGAL_NAME
+from ferry.config.text.filters import LEGAL_NAME, PatternList
 from ferry.config.text.properties import Property
 from ferry.messages.catalogue import sentence
 from ferry.words import several
 
 
-def look_at_idle_transforms(flows: Sequence[FlowConfig], entries: Entries, findings: Findings) -> None:
-    """Report each line `topics` of a transform that matches no topic of any enabled flow for which it counts.
+def look_at_idle_transforms(
+    flows: Sequence[FlowConfig], entries: Entries, findings: Findings, *, all_enabled: bool
+) -> None:
+    """Report each line `topics` of a transform, that matches no topic of the flows, or has a name of none.
 
-    It is certain only where the topics of these flows are names. With patterns the plan has a note.
+    `flows` are the enabled ones. Only those count to which the line applies. It is certain only where the topics of
+    these flows are names, and no other flow that is not enabled (`all_enabled`) may need the line. Otherwise the plan
+    has a note.
     """
     seen: dict[str, tuple[Property, TransformSpec, list[FlowConfig]]] = {}
     for flow in flows:
@@ -29,13 +33,25 @@ def look_at_idle_transforms(flows: Sequence[FlowConfig], entries: Entries, findi
     for entry, spec, ones in seen.values():
         named = [_names(flow) for flow in ones]
         names = sorted({name for some in named for name in some or ()})
-        if None in named or not names or any(map(spec.topics.matches, names)):
+        shared = not any(entry.key.startswith(f"{flow.flow}.") for flow in ones)
+        if None in named or not names or (shared and not all_enabled):
             continue
-        near = nearest(spec.topics.items[0], names)
-        meant = f"write {near} for {spec.topics.items[0]}" if near is not None else "name one of them"
+        idle = _idle_item(spec.topics, names)
+        if idle is None:
+            continue
+        near = nearest(idle, names)
+        meant = f"write {near} for {idle}" if near is not None else f"name one of them, or remove {idle}"
         findings.report(
-            entry, entry.key, sentence("line.transform.idle", name=spec.name, topics=several(names), meant=meant)
+            entry,
+            entry.key,
+            sentence("line.transform.idle", name=spec.name, item=idle, topics=several(names), meant=meant),
         )
+
+
+def _idle_item(topics: PatternList, names: Sequence[str]) -> str | None:
+    """Return the first item that matches none of the names: a name, or a pattern if nothing else matches, either."""
+    items = topics.items if not any(map(topics.matches, names)) else filter(LEGAL_NAME.fullmatch, topics.items)
+    return next((item for item in items if not any(map(PatternList(items=(item,)).matches, names))), None)
 
 
 def _names(flow: FlowConfig) -> list[str] | None:

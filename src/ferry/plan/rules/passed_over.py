@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from ferry.ledger.block_index import rest_of
+from ferry.ledger.copied import without
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.receipts import last_receipts
+from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.unit_codec import last_units
-from ferry.model import Gap, RefusalKind, TopicPartition
-from ferry.model.evidence import START, PassedOver, summed
+from ferry.model import Gap, LaneKind, Range, RefusalKind, TopicPartition, lane_kind
+from ferry.model.evidence import START, STRANDED, PassedOver, summed
 from ferry.model.gap import Lifted
 from ferry.plan.rules.starts import NOT_KNOWN, recorded_starts
 from ferry.words import count_of, several
@@ -18,16 +20,23 @@ from ferry.words import count_of, several
 def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[PassedOver, ...]:
     """Return what the lane has passed over, by partition and offset: gaps, and what is before its start.
 
+    What a window has copied since of the offsets before the start is not in it.
+
     `ids` are the ids of source topics, as far as they are known; the last receipts have others. Gaps of an earlier
     topic of the same name are left out. So are offsets to which a lane went back later: it copies them again. So are
-    those that a switch left out: they came from the lane's own target.
+    those that a switch passed because they came from the lane's own target.
     """
     lasts = (*last_receipts(view, lane).values(), *last_units(view, lane).values())
     known = {last.source.topic: last.source_topic_id for last in lasts if last.source_topic_id} | dict(ids)
     found: dict[TopicPartition, list[PassedOver]] = {}
-    for place, (first, end) in recorded_starts(view, lane, known).passed.items():
-        start = None if first == NOT_KNOWN else first
-        found[place] = [PassedOver(source=place, start=start, end=end, why=START)]
+    before = recorded_starts(view, lane, known).passed
+    later = _copied(view, lane, before, known)
+    for place, (first, end) in before.items():
+        left = without([(max(first, 0), end)], later.get(place, ()))
+        found[place] = [
+            PassedOver(source=place, start=None if first == NOT_KNOWN and not at else start, end=after, why=START)
+            for at, (start, after) in enumerate(left)
+        ]
     for gap in gaps(view, lane):
         if _is_earlier(gap, known):
             continue
@@ -36,10 +45,39 @@ def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[Pa
             ones[:] = _up_to(ones, gap.end)
         if _passes(gap):
             one = PassedOver(
-                source=gap.source, start=gap.start, end=gap.end, why=str(gap.why), who=gap.who, reason=gap.reason
+                source=gap.source,
+                start=gap.start,
+                end=gap.end,
+                why=STRANDED if gap.stranded else str(gap.why),
+                who=gap.who,
+                reason=gap.reason,
             )
             ones.append(one)
     return tuple(one for _, ones in sorted(found.items()) for one in _apart(ones))
+
+
+def _copied(
+    view: LedgerView, lane: str, places: Collection[TopicPartition], ids: Mapping[str, str]
+) -> dict[TopicPartition, list[Range]]:
+    """Return what was copied of partitions: a window may have copied what is before a lane's start.
+
+    It is copied into the live lane, or by a lane that appends to the same topics.
+    """
+    found: dict[TopicPartition, list[Range]] = {place: [] for place in places}
+
+    def counts(by: str, place: TopicPartition, topic_id: str) -> bool:
+        same = by == lane or (lane_kind(lane) is None and lane_kind(by) is LaneKind.APPEND)
+        now = ids.get(place.topic, "")
+        return same and place in found and not (now and topic_id and now != topic_id)
+
+    for of, links in view.rolled.chains.items():
+        if counts(of.lane, of.source, of.source_topic_id):
+            found[of.source] += ((block.start, block.end) for block in links.blocks)
+            found[of.source] += ((row.start, row.end) for row in rest_of(of, links))
+    for one in receipts(view) if found else ():
+        if counts(one.lane, one.source, one.source_topic_id):
+            found[one.source].append((one.start, one.end))
+    return found
 
 
 def _is_earlier(gap: Gap, ids: Mapping[str, str]) -> bool:
@@ -52,13 +90,13 @@ def _passes(gap: Gap) -> bool:
     """Return whether a gap holds offsets that the lane never copies.
 
     A lane that restarts passes over only what retention had deleted: otherwise it goes back, or to another log. A gap
-    of a switch is no part of a run, so it has no generation.
+    of a switch is no part of a run, so it has no generation; it counts where its records were stranded.
     """
     if gap.end <= gap.start:
         return False
     if gap.how is Lifted.RESTART:
         return gap.why is RefusalKind.RETENTION_PASSED
-    return not (gap.why is RefusalKind.STUCK and gap.generation < 0 and gap.who)
+    return gap.stranded or not (gap.why is RefusalKind.STUCK and gap.generation < 0 and gap.who)
 
 
 def _up_to(ones: Sequence[PassedOver], end: int) -> list[PassedOver]:

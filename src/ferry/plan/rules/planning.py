@@ -176,7 +176,7 @@ def idle_notes(rules: Rules, topics: Collection[str]) -> list[Sentence]:
     if rules.only is not None or not topics:
         return []
     return [
-        sentence("transform.idle", transform=name, topics=len(topics), source=rules.flow.source)
+        sentence("transform.idle", transform=name, topics=len(topics), source=rules.flow.source, flow=str(rules.flow))
         for name, names in rules.transforms.items()
         if not any(map(names, topics))
     ]

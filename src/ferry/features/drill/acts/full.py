@@ -269,7 +269,7 @@ class FullDrill:
             all_groups=found.all_groups,
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
-        done = f"{there_and_back}; {lost_sentence(found.losses, found.passed_over or ())}"
+        done = f"{there_and_back}; {lost_sentence(found.losses, found.passed_over)}"
         go_on = f"{failure}; continue with ferry drills full '{flow.flow}' --id {options.drill}"
         return report_of(
             Heading(

@@ -12,7 +12,7 @@ from ferry.errors import FerryError
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.rules.verdict import outcome_of
 from ferry.features.evidence.rules.figures import goals_of
-from ferry.features.groups.rules.outside import named_with_reason
+from ferry.features.groups.rules.outside import named_with_reason, offsets_clause
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.lane.connections import FlowConnections
 from ferry.model import Plan
@@ -30,7 +30,7 @@ from ferry.model.evidence import (
     TimelineStep,
 )
 from ferry.plan.rules.passed_over import passed_sentences
-from ferry.words import agreeing, count_of, several
+from ferry.words import count_of, several
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,9 +65,8 @@ class Found:
                 "the offsets of share groups cannot be translated"
             )
         if groups.outside:
-            have = agreeing(len(groups.outside), "group has offsets", "groups have offsets")
             self.notes.append(
-                f"{have} in these topics, and no switch moves them, because the file leaves them out "
+                f"{offsets_clause(groups.outside, 'these topics')}, and no switch moves them: the file leaves them out "
                 f"({named_with_reason(groups.outside)}): the figures are those of the other groups"
             )
 

@@ -18,7 +18,7 @@ from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.outside import OutsideGroup
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE, is_own
 from ferry.features.switch.acts.passed_over import look_at_passed
-from ferry.features.switch.rules.passed_over import unread_of
+from ferry.features.switch.rules.passed_over import by_partition, unread_of
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
@@ -95,7 +95,7 @@ class ScratchGroups:
                     asked.setdefault(place, set()).add(at.offset)
         view = await self.connections.view()
         maps = await offset_maps(self.connections, self.flow.lane, asked) if asked and view.runs else {}
-        passed = await look_at_passed(self.flow, self.connections)
+        passed = by_partition(await look_at_passed(self.flow, self.connections))
         found: dict[str, list[GroupPosition]] = {}
         for group, places in offsets.items():
             for place, at in sorted(places.items()):

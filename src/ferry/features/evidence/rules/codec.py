@@ -58,7 +58,11 @@ PASSED_OVER = Form(
     *SOURCE,
     F("start", least=None, says="first source offset in it; null: not known, so their number is not known"),
     F("end", says="the offset after it"),
-    F("why", says="start: before the start of the lane; otherwise the kind of the refusal that was lifted"),
+    F(
+        "why",
+        says="start: before the start of the lane; stranded: a switch left them out; otherwise the kind of the "
+        "refusal that was lifted",
+    ),
     F("who", default="", says="who decided it, or the key of the policy; empty: not recorded"),
     F("reason", default=""),
 )

@@ -13,7 +13,7 @@ from ferry.config.text.filters import TopicSelection
 from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.model import TopicPartition
 from ferry.policy import is_heartbeats_topic, would_loop
-from ferry.words import several
+from ferry.words import agreeing, several
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,17 @@ def from_ledger(held: Mapping[str, HeldGroup], why: Mapping[str, str]) -> tuple[
             offsets = {place: offset for place, offset in pairs if place is not None}
             found.append(OutsideGroup(group=group, why=why[group], offsets=offsets))
     return tuple(found)
+
+
+def offsets_clause(groups: Collection[OutsideGroup], where: str) -> str:
+    """Say how many groups have offsets in topics of the flow (`where`), and of how many that is not known."""
+    known = sum(one.offsets is not None for one in groups)
+    unknown = len(groups) - known
+    found = [agreeing(known, f"group has offsets in {where}", f"groups have offsets in {where}")] if known else []
+    if unknown:
+        whether = agreeing(unknown, "group", "groups")
+        found.append(f"whether {whether} {'has' if unknown == 1 else 'have'} offsets in {where} is not known")
+    return " and ".join(found)
 
 
 def named_with_reason(groups: Collection[OutsideGroup]) -> str:

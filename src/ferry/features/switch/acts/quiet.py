@@ -48,11 +48,12 @@ def wait_for_quiet(
             await connections.loop.sleep(LOOK_SECONDS)
         waited = round(time.monotonic() - began, 1)
         outside = await outside_at_work(flow, connections.source)
-        still = f"; of those that it leaves out, {several(outside)} still read there" if outside else ""
+        still = f"; of those that it leaves out, {several(outside)} may still read there" if outside else ""
+        excepted = options.leave_active or options.leave_groups
+        taken = "other group that the file takes" if excepted else "group that the file takes"
         return Evidence(
             sentence=asked
-            + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no group that the file takes has "
-            f"members{still}",
+            + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no {taken} has members{still}",
             facts={"waited_seconds": waited, "hook": called or None, "outside_at_work": outside},
             rows=tuple(
                 {"topic": place.topic, "partition": place.partition, "source_end": end}

@@ -202,6 +202,11 @@ async def _gathered(
     topics = await both.source.refresh({place.topic for place in cuts}) if cuts else {}
     ids = {name: info.id_text for name, info in topics.items()}
     ends = own_ends(flow.lane, *(await _target_ends(flow, both, cuts, looked_to))) if cuts else []
+    stranded = {
+        TopicPartition(topic=row["topic"], partition=row["partition"]): (int(row["start"]), int(row["end"]))
+        for row in state.rows(Step.STRANDED)
+        if row["records"] or row["unopened"]
+    }
     latest = await _at_latest(flow, both, state) if isinstance(flow.copy.start, StartLatest) else None
     every = {name: info.id_text for name, info in both.source.topics.items()}
 
@@ -215,6 +220,7 @@ async def _gathered(
             reason=f"came from {flow.flow.target}, or was left there: switch {state.switch.id}",
             ids=ids,
             now_ms=now_ms,
+            stranded=stranded,
         )
         records += ends
         if latest is not None:

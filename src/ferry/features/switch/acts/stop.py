@@ -21,7 +21,7 @@ from ferry.features.switch.rules.partition_state import (
     unseen_of,
     with_frozen,
 )
-from ferry.features.switch.rules.passed_over import passed_facts
+from ferry.features.switch.rules.passed_over import passed_rows
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
@@ -72,6 +72,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         if silent and state.switch.verb is not Verb.FAILOVER:
             raise Refused(f"{unreported}: bring their brokers back, then continue")
         others = await written_by_others(sides.via, connections, rows)
+        passed = passed_rows(await look_at_passed(sides.via, connections))
         sentence = f"{sides.via.flow} is paused, fenced: {count_of(fenced.slots, 'writer')}"
         if silent:
             sentence += f"; {unreported}"
@@ -86,9 +87,9 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 "source_error": why_lost(connections),
                 "was_paused": None if was is None else f"by {was.who}: {was.why}",
                 "written_by_others": len(others),
-                "passed_over": passed_facts(await look_at_passed(sides.via, connections)),
+                "passed_over": len(passed),
             },
-            rows=tuple(row.to_json() for row in rows),
+            rows=(*(row.to_json() for row in rows), *passed),
         )
 
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:

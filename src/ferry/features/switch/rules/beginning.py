@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 
 from ferry.ledger.codec import LEDGER_VERSION, accounted_records, encode, gap_record
 from ferry.ledger.ledger import LedgerView, skips
 from ferry.ledger.receipts import last_receipts
-from ferry.model import Gap, Receipt, Record, RefusalKind, TopicPartition
+from ferry.model import Gap, Range, Receipt, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import by_topic
-from ferry.plan.rules.starts import first_run, recorded_starts, start_record
+from ferry.plan.rules.starts import NOT_KNOWN, first_run, recorded_starts, start_record
 
 
 def beginnings(
@@ -22,14 +23,16 @@ def beginnings(
     reason: str,
     ids: Mapping[str, str],
     now_ms: int,
+    stranded: Mapping[TopicPartition, Range] = MappingProxyType({}),
 ) -> tuple[list[Record], list[Gap]]:
     """Return the records that let a lane continue at the `cuts` (source offsets), and the gaps for what it passes over.
 
     A partition without a receipt gets its cut as its start offset. A lane that never had a plan is marked as begun,
     even if no cut is above 0. That wins over the configuration: a partition without an entry then begins at its
     beginning. A partition with a receipt passes from its position to the cut, as an operator can do by hand (ADR 18).
-    The offsets between came from the flow's own target, or were left there on purpose. A partition whose position is at
-    its cut or after it does not change. `ids` are the ids of the source topics.
+    The offsets between came from the flow's own target, or are `stranded`: they were never copied, and are left out on
+    purpose. These have a gap of their own. A partition whose position is at its cut or after it does not change. `ids`
+    are the ids of the source topics.
     """
     lasts = {last.source: last for last in last_receipts(view, lane).values()}
     passed = skips(view, lane)
@@ -45,11 +48,11 @@ def beginnings(
         at = _passed_to(last, passed.get(place, ()))
         if cut <= at:
             continue
-        found.append(
+        found += (
             Gap(
                 source=place,
-                start=at,
-                end=cut,
+                start=start,
+                end=end,
                 why=RefusalKind.STUCK,
                 run=switch,
                 at_ms=now_ms,
@@ -57,12 +60,23 @@ def beginnings(
                 reason=reason,
                 since=last.since,
                 topic_id=ids.get(place.topic, ""),
+                stranded=left,
             )
+            for start, end, left in _split(at, cut, stranded.get(place))
         )
     records = [gap_record(lane, gap) for gap in found]
     if given or (cuts and not lasts):
-        records += start_offsets(view, lane, given, ids, now_ms)
+        left_out = {place: stranded[place] for place in given if place in stranded}
+        records += start_offsets(view, lane, given, ids, now_ms, left_out)
     return records, found
+
+
+def _split(start: int, end: int, stranded: Range | None) -> list[tuple[int, int, bool]]:
+    """Return the parts of offsets `[start, end)`, and whether each is stranded."""
+    first, after = (end, end) if stranded is None else stranded
+    first, after = max(start, min(first, end)), max(start, min(after, end))
+    parts = [(start, first, False), (first, after, True), (after, end, False)]
+    return [part for part in parts if part[0] < part[1]]
 
 
 def stands_at(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[TopicPartition, int]:
@@ -89,15 +103,21 @@ def _passed_to(last: Receipt, passed: Iterable[Gap]) -> int:
 
 
 def start_offsets(
-    view: LedgerView, lane: str, given: Mapping[TopicPartition, int], ids: Mapping[str, str], now_ms: int
+    view: LedgerView,
+    lane: str,
+    given: Mapping[TopicPartition, int],
+    ids: Mapping[str, str],
+    now_ms: int,
+    left_out: Mapping[TopicPartition, Range] = MappingProxyType({}),
 ) -> list[Record]:
     """Make the records with which partitions without a receipt begin at these offsets.
 
-    They keep the starts recorded before.
+    They keep the starts recorded before. `left_out` are offsets before them that were never copied.
     """
     known = recorded_starts(view, lane, ids)
     offsets, pending = by_topic({**known.offsets, **given}), by_topic(known.pending)
-    passed = by_topic(known.passed)  # what is between there and a cut came from the flow's own target
+    more = {place: _united(known.passed.get(place), one) for place, one in left_out.items()}
+    passed = by_topic({**known.passed, **more})  # other offsets before a cut came from the flow's own target
     records = []
     for topic in sorted({place.topic for place in given}):
         left = {number: at for number, at in pending.get(topic, {}).items() if number not in offsets[topic]}
@@ -105,6 +125,14 @@ def start_offsets(
     if first_run(view, lane):
         records.append(Record(key=encode(["began", lane]), value=encode({"v": LEDGER_VERSION, "at_ms": now_ms})))
     return records
+
+
+def _united(known: Range | None, more: Range) -> Range:
+    """Return what two ranges hold; where there is something between them, it is not known from where on."""
+    if known is None or known == more:
+        return more
+    apart = NOT_KNOWN in known or known[1] < more[0] or more[1] < known[0]
+    return NOT_KNOWN if apart else min(known[0], more[0]), max(known[1], more[1])
 
 
 def latest_beginnings(

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ferry.features.groups.rules.both_ways import BackMaps, chosen
 from ferry.features.groups.rules.offset_map import Approximate, Before, InGap, LogStart
-from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason
+from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason, offsets_clause
 from ferry.features.groups.rules.repartition_map import most_read
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE
 from ferry.features.groups.rules.translated import Maps
@@ -31,7 +31,7 @@ from ferry.model import (
     Offsets,
     TopicPartition,
 )
-from ferry.words import agreeing, count_of, several
+from ferry.words import count_of, several
 
 CHECKPOINT = "checkpoint"
 """The word for an offset from the ledger: the old cluster does not return how far the group has read since."""
@@ -381,8 +381,7 @@ def outside_sentence(moving: Iterable[Moving]) -> str:
     outside = [one.outside for one in moving if one.outside is not None and not one.named]
     if not outside:
         return ""
-    there = agreeing(len(outside), "group with offsets is", "groups with offsets are")
-    return f"; {there} left out by the file ({named_with_reason(outside)})"
+    return f"; {offsets_clause(outside, 'topics of the flow')}, left out by the file ({named_with_reason(outside)})"
 
 
 def again_sentence(moved: Collection[Moving]) -> str:

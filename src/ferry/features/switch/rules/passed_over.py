@@ -1,38 +1,63 @@
-"""What a lane passed over, as a fact of a switch's step, and what that means for a group. Pure."""
+"""What a lane passed over, as rows of a switch's step, and what that means for a group. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ferry.model import TopicPartition
 from ferry.model.evidence import PassedOver, summed
-from ferry.model.switch import Step, SwitchState
+from ferry.model.switch import PASSED, Step, SwitchState
+
+PassedBy = Mapping[TopicPartition, Sequence[PassedOver]]
+"""What a lane passed over, by source partition."""
 
 
-def passed_facts(passed: Iterable[PassedOver]) -> list[list[object]]:
-    """Return what was passed over as a fact of the step `stop`."""
+def passed_rows(passed: Iterable[PassedOver]) -> list[dict[str, object]]:
+    """Return what was passed over as rows of the step `stop`."""
     return [
-        [one.source.topic, one.source.partition, one.start, one.end, one.why, one.who, one.reason] for one in passed
+        {
+            "topic": one.source.topic,
+            "partition": one.source.partition,
+            "start": one.start,
+            "end": one.end,
+            PASSED: one.why,
+            "who": one.who,
+            "reason": one.reason,
+        }
+        for one in passed
     ]
 
 
 def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
     """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record it."""
-    rows: Sequence[tuple[str, int, int | None, int, str, str, str]] | None = state.fact(Step.STOP, "passed_over")
-    if rows is None:
+    if state.fact(Step.STOP, "passed_over") is None:
         return None
     return tuple(
-        PassedOver(source=TopicPartition(topic, number), start=start, end=end, why=why, who=who, reason=reason)
-        for topic, number, start, end, why, who, reason in rows
+        PassedOver(
+            source=TopicPartition(row["topic"], row["partition"]),
+            start=row["start"],
+            end=row["end"],
+            why=row[PASSED],
+            who=row["who"],
+            reason=row["reason"],
+        )
+        for row in state.passed_rows(Step.STOP)
     )
 
 
-def unread_of(passed: Iterable[PassedOver] | None, offsets: Iterable[tuple[TopicPartition, int]]) -> int | None:
+def by_partition(passed: Iterable[PassedOver]) -> PassedBy:
+    """Return what was passed over by source partition."""
+    found: dict[TopicPartition, list[PassedOver]] = {}
+    for one in passed:
+        found.setdefault(one.source, []).append(one)
+    return found
+
+
+def unread_of(passed: PassedBy | None, offsets: Iterable[tuple[TopicPartition, int]]) -> int | None:
     """Return how many of the offsets passed over a group has not read; it is at `offsets` of the source.
 
     None: not known.
     """
     if passed is None:
         return None
-    ranges = tuple(passed)
-    return summed([one.unread(offset) for place, offset in offsets for one in ranges if one.source == place])
+    return summed([one.unread(offset) for place, offset in offsets for one in passed.get(place, ())])

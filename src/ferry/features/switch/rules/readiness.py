@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason
+from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason, offsets_clause
 from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -437,10 +437,10 @@ def _outside(looked: Looked) -> Iterator[Check]:
     """Name the groups that the file leaves out. The check never fails, because the file may mean that."""
     found = []
     if looked.outside:
-        have = agreeing(len(looked.outside), "group has offsets", "groups have offsets")
         found.append(
-            f"warning: {have} in topics of the flow and no switch moves them, because the file leaves them out "
-            f"({named_with_reason(looked.outside)}): change groups or groups.exclude, or leave them with --leave-group"
+            f"warning: {offsets_clause(looked.outside, 'topics of the flow')}, and no switch moves them: "
+            f"the file leaves them out ({named_with_reason(looked.outside)}): change groups or groups.exclude, "
+            "or leave them with --leave-group"
         )
     if looked.unlisted:
         found.append(f"which other groups the file leaves out is not known: {looked.unlisted}")

@@ -16,7 +16,7 @@ from ferry.features.switch.rules.partition_state import (
     parse_standings,
     unseen_of,
 )
-from ferry.features.switch.rules.passed_over import passed_of, unread_of
+from ferry.features.switch.rules.passed_over import PassedBy, by_partition, passed_of, unread_of
 from ferry.model import TopicPartition
 from ferry.model.evidence import (
     START,
@@ -240,12 +240,12 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
     return (*sentences, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
 
 
-def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] = ()) -> str:
+def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] | None = ()) -> str:
     """Say what a switch has lost: as a number only if the loss of each partition is known.
 
-    If offsets were `passed` over, it is no loss of nothing.
+    If offsets were `passed` over, it is no loss of nothing. None: that is not known.
     """
-    clause = passed_clause(passed)
+    clause = "what was passed over on purpose is not known" if passed is None else passed_clause(passed)
     if clause and losses and all(loss.records == 0 for loss in losses):
         return f"all that was to be copied is there; {clause}"
     return f"{_lost(losses)}; {clause}" if clause else _lost(losses)
@@ -279,7 +279,8 @@ def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
     frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
     copied = {(row["topic"], row["partition"]): row["copied_end"] for row in state.rows(Step.STOP)}
     known, passed = knows_groups(state), passed_of(state)
-    return tuple(_group(row, frozen.get(row["group"]), copied, known, passed) for row in state.rows(Step.GROUPS))
+    ranges = None if passed is None else by_partition(passed)
+    return tuple(_group(row, frozen.get(row["group"]), copied, known, ranges) for row in state.rows(Step.GROUPS))
 
 
 def knows_groups(state: SwitchState) -> bool:
@@ -311,18 +312,21 @@ def counted_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
 
 def outside_groups(state: SwitchState) -> tuple[str, ...]:
     """Say which groups the file leaves out, or that they are not known; empty if there is none."""
-    outside = sorted(row["group"] for row in state.rows(Step.GROUPS) if row.get("outside") == "filter")
+    rows = [row for row in state.rows(Step.GROUPS) if row.get("outside") == "filter"]
+    outside = sorted(row["group"] for row in rows)
+    though = "though they have offsets" if all(row["from"] for row in rows) else "though they have offsets, or may have"
     old, new = state.switch.via.source, state.switch.via.target
     found = []
     if outside:
         were = agreeing(len(outside), "group was", "groups were")
         found.append(
-            f"{were} not moved, because the file leaves them out (groups, groups.exclude), though they have offsets "
+            f"{were} not moved, because the file leaves them out (groups, groups.exclude), {though} "
             f"in topics of the flow ({several(outside)}): they begin on {new} by their own offset there, or by their "
             "own auto.offset.reset"
         )
-    if state.fact(Step.GROUPS, "outside_known") is False:
-        found.append(f"which groups the file leaves out is not known, because {old} did not list them")
+    if Step.GROUPS in state.done and (known := state.fact(Step.GROUPS, "outside_known")) is not True:
+        why = "an earlier version of Ferry moved the groups" if known is None else f"{old} did not list them"
+        found.append(f"which groups the file leaves out is not known, because {why}")
     return tuple(found)
 
 
@@ -331,12 +335,12 @@ def _group(
     frozen: Json | None,
     copied: Mapping[tuple[str, int], int],
     known: bool,
-    passed: tuple[PassedOver, ...] | None,
+    passed: PassedBy | None,
 ) -> GroupMoved:
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
     read = [(TopicPartition(topic, partition), offset) for topic, partition, offset in row.get("from", ())]
-    in_gap, before = _inside(passed or (), read)
+    in_gap, before = _inside(passed or {}, read)
     same = sum(word in _SAME for word in words) - min(in_gap, words.count("gap"))
     # Of these it reads nothing again: where it would continue was passed over, and the next record comes after it.
     after = min(in_gap, words.count("gap")) + min(before, words.count("before"))
@@ -354,7 +358,7 @@ def _group(
         target_group=row["group"],
         partitions=len(words) + len(kept),
         committed=len(row["offsets"]),
-        exact=same if known else None,
+        exact=same if known and not (passed is None and "gap" in words) else None,
         reread=0 if whole or (row.get("outside") and row.get("again") == 0) else None,
         skipped=unread_of(passed, read) if whole else None,
         beyond=_beyond(frozen, copied) if is_certain and frozen is not None else None,
@@ -368,9 +372,9 @@ def _group(
     )
 
 
-def _inside(passed: Collection[PassedOver], read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int]:
+def _inside(passed: PassedBy, read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int]:
     """Count the partitions in which a group's next offset was passed over: in a gap, and before the start."""
-    held = [[one.why for one in passed if one.source == place and one.holds(offset)] for place, offset in read]
+    held = [[one.why for one in passed.get(place, ()) if one.holds(offset)] for place, offset in read]
     starts = sum(START in whys for whys in held)
     return sum(map(bool, held)) - starts, starts
 
@@ -425,7 +429,7 @@ def switch_report(
         outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
     else:
         outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
-        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted, passed or ())}"
+        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted, passed)}"
     return EvidenceReport(
         id=switch.id,
         kind=EvidenceKind(switch.verb.value),

@@ -6,12 +6,15 @@ of an application. A measurement that fails changes nothing: its reason takes th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.librdkafka import flow_librdkafka_options
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Refused
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.groups.coordinators import NotPermittedGroup
 from ferry.kafka.groups.removal import delete_group
 from ferry.kafka.librdkafka import FirstRecord, first_record
 from ferry.lane.connections import TargetConnection
@@ -20,6 +23,10 @@ from ferry.model import TopicPartition
 MOST_SECONDS = 30.0
 """How long a record is waited for; brokers let a new group wait for 3 s by default
 (`group.initial.rebalance.delay.ms`)."""
+
+
+LEAVING_SECONDS = 10.0
+"""How long a member that has left may still be in its group."""
 
 
 def scratch_group(name: str) -> str:
@@ -43,5 +50,22 @@ def first_record_of(
     except FerryError as error:
         return FirstRecord(None, str(error))
     with suppress(FerryError):  # a group without members and offsets goes by itself, later
-        connection.run(lambda: delete_group(connection.target, group))
+        connection.run(lambda: delete_when_left(connection.target, group))
     return found
+
+
+async def delete_when_left(cluster: Cluster, group: str) -> None:
+    """Delete a group whose last member has just said that it leaves: the broker may not have taken that in yet.
+
+    Raises Refused if it has members for `LEAVING_SECONDS`, or at once without DELETE on it; Unreachable.
+    """
+    until = time.monotonic() + LEAVING_SECONDS
+    while True:
+        try:
+            return await delete_group(cluster, group)
+        except NotPermittedGroup:
+            raise
+        except Refused:
+            if time.monotonic() > until:
+                raise
+        await cluster.loop.sleep(0.2)

@@ -38,7 +38,7 @@ def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[Pa
             for at, (start, after) in enumerate(left)
         ]
     for gap in gaps(view, lane):
-        if _is_earlier(gap, known):
+        if _is_earlier(gap.source.topic, gap.topic_id, known):
             continue
         ones = found.setdefault(gap.source, [])
         if gap.how is Lifted.RESTART:
@@ -67,8 +67,7 @@ def _copied(
 
     def counts(by: str, place: TopicPartition, topic_id: str) -> bool:
         same = by == lane or (lane_kind(lane) is None and lane_kind(by) is LaneKind.APPEND)
-        now = ids.get(place.topic, "")
-        return same and place in found and not (now and topic_id and now != topic_id)
+        return same and place in found and not _is_earlier(place.topic, topic_id, ids)
 
     for of, links in view.rolled.chains.items():
         if counts(of.lane, of.source, of.source_topic_id):
@@ -80,10 +79,10 @@ def _copied(
     return found
 
 
-def _is_earlier(gap: Gap, ids: Mapping[str, str]) -> bool:
-    """Return whether a gap is about an earlier topic of the same name."""
-    now = ids.get(gap.source.topic, "")
-    return bool(now and gap.topic_id and now != gap.topic_id)
+def _is_earlier(topic: str, topic_id: str, ids: Mapping[str, str]) -> bool:
+    """Return whether a record with this id is about an earlier topic of the same name."""
+    now = ids.get(topic, "")
+    return bool(now and topic_id and now != topic_id)
 
 
 def _passes(gap: Gap) -> bool:

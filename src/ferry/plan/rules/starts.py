@@ -6,9 +6,9 @@ A partition that exists by then but cannot be asked still begins as configured. 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from typing import NamedTuple
 
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
@@ -173,10 +173,20 @@ def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None =
     Topics that were created again since are left out, by the source topics' `ids`. Offsets of one log mean nothing in
     another, which is copied from its beginning like a topic that came later.
     """
+    found: dict[str, _Start] = {}
+    for key, record in view.of_kind("start"):
+        if key[1] == lane and record.value is not None:
+            start, now = read_as(record, _parse_start), (ids or {}).get(key[2], "")
+            if not (start.topic_id and now and start.topic_id != now):
+                found[key[2]] = start
     return LaneStarts(
-        offsets=dict(_recorded(view, lane, "offsets", ids or {})),
-        pending=dict(_recorded(view, lane, "pending", ids or {})),
-        passed=dict(_recorded_passed(view, lane, ids or {})),
+        offsets={TopicPartition(name, number): at for name, start in found.items() for number, at in start.offsets},
+        pending={TopicPartition(name, number): at for name, start in found.items() for number, at in start.pending},
+        passed={
+            TopicPartition(name, number): (first, end)
+            for name, start in found.items()
+            for number, first, end in start.passed
+        },
     )
 
 
@@ -199,38 +209,22 @@ def start_record(
     return Record(key=encode(["start", lane, topic]), value=encode(body))
 
 
-def _recorded(view: LedgerView, lane: str, what: str, ids: Mapping[str, str]) -> Iterator[tuple[TopicPartition, int]]:
-    for key, record in view.of_kind("start"):
-        if key[1] == lane and record.value is not None:
-            written, rows = read_as(record, partial(_parse_start, what))
-            known = ids.get(key[2], "")
-            if written and known and written != known:
-                continue
-            for partition, value in rows:
-                yield TopicPartition(topic=key[2], partition=partition), value
+class _Start(NamedTuple):
+    """A record of where a topic begins: its id (empty: not known), and rows by partition number."""
+
+    topic_id: str
+    offsets: list[tuple[int, int]]
+    pending: list[tuple[int, int]]
+    passed: list[tuple[int, int, int]]
 
 
-def _recorded_passed(
-    view: LedgerView, lane: str, ids: Mapping[str, str]
-) -> Iterator[tuple[TopicPartition, tuple[int, int]]]:
-    for key, record in view.of_kind("start"):
-        if key[1] == lane and record.value is not None:
-            written, rows = read_as(record, _parse_passed)
-            known = ids.get(key[2], "")
-            if not (written and known and written != known):
-                for partition, first, end in rows:
-                    yield TopicPartition(topic=key[2], partition=partition), (first, end)
-
-
-def _parse_passed(body: Json) -> tuple[str, list[tuple[int, int, int]]]:
-    """Return the topic's id, and what is before the starts; an earlier version recorded only where they are."""
-    rows = body.get("passed")
-    if rows is None:
-        rows = [(partition, NOT_KNOWN, offset) for partition, offset in body.get("offsets", ()) if offset]
-    return text(body.get("topic_id", "")), [(whole(number), whole(first), whole(end)) for number, first, end in rows]
-
-
-def _parse_start(what: str, body: Json) -> tuple[str, list[tuple[int, int]]]:
-    """Return the topic's id, empty if it is not known, and the rows of one kind."""
-    rows = [(whole(partition), whole(value)) for partition, value in body.get(what, ())]
-    return text(body.get("topic_id", "")), rows
+def _parse_start(body: Json) -> _Start:
+    """Return a record of where a topic begins; an earlier version did not record what is before its offsets."""
+    offsets, pending = (
+        [(whole(number), whole(value)) for number, value in body.get(what, ())] for what in ("offsets", "pending")
+    )
+    passed = body.get("passed")
+    if passed is None:
+        passed = [(number, NOT_KNOWN, offset) for number, offset in offsets if offset]
+    rows = [(whole(number), whole(first), whole(end)) for number, first, end in passed]
+    return _Start(text(body.get("topic_id", "")), offsets, pending, rows)

@@ -265,7 +265,9 @@ class FullDrill:
             rpo_seconds=flow.rpo.seconds,
             rto_s=found.rto_s,
             rto_seconds=flow.report.rto_seconds,
-            groups=[one for state in found.states for one in counted_groups(state)] if found.states else None,
+            groups=[one for state in found.states for one in counted_groups(state, told_groups(state))]
+            if found.states
+            else None,
             all_groups=found.all_groups,
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"

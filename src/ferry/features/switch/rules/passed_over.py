@@ -4,45 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ferry.codec.form import F, Form
+from ferry.ledger.codec import SOURCE
 from ferry.model import TopicPartition
 from ferry.model.evidence import PassedOver, summed
-from ferry.model.switch import PASSED, Step, SwitchState
+from ferry.model.switch import PASSED, Json, Step, SwitchState
 
 PassedBy = Mapping[TopicPartition, Sequence[PassedOver]]
 """What a lane passed over, by source partition."""
 
 
-def passed_rows(passed: Iterable[PassedOver]) -> list[dict[str, object]]:
+_ROW = Form(PassedOver, *SOURCE, F("start", least=None), F("end"), F(PASSED, "why"), F("who"), F("reason"))
+
+
+def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
     """Return what was passed over as rows of the step `stop`."""
-    return [
-        {
-            "topic": one.source.topic,
-            "partition": one.source.partition,
-            "start": one.start,
-            "end": one.end,
-            PASSED: one.why,
-            "who": one.who,
-            "reason": one.reason,
-        }
-        for one in passed
-    ]
+    return [_ROW.dump(one) for one in passed]
 
 
 def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
     """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record it."""
     if state.fact(Step.STOP, "passed_over") is None:
         return None
-    return tuple(
-        PassedOver(
-            source=TopicPartition(row["topic"], row["partition"]),
-            start=row["start"],
-            end=row["end"],
-            why=row[PASSED],
-            who=row["who"],
-            reason=row["reason"],
-        )
-        for row in state.passed_rows(Step.STOP)
-    )
+    return tuple(map(_ROW.load, state.passed_rows(Step.STOP)))
 
 
 def by_partition(passed: Iterable[PassedOver]) -> PassedBy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
@@ -301,13 +301,13 @@ def unknown_groups(state: SwitchState) -> tuple[str, ...]:
     return (twice,) if unknown is None else (twice, str(unknown))
 
 
-def counted_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
-    """Return the groups of which the goal of records read twice holds.
+def counted_groups(state: SwitchState, groups: Iterable[GroupMoved]) -> tuple[GroupMoved, ...]:
+    """Return those of the `groups` of which the goal of records read twice holds.
 
     That is all but those that the file leaves out and the operator leaves by name as well.
     """
     named = {row["group"] for row in state.rows(Step.GROUPS) if row.get("outside") == "named"}
-    return tuple(one for one in told_groups(state) if one.group not in named)
+    return tuple(one for one in groups if one.group not in named)
 
 
 def outside_groups(state: SwitchState) -> tuple[str, ...]:
@@ -418,7 +418,7 @@ def switch_report(
         rpo_seconds=rpo_seconds,
         rto_s=service.seconds,
         rto_seconds=rto_seconds,
-        groups=counted_groups(state) if Step.GROUPS in state.done else None,
+        groups=counted_groups(state, groups) if Step.GROUPS in state.done else None,
         all_groups=knows_groups(state),
     )
     deviations = (*deviations_of(goals, groups, None, ()), *stayed_sentences(state))

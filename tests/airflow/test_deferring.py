@@ -28,6 +28,7 @@ from ferry_airflow.copy_trigger import MISSED, ConnectCopyTrigger, DriverTrigger
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.operators import FerryCopyOperator
+from tests.airflow.submitting import outputs_closed
 
 FLOW = "a->b"
 TEXT = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -160,9 +161,10 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """A task `copy` with something to copy."""
-    return Stage(tmp_path, monkeypatch)
+    with outputs_closed():
+        yield Stage(tmp_path, monkeypatch)
 
 
 def driver_trigger(**more: Any) -> DriverTrigger:

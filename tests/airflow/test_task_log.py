@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 import structlog
@@ -25,6 +23,7 @@ from ferry_airflow.failing import Failure
 from ferry_airflow.log_groups import END_GROUP, GROUP, GROUPS, KAFKA, SPARK
 from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator
 from ferry_airflow.task_log import TaskLog, page_of
+from tests.airflow.submitting import outputs_closed
 
 SENTENCE = "topic t is paused: resume it"
 LINK = "/ferry/flow/a/b/run/r"
@@ -228,16 +227,8 @@ def submitted(task: FerryCopyOperator) -> Exception:
             raised.append(error)
             raise
 
-    begin, processes = subprocess.Popen, []
-
-    def remembered(*arguments: Any, **options: Any) -> subprocess.Popen[Any]:
-        processes.append(begin(*arguments, **options))
-        return processes[-1]
-
-    with mock.patch("subprocess.Popen", remembered):
+    with outputs_closed():
         run(task, execute)
-    for process in processes:  # the provider leaves its output open
-        process.communicate()
     (found,) = raised
     return found
 

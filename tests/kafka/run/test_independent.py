@@ -244,7 +244,7 @@ def test_a_cluster_that_goes_silent_is_named(
 def test_a_log_without_a_record_gives_no_first_record(target_cluster: RunningCluster, topic: str) -> None:
     create_topic(target_cluster, topic)
     options: dict[str, str | int] = {"bootstrap.servers": target_cluster.bootstrap}
-    group, starts = f"ferry.smoke.{topic[-8:]}", {TopicPartition(topic, 0): 0}
+    group, starts = f"measured-{topic}", {TopicPartition(topic, 0): 0}
     found = first_record("target", options, group, starts, seconds=4)
     assert (found.at_ms, group in found.why) == (None, True)
     send(producer(target_cluster), topic, numbered(3))

@@ -134,7 +134,7 @@ def preview_lines(preview: Preview) -> list[str]:
     made = preview.switch
     head = f"{made.verb} {made.id}: clients go from {made.via.source} to {made.via.target}"
     steps = [f"{number}. {step}: {text}" for number, (step, text) in enumerate(preview.steps, 1)]
-    checks = [f"{'ok' if one.ok else 'NOT OK'}: {one.name}: {one.message}" for one in preview.readiness.checks]
+    checks = [f"{one.outcome}: {one.name}: {one.message}" for one in preview.readiness.checks]
     return [head, *steps, *checks]
 
 

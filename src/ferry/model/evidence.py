@@ -165,12 +165,16 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """One figure and its upper limit. `wanted` None: no limit was set. `measured` None: not known."""
+    """One figure and its upper limit. `wanted` None: no limit was set. `measured` None: not known.
+
+    `of`: what alone it is about; empty: all.
+    """
 
     name: str
     unit: str
     wanted: float | None
     measured: float | None
+    of: str = ""
 
     @property
     def is_met(self) -> bool | None:

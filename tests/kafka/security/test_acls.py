@@ -14,6 +14,8 @@ from kafka import KafkaAdminClient
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.features.groups.acts.of_run import checkpoint
+from ferry.features.switch.acts.readiness import check_readiness
+from ferry.features.switch.rules.readiness import Check, Rpo
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.kafka.groups.offsets import CommittedOffsets
 from ferry.kafka.groups.offsets import commit_offsets as commit_offsets_of
@@ -23,7 +25,7 @@ from ferry.plan.rules.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
 from tests.kafka.security.conftest import Pair
-from tests.kafka.security.test_logins import RECORDS, fill, flow, plain, scram512
+from tests.kafka.security.test_logins import RECORDS, fill, flow, plain, scram256, scram512
 from tests.program import warm_ferry as ferry
 
 MANY_GROUPS = 2_000
@@ -237,3 +239,32 @@ def test_a_missing_acl_is_named_with_resource_and_operation(secured: Pair, topic
     grant(secured, [lacking])
     assert lab.micro_run().state is RunState.SUCCESS
     lab.assert_equal()
+
+
+def test_groups_that_the_login_may_not_see_are_not_known_until_it_may_describe_the_cluster(
+    secured: Pair, topic: str
+) -> None:
+    """A broker leaves them out of its list without an error."""
+    fill(secured, topic)
+    mark = secrets.token_hex(4)
+    lab = flow(secured, scram256(secured.source), plain(secured.target), topic, groups=f"billing-{mark}")
+    for group in ("billing", "fraud"):
+        commit_offsets(secured.source.cluster, f"{group}-{mark}", {(topic, 0): 3})
+    acls = required_acls(lab.flow)
+    cluster = [acl for acl in acls if acl.resource.kind == "cluster" and acl.operation == "Describe"]
+    needed = [acl for acl in acls if not acl.optional or acl.resource.kind == "group"]
+    secured.target.grant("User:plain", [acl for acl in needed if acl.side == "target"])
+    own = scram256(secured.source).principal
+    secured.source.grant(own, [acl for acl in needed if acl.side == "source"])
+    assert lab.micro_run().state is RunState.SUCCESS
+
+    def outside() -> Check:
+        (found,) = [one for one in check_readiness(lab.flow, Rpo(), back=True).checks if one.name == "outside"]
+        return found
+
+    before = outside()
+    assert (before.ok, before.known, mark in before.message) == (True, False, False)
+    assert "grant DESCRIBE on the cluster" in before.message
+    secured.source.grant(own, [acl for acl in cluster if acl.side == "source"])
+    after = outside()
+    assert (after.ok, after.known, f"fraud-{mark}" in after.message) == (True, True, True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ferry.features.groups.rules.outside import why_hidden
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import FILE, World, world
 
@@ -153,3 +154,41 @@ def test_a_shadow_drill_names_the_groups_that_no_switch_moves(made: World) -> No
     (note,) = [note for note in body["notes"] if "fraud" in note]
     assert "groups does not include it" in note
     assert not any("night" in note for note in body["notes"])
+
+
+def test_groups_that_the_login_may_not_see_are_not_known_in_any_evidence(made: World) -> None:
+    """A broker lists them to a login that may describe the cluster alone, and reports no error to others."""
+    outside(made, billing={"users_0": 4}, fraud={"users_0": 4})
+    made.a.active.add("fraud")
+    made.a.seen = {"billing"}
+    checks = {one["name"]: one for one in made.ask("readiness", "a->b").body["checks"]}
+    assert (checks["outside"]["ok"], checks["outside"]["known"]) == (True, False)
+    assert "grant DESCRIBE on the cluster" in checks["outside"]["message"]
+    assert checks["groups"]["known"]
+    answer = made.ask(*OVER)
+    assert answer.code == 0, answer.err
+    steps = {one["step"]: one for one in answer.body["steps"]}
+    for name in ("quiet", "groups"):
+        assert steps[name]["facts"]["outside_known"] is False
+        assert "not known" in steps[name]["sentence"]
+    assert "grant DESCRIBE" in steps["groups"]["facts"]["hidden"]
+    body = made.ask("reports", "switch", "a->b", "s-1").body
+    (goal,) = [one for one in body["goals"] if one["name"] == REREAD]
+    assert (goal["measured"], bool(goal["of"])) == (0, True)
+    (note,) = body["notes"]
+    assert "not known" in note
+    assert "grant DESCRIBE on the cluster" in note
+
+
+def test_a_shadow_drill_says_of_which_groups_its_figures_are(made: World) -> None:
+    outside(made, billing={"users_0": 4}, fraud={"users_0": 4})
+    made.a.seen = {"billing"}
+    body = made.ask("drills", "shadow", "a->b", "--report", "reports").body
+    (note,) = [note for note in body["notes"] if "grant DESCRIBE on the cluster" in note]
+    assert "not known" in note
+    assert [bool(one.get("of")) for one in body["goals"] if one["name"] == REREAD] == [True]
+
+
+@pytest.mark.parametrize(("sees_all", "is_hidden"), [(True, False), (False, True), (None, True)])
+def test_only_a_login_that_sees_all_groups_knows_that_there_is_no_other(sees_all: bool | None, is_hidden: bool) -> None:
+    assert bool(why_hidden("a", sees_all)) is is_hidden

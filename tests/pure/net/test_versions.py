@@ -21,6 +21,7 @@ from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster, PartitionInfo, TooOld, TopicInfo, event_loop
 from ferry.kafka.fetch.epochs import epoch_ends
 from ferry.kafka.fetch.offsets import EARLIEST, EARLIEST_LOCAL, list_offsets
+from ferry.kafka.groups.listing import sees_all_groups
 from ferry.kafka.produce.writer import Writer
 from ferry.model import TopicPartition
 from ferry.model.observed import Counted
@@ -109,6 +110,20 @@ def test_brokers_that_are_too_old_are_refused_by_a_sentence(ask: Ask, what: str)
 def test_acls_can_be_asked_of_every_source_and_target(ask: Ask, release: Release, action: Action) -> None:
     with pytest.raises(Unanswered):
         ask(release, action)
+
+
+@pytest.mark.parametrize(
+    ("release", "request_", "version"),
+    [((2, 3), "MetadataRequest", 8), ((2, 7), "MetadataRequest", 10), ((2, 8), "DescribeClusterRequest", 0)],
+)
+def test_whether_a_login_sees_all_groups_is_asked_in_the_words_of_the_release(
+    ask: Ask, release: Release, request_: str, version: int
+) -> None:
+    with pytest.raises(Unanswered) as asked:
+        ask(release, sees_all_groups)
+    assert asked.value.request.name == request_
+    assert asked.value.request.include_cluster_authorized_operations
+    assert BrokerVersionData(release).api_version(asked.value.request) == version
 
 
 @pytest.mark.parametrize("release", [(1, 1), (2, 8), (3, 9), (4, 3)])

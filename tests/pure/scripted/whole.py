@@ -43,6 +43,8 @@ class WholeBrokers(Brokers):
     """What consumer groups have committed."""
     active: set[str] = field(default_factory=set)
     """The groups that have members."""
+    seen: set[str] | None = None
+    """The groups that the login may describe, if it may not describe the cluster; None: it may."""
     acls: list[Mapping[str, Any]] = field(default_factory=list)
     """Each ACL with the names of Kafka's protocol."""
     begins: dict[TopicPartition, int] = field(default_factory=dict)
@@ -281,6 +283,7 @@ class WholeBrokers(Brokers):
                     group_type="classic",
                 )
                 for name in self.groups
+                if self.seen is None or name in self.seen
             ]
         )
 
@@ -330,7 +333,10 @@ class WholeBrokers(Brokers):
         )
 
     def _DescribeCluster(self, asked: Asked) -> Any:  # noqa: N802
-        return admin.DescribeClusterResponse(cluster_id=self.alias, controller_id=1, brokers=[])
+        operations = set(range(3, 13)) if self.seen is None else set()
+        return admin.DescribeClusterResponse(
+            cluster_id=self.alias, controller_id=1, brokers=[], authorized_operations=operations
+        )
 
     def _ListTransactions(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.ListTransactionsResponse

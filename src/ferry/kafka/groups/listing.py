@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin import DescribeClusterRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+from kafka.protocol.metadata import MetadataRequest
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
@@ -21,6 +22,10 @@ from ferry.model import NO_STATE, DescribedGroup, GroupKind, ListedGroup, Member
 _DESCRIBED_AT_ONCE = 100
 _CONSUMER = "consumer"
 """Protocol type of groups whose members' assignments are partitions (`ConsumerProtocol.PROTOCOL_TYPE`)."""
+_DESCRIBE = 8
+"""Kafka's `AclOperation.DESCRIBE`."""
+_LAST_WITH_OPERATIONS = 10
+"""The last version of a Metadata request that asks what a login may do on the cluster (KIP-700)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,7 @@ class ListedGroups:
 async def list_groups(cluster: Cluster) -> ListedGroups:
     """Return all groups that this login may see (KIP-518, KIP-848): every broker lists those that it coordinates.
 
+    `sees_all_groups` reports whether these are all groups.
     Brokers before 3.8 do not report the kind, those before 2.6 no state either. Brokers that are still loading their
     groups are asked again within the cluster's patience. Raises Refused; Unreachable when no broker answered.
     """
@@ -44,6 +50,33 @@ async def list_groups(cluster: Cluster) -> ListedGroups:
         if not asked.answered:
             raise
     return ListedGroups(groups=asked.groups, silent=asked.silent)
+
+
+async def sees_all_groups(cluster: Cluster) -> bool | None:
+    """Return whether brokers list all groups to this login. None: they do not report that, as before Kafka 2.3.
+
+    To a login without DESCRIBE on the cluster they list only the groups that it may DESCRIBE, and no error
+    (`KafkaApis.handleListGroupsRequest`). What a login may do on the cluster they report by KIP-430. Raises
+    Unreachable.
+    """
+
+    async def ask() -> Any:
+        try:
+            answer = await cluster.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
+        except TooOld:
+            request = MetadataRequest(
+                topics=[],
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=True,
+                max_version=_LAST_WITH_OPERATIONS,
+            )
+            answer = await cluster.ask(request)
+        if answer.error_code:
+            raise Retryable(f"permissions on cluster {cluster.alias}: {codes.describe(answer.error_code)}")
+        return answer
+
+    operations = (await cluster.retrying(ask)).authorized_operations
+    return None if operations is None else _DESCRIBE in operations
 
 
 class _Listing:

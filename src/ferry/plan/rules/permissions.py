@@ -97,7 +97,7 @@ def _at_source(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
             side="source",
             resource=_CLUSTER,
             operation=operation,
-            why="to estimate bytes from the size on disk, and to count SCRAM users and client quotas",
+            why="to estimate bytes from the size on disk, to see all groups, to count SCRAM users and client quotas",
             optional=True,
         )
 

@@ -24,6 +24,7 @@ from ferry.features.switch.rules.passed_over import passed_of
 from ferry.features.switch.rules.report import (
     FIRST_RECORD_MEANS,
     counted_groups,
+    groups_scope,
     knows_groups,
     lost_sentence,
     out_of_service,
@@ -269,6 +270,7 @@ class FullDrill:
             if found.states
             else None,
             all_groups=found.all_groups,
+            of=next(filter(None, map(groups_scope, found.states)), ""),
         )
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
         done = f"{there_and_back}; {lost_sentence(found.losses, found.passed_over)}"

@@ -11,7 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.rules.verdict import outcome_of
-from ferry.features.evidence.rules.figures import goals_of
+from ferry.features.evidence.rules.figures import LISTED, goals_of
 from ferry.features.groups.rules.outside import named_with_reason, offsets_clause
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.lane.connections import FlowConnections
@@ -44,6 +44,8 @@ class Found:
     groups: tuple[GroupMoved, ...] = ()
     all_groups: bool = True
     """Whether every group returned its offsets. Otherwise it is not known what the others would read twice."""
+    of_groups: str = ""
+    """Of which groups alone it is measured what they read twice; empty: of all."""
     rto_s: float | None = None
     from_start_s: float | None = None
     first_record_s: float | None = None
@@ -59,6 +61,9 @@ class Found:
         """Note the groups that did not return their offsets, those that cannot be moved, and those of no switch."""
         self.all_groups = self.all_groups and not groups.untold
         self.notes += [f"{what} did not report their offsets: {why}" for what, why in sorted(groups.untold.items())]
+        if groups.hidden:
+            self.of_groups = LISTED
+        self.notes += [f"which other groups there are is not known: {why}" for why in sorted(groups.hidden)]
         if groups.shares:
             self.notes.append(
                 f"{count_of(len(groups.shares), 'share group')} ({several(sorted(groups.shares))}) would not be moved: "
@@ -124,6 +129,7 @@ def goals_met(flow: FlowConfig, found: Found, *, moves: bool = True) -> tuple[Go
         groups=found.groups if moves and (found.groups or not found.all_groups) else None,
         moves=moves,
         all_groups=found.all_groups,
+        of=found.of_groups,
     )
 
 

@@ -61,6 +61,8 @@ class ScratchGroups:
     """Share groups that were found: their offsets cannot be moved."""
     outside: list[OutsideGroup] = field(default_factory=list)
     """Groups that the file leaves out, though they have offsets in the topics; none where groups are named (`only`)."""
+    hidden: set[str] = field(default_factory=set)
+    """Why the source may have other groups, which it does not list to this login; empty where groups are named."""
 
     def name(self, group: str) -> str:
         """Return the name of a group on the target."""
@@ -87,7 +89,9 @@ class ScratchGroups:
         )
         self.untold.update({f"group {group}": str(error) for group, error in fetched.failed.items()})
         if self.only is None:
-            self.outside[:] = await groups_outside(self.flow, source, listed.groups, only=topics)
+            left_out = await groups_outside(self.flow, source, listed.groups, only=topics)
+            self.outside[:] = left_out.groups
+            self.hidden.update([left_out.hidden] if left_out.hidden else [])
         asked: dict[TopicPartition, set[int]] = {}
         for places in offsets.values():
             for place, at in places.items():

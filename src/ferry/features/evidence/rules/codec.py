@@ -108,6 +108,7 @@ GOAL = Form(
     F("wanted", says="at most; null: no goal"),
     F("measured"),
     F("met", lambda goal: goal.is_met, typed(bool | None), says="null without a goal"),
+    F("of", default="", omit=lambda goal: not goal.of, says="what alone it is about; absent: all"),
 )
 
 COMPARED = Form(

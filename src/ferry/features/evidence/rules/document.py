@@ -255,7 +255,7 @@ def _goals(goals: Iterable[Goal]) -> Table:
         rows=tuple(
             Row(
                 cells=(
-                    Part(goal.name),
+                    Part(f"{goal.name}, of {goal.of}" if goal.of else goal.name),
                     Part("no goal" if goal.wanted is None else _in_unit(goal.wanted, goal.unit)),
                     Part(_in_unit(goal.measured, goal.unit)),
                     _met(goal),

@@ -19,6 +19,8 @@ _SHORTEST_MS = 250
 LOST_SECONDS = "RPO: age of the oldest record that would be lost"
 RTO = "RTO"
 REREAD = "records read twice"
+LISTED = "the groups that the source lists to Ferry's login"
+"""Of which groups alone `REREAD` is measured, if there may be others that the login may not see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +142,12 @@ def goals_of(
     groups: Sequence[GroupMoved] | None,
     moves: bool = True,
     all_groups: bool = True,
+    of: str = "",
 ) -> tuple[Goal, ...]:
     """Return the figures that have goals. `losses` None: they were not counted; `groups` None: none was to be moved.
 
     `moves`: whether the time that groups are out of service was to be measured. `all_groups`: these are all groups;
-    otherwise it is not known what the others read twice.
+    otherwise it is not known what the others read twice. `of`: of which groups alone that is measured; empty: of all.
     """
     oldest = oldest_loss(losses or ())
     found = [Goal(name=LOST_SECONDS, unit="s", wanted=rpo_seconds, measured=oldest)]
@@ -152,7 +155,7 @@ def goals_of(
         found.append(Goal(name=RTO, unit="s", wanted=rto_seconds, measured=rto_s))
     if groups is not None:
         twice = summed([group.reread for group in groups]) if all_groups else None
-        found.append(Goal(name=REREAD, unit="records", wanted=0, measured=twice))
+        found.append(Goal(name=REREAD, unit="records", wanted=0, measured=twice, of=of))
     return tuple(found)
 
 

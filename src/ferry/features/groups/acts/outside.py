@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.features.groups.rules.outside import OutsideGroup, concerns
+from ferry.features.groups.rules.outside import LeftOut, OutsideGroup, concerns, why_hidden
 from ferry.features.groups.rules.selection import is_own
 from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.groups.listing import sees_all_groups
 from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.model import GroupKind, ListedGroup
 
@@ -19,12 +20,13 @@ async def groups_outside(
     *,
     active: bool = False,
     only: Collection[str] | None = None,
-) -> tuple[OutsideGroup, ...]:
+) -> LeftOut:
     """Return the `listed` groups of the source that the file leaves out, and that have offsets in topics of the flow.
 
     With `active`, only those that have members. `only` names topics; None: all of the flow. A share group has no
-    committed offsets.
+    committed offsets. Groups that the source does not list to this login are not among them: `LeftOut.hidden`.
     """
+    hidden = why_hidden(source.alias, await sees_all_groups(source))
     whys = {name: why_outside(flow, name) for name in sorted(listed)}
     left = {
         name: why
@@ -32,7 +34,7 @@ async def groups_outside(
         if why is not None and listed[name].kind is not GroupKind.SHARE and (listed[name].is_active or not active)
     }
     if not left:
-        return ()
+        return LeftOut(hidden=hidden)
     fetched = await fetch_offsets(source, dict.fromkeys(left), stable=False)
     found = []
     for name, why in left.items():
@@ -45,7 +47,7 @@ async def groups_outside(
         if offsets or name in fetched.failed:
             known = None if name in fetched.failed else offsets
             found.append(OutsideGroup(group=name, why=why, offsets=known, is_active=listed[name].is_active))
-    return tuple(found)
+    return LeftOut(groups=tuple(found), hidden=hidden)
 
 
 def why_outside(flow: FlowConfig, group: str) -> str | None:

@@ -34,6 +34,32 @@ class OutsideGroup:
         return self.offsets is None or any(offset > 0 for offset in self.offsets.values())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """The `groups` that the file leaves out, and `hidden`: why there may be others. It is empty if all are known."""
+
+    groups: tuple[OutsideGroup, ...] = ()
+    hidden: str = ""
+
+
+def why_hidden(alias: str, sees_all: bool | None) -> str:
+    """Say why a cluster may have groups that it does not list to this login; empty if the login sees all.
+
+    `sees_all` None: the brokers do not report that.
+    """
+    if sees_all:
+        return ""
+    if sees_all is None:
+        return (
+            f"the brokers of {alias} do not report whether they list all groups to Ferry's login: upgrade them to "
+            "Kafka 2.3 or newer"
+        )
+    return (
+        f"{alias} lists to Ferry's login only the groups that it may describe: grant DESCRIBE on the cluster "
+        "(ferry acls required)"
+    )
+
+
 def concerns(selection: TopicSelection, topic: str) -> bool:
     """Report whether an offset in `topic` counts: the flow copies the topic, or it came from the flow's target."""
     if selection.takes(topic):

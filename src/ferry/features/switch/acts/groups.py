@@ -102,14 +102,16 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
     _commit_all(sides.via, made, moved, state, still_mine, patience_s)
     offsets = sum(len(one.writes) for one in moved)
     return Evidence(
-        sentence=moved_sentence(made.moving, sides.old, source_answers=made.source_answers, unknown=made.unknown),
+        sentence=moved_sentence(made.moving, sides.old, source_answers=made.source_answers, unknown=made.unknown)
+        + (f"; which other groups there are is not known: {made.hidden}" if made.hidden else ""),
         facts={
             "groups": len(moved),
             "offsets": offsets,
             "left": len(made.moving) - len(moved),
             "source_answers": made.source_answers,
             "unknown": made.unknown,
-            "outside_known": made.outside_known,
+            "outside_known": made.source_answers and not made.hidden,
+            "hidden": made.hidden or None,
         },
         rows=tuple(_row(one, made.read.get(one.group, {})) for one in made.moving),
     )
@@ -199,8 +201,8 @@ class GroupPlan:
     source_answers: bool = True
     unknown: str | None = None
     """Why there may be groups that are not known; None: all are known."""
-    outside_known: bool = True
-    """Whether the groups that the file leaves out are known: the old cluster listed them all."""
+    hidden: str = ""
+    """Why the old cluster, though it answers, may have groups that it does not list; empty: it lists all."""
 
     def against(self, options: SwitchOptions) -> list[Moving]:
         """Return the groups that cannot be moved, and that the options do not leave."""
@@ -256,6 +258,7 @@ class _OldSide:
     untold: str | None = None
     at_work: frozenset[str] = frozenset()
     outside: tuple[OutsideGroup, ...] = ()
+    hidden: str = ""
 
 
 async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchState, settled: bool) -> _OldSide:
@@ -317,7 +320,8 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         read={group: places for group, places in fetched.found.items() if places},
         lost=bool(troubles),
         at_work=at_work,
-        outside=left_out,
+        outside=left_out.groups,
+        hidden=left_out.hidden,
         aside={one.group: one.message for one in kinds}
         | {group: why for group, why in leave_groups.items() if group in listed.groups},
     )
@@ -478,7 +482,7 @@ async def _decided(
         held=held,
         source_answers=not old.lost,
         unknown=old.untold if old.lost else None,
-        outside_known=not old.lost,
+        hidden=old.hidden,
     )
 
 

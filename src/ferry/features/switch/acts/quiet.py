@@ -8,6 +8,7 @@ from collections.abc import Collection
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.features.groups.acts.outside import groups_outside
+from ferry.features.groups.rules.outside import LeftOut
 from ferry.features.groups.rules.selection import is_own
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.partition_state import source_ends
@@ -47,14 +48,22 @@ def wait_for_quiet(
                 raise Refused(waiting.sentence(options.quiet_timeout_seconds))
             await connections.loop.sleep(LOOK_SECONDS)
         waited = round(time.monotonic() - began, 1)
-        outside = await outside_at_work(flow, connections.source)
+        left_out = await outside_at_work(flow, connections.source)
+        outside = [one.group for one in left_out.groups]
         still = f"; of those that it leaves out, {several(outside)} may still read there" if outside else ""
+        still += f"; whether other groups have members is not known: {left_out.hidden}" if left_out.hidden else ""
         excepted = options.leave_active or options.leave_groups
         taken = "other group that the file takes" if excepted else "group that the file takes"
+        taken += " and that is listed" if left_out.hidden else ""
         return Evidence(
             sentence=asked
             + f"no partition of {sides.old} grew for {options.quiet_seconds:g} s, and no {taken} has members{still}",
-            facts={"waited_seconds": waited, "hook": called or None, "outside_at_work": outside},
+            facts={
+                "waited_seconds": waited,
+                "hook": called or None,
+                "outside_at_work": outside,
+                "outside_known": not left_out.hidden,
+            },
             rows=tuple(
                 {"topic": place.topic, "partition": place.partition, "source_end": end}
                 for place, end in sorted(waiting.ends.items())
@@ -129,10 +138,10 @@ async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptio
     }
 
 
-async def outside_at_work(flow: FlowConfig, source: Cluster) -> list[str]:
+async def outside_at_work(flow: FlowConfig, source: Cluster) -> LeftOut:
     """Return the groups that the file leaves out, with members and offsets in topics of the flow. None holds it up."""
     listed = await list_groups(source)
-    return [one.group for one in await groups_outside(flow, source, listed.groups, active=True)]
+    return await groups_outside(flow, source, listed.groups, active=True)
 
 
 async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[str, object]]) -> list[str]:

@@ -111,8 +111,8 @@ async def _checked(
         without_checkpoint=lacking,
         planned=planned,
         unsynced=flow.unsynced,
-        outside=[one for one in outside if one.group not in leave],
-        unlisted=next(iter(listed.silent.values()), ""),
+        outside=[one for one in outside.groups if one.group not in leave],
+        unlisted=next(iter(listed.silent.values()), outside.hidden),
     )
     ready = readiness_of(looked, flow.topics.policy, flow.flow.source, rpo)
     check = transforms_check(flow.flow, _transformed(flow, view, facts.source.topics))

@@ -309,7 +309,7 @@ class Switcher:
         readiness, facts = look_before(self.sides, state, patience_s=self._patience_s)
         refuse_unready(readiness, state.switch)
         return Evidence(
-            sentence=f"{len(readiness.checks)} checks passed",
+            sentence=readiness.passed_sentence(),
             facts=facts,
             rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
         )

@@ -60,7 +60,7 @@ def show_readiness(found: Readiness, *more: str) -> None:
     """Print one line for each check, one for all of them, and the lines in `more`."""
     print_table(
         ("check", "", "what was found"),
-        ((check.name, "ok" if check.ok else "NOT OK", check.message) for check in found.checks),
+        ((check.name, check.outcome, check.message) for check in found.checks),
     )
     verdict = "ready" if found.ready else f"not ready: {len(found.failed)} of {len(found.checks)} checks failed"
     echo(verdict, *more, sep="\n")

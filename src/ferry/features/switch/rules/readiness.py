@@ -30,11 +30,20 @@ _WELL = frozenset({PastState.SUCCESS, *NOT_ENDED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of the answer: the name of the check, whether it passed, and a sentence with the remedy."""
+    """One line of the answer: the name of the check, whether it passed, and a sentence with the remedy.
+
+    `known` is false for a check that holds up no switch, if what it is about is not known: then it did not pass.
+    """
 
     name: str
     ok: bool
     message: str
+    known: bool = True
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in words."""
+        return ("ok" if self.known else "not known") if self.ok else "NOT OK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +65,12 @@ class Readiness:
     def failed(self) -> tuple[Check, ...]:
         """The checks that failed."""
         return tuple(check for check in self.checks if not check.ok)
+
+    def passed_sentence(self) -> str:
+        """Say how many checks passed, and of how many that is not known. None has failed."""
+        unknown = [check.name for check in self.checks if not check.known]
+        passed = f"{count_of(len(self.checks) - len(unknown), 'check')} passed"
+        return f"{passed}; not known: {several(unknown)}" if unknown else passed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,6 +413,7 @@ def _aside(looked: Looked) -> list[str]:
     """Say which groups a sentence about every group does not cover, and why."""
     uncopied = {one.group for one in looked.groups if one.why is Why.NOT_COPIED}
     return [
+        *(["groups that are not listed: see the check outside"] if looked.unlisted else []),
         *_counted("without an offset in partitions of which nothing is copied", uncopied),
         *_counted("left by the switch, so not checked", looked.excepted),
     ]
@@ -443,9 +459,9 @@ def _outside(looked: Looked) -> Iterator[Check]:
             "or leave them with --leave-group"
         )
     if looked.unlisted:
-        found.append(f"which other groups the file leaves out is not known: {looked.unlisted}")
+        found.append(f"which other groups there are is not known: {looked.unlisted}")
     if found:
-        yield Check(name="outside", ok=True, message="; ".join(found))
+        yield Check(name="outside", ok=True, message="; ".join(found), known=not looked.unlisted)
 
 
 def _clock(looked: Looked) -> Check:
@@ -488,7 +504,8 @@ def _ledger(facts: Facts) -> Check:
 def _writers(writers: LedgerWriters | None) -> Iterator[Check]:
     """Show the ledger's writers. The check never fails: a failover must not wait for changes of ACLs."""
     if writers is not None:
-        yield Check(name="writers", ok=True, message=writers_sentence(writers))
+        known = writers.acls is not None or writers.is_open
+        yield Check(name="writers", ok=True, message=writers_sentence(writers), known=known)
 
 
 def _back(looked: Looked) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ferry.features.evidence.rules.figures import deviations_of, goals_of
+from ferry.features.evidence.rules.figures import LISTED, deviations_of, goals_of
 from ferry.features.switch.rules.partition_state import (
     PartitionState,
     best_known,
@@ -326,8 +326,18 @@ def outside_groups(state: SwitchState) -> tuple[str, ...]:
         )
     if Step.GROUPS in state.done and (known := state.fact(Step.GROUPS, "outside_known")) is not True:
         why = "an earlier version of Ferry moved the groups" if known is None else f"{old} did not list them"
-        found.append(f"which groups the file leaves out is not known, because {why}")
+        hidden = state.fact(Step.GROUPS, "hidden")
+        found.append(
+            f"which other groups there are is not known: {hidden}"
+            if hidden
+            else f"which groups the file leaves out is not known, because {why}"
+        )
     return tuple(found)
+
+
+def groups_scope(state: SwitchState) -> str:
+    """Return of which groups alone the goal of records read twice is measured; empty: of all."""
+    return LISTED if state.fact(Step.GROUPS, "hidden") else ""
 
 
 def _group(
@@ -420,6 +430,7 @@ def switch_report(
         rto_seconds=rto_seconds,
         groups=counted_groups(state, groups) if Step.GROUPS in state.done else None,
         all_groups=knows_groups(state),
+        of=groups_scope(state),
     )
     deviations = (*deviations_of(goals, groups, None, ()), *stayed_sentences(state))
     due = next_step(state)

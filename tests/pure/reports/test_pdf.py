@@ -12,12 +12,17 @@ from pypdf import PdfReader
 
 from ferry.features.evidence.acts.pdf import Pdf, pdf_of
 from ferry.features.evidence.rules.codec import SealedReport
-from ferry.features.evidence.rules.document import Chart, Document, Sentences, Table, document_of, text_of
-from ferry.model.evidence import EvidenceReport
+from ferry.features.evidence.rules.document import Chart, Document, Paragraph, Sentences, Table, document_of, text_of
+from ferry.features.evidence.rules.lines import told_lines
+from ferry.model import TopicPartition
+from ferry.model.evidence import START, EvidenceReport, PassedOver
 from tests.pure.reports.values import EVIDENCE, loss
 
 DIGEST = "c0ffee00" * 8
 A4 = (595, 842)
+PLACE = TopicPartition("orders", 1)
+SKIP = (PassedOver(source=PLACE, start=10, end=13, why="stuck"),)
+UNCOUNTED = (PassedOver(source=PLACE, start=None, end=13, why=START),)
 MANY = replace(EVIDENCE, losses=tuple(loss(partition, partition, 1.0) for partition in range(150)))
 
 
@@ -64,6 +69,36 @@ def test_a_pdf_has_every_fact_of_the_document() -> None:
     assert [fact for fact in said if plain(fact) not in text] == []
     assert DIGEST in text
     assert pdf.unshown == ()
+
+
+@pytest.mark.parametrize(
+    ("passed", "said"),
+    [
+        pytest.param(
+            (PassedOver(source=PLACE, start=10, end=13, why="stuck"),), ("3 offsets", str(PLACE)), id="a skip"
+        ),
+        pytest.param(
+            (PassedOver(source=PLACE, start=None, end=13, why=START),), ("not known", str(PLACE)), id="a start"
+        ),
+        pytest.param(None, ("not known",), id="an earlier version"),
+    ],
+)
+def test_what_was_passed_over_on_purpose_stands_beside_the_loss(
+    passed: tuple[PassedOver, ...] | None, said: tuple[str, ...]
+) -> None:
+    """The page says that there are no more records lost than these: it counts what is not among them, too."""
+
+    def sentence(evidence: EvidenceReport) -> str:
+        document = document_of(sealed(evidence), DIGEST)
+        (section,) = [one for one in document.sections if "lose" in one.title]
+        return next(text_of(block.line) for block in section.blocks if isinstance(block, Paragraph))
+
+    nothing, some = sentence(replace(EVIDENCE, passed_over=())), sentence(replace(EVIDENCE, passed_over=passed))
+    assert some.startswith(nothing)
+    assert [word for word in said if word not in some.removeprefix(nothing)] == []
+    assert not set(said) & set(nothing.split())
+    for word in said:
+        assert any(word in line for line in told_lines(replace(EVIDENCE, passed_over=passed)) if line.startswith("RPO"))
 
 
 def test_the_page_and_the_pdf_differ_only_in_their_last_lines() -> None:

@@ -188,7 +188,7 @@ class PartialDrill:
             f"group {one.group} was left: {one.note}" for one in found.groups if not one.committed and one.note
         )
         paused = untried((), found.paused)
-        loss = loss_sentence(found.losses, flow.flow.source, found.passed_over or (), part=True)
+        loss = loss_sentence(found.losses, flow.flow.source, found.passed_over, part=True)
         text = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
         return report_of(
             Heading(

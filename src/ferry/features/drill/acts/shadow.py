@@ -283,7 +283,7 @@ class ShadowDrill:
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
         result = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
-        loss = loss_sentence(found.losses, live.flow.source, found.passed_over or (), part=self._only is not None)
+        loss = loss_sentence(found.losses, live.flow.source, found.passed_over, part=self._only is not None)
         lane, who = self._options.lane, self._options.who
         return report_of(
             Heading(id=lane, kind=EvidenceKind.SHADOW, flow=live, lane=lane, who=who, rto_means=RTO_MEANS),

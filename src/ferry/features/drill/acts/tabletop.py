@@ -72,7 +72,7 @@ def _report(
         began_ms=diary.began_ms,
         goals=goals,
         deviations=deviations_of(goals, (), None, ()),
-        summary=str(failure) if failure else loss_sentence(found.losses, flow.flow.source, found.passed_over or ()),
+        summary=str(failure) if failure else loss_sentence(found.losses, flow.flow.source, found.passed_over),
         failure=failure,
         would=_steps(flow, drill, who),
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, PassedOver, StepOutcome, TimelineStep
-from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import count_of
 
 
@@ -19,13 +19,13 @@ def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviation
 
 
 def loss_sentence(
-    losses: Sequence[Loss], source: str, passed: Collection[PassedOver] = (), *, part: bool = False
+    losses: Sequence[Loss], source: str, passed: Collection[PassedOver] | None = (), *, part: bool = False
 ) -> str:
     """Say what a failover would have lost, and what it lacks because it was `passed` over on purpose.
 
-    `part`: the losses are those of some topics only.
+    `passed` None: what was passed over is not known. `part`: the losses are those of some topics only.
     """
-    clause = passed_clause(passed)
+    clause = beside_the_loss(passed)
     said = _loss(losses, source, "nothing more" if clause else "nothing", part=part)
     return f"{said}; {clause}" if clause else said
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ferry.features.evidence.rules.chain import SIGNATURE, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport
-from ferry.features.evidence.rules.figures import nothing_sampled
+from ferry.features.evidence.rules.figures import beside_the_loss, nothing_sampled
 from ferry.model.evidence import (
     Compared,
     EvidenceOutcome,
@@ -176,7 +176,8 @@ def _facts(one: EvidenceReport) -> Iterator[Fact]:
 
 def _figures(one: EvidenceReport) -> Iterator[Figure]:
     if one.losses_at_ms:
-        among = f"in {_many(len(one.losses), 'partition')}"
+        beside = beside_the_loss(one.passed_over)
+        among = f"in {_many(len(one.losses), 'partition')}" + (f"; {beside}" if beside else "")
         yield Figure(label="RPO, records at most", value=count_of(one.lost_records), note=among)
         yield Figure(label="RPO, age of the oldest", value=seconds_of(one.lost_seconds))
     if one.rto_means:
@@ -330,7 +331,9 @@ def _losses(one: EvidenceReport) -> Iterator[Block]:
     most = ", so there are no more than these"
     if one.lost_records is None:
         most = "; where they are not known, there may be any number"
-    yield Paragraph(line=_line(f"{lacked} Records are counted by offsets{most}."))
+    beside = beside_the_loss(one.passed_over)
+    beside = f" Not among them: {beside}." if beside else ""
+    yield Paragraph(line=_line(f"{lacked} Records are counted by offsets{most}.{beside}"))
     worst = sorted(one.losses, key=_worst_first)
     whole = Row(
         cells=(

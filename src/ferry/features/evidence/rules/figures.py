@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.model import Receipt, Verified
-from ferry.model.evidence import Check, Compared, EvidenceKind, Goal, GroupMoved, Loss, Sample, oldest_loss, summed
+from ferry.model.evidence import (
+    Check,
+    Compared,
+    EvidenceKind,
+    Goal,
+    GroupMoved,
+    Loss,
+    PassedOver,
+    Sample,
+    oldest_loss,
+    summed,
+)
 from ferry.plan.rules.lag import PartitionLag
+from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import agreeing, count_of, several
 
 SAMPLES = 60
@@ -45,6 +57,14 @@ def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
         )
         for lag in lags
     )
+
+
+def beside_the_loss(passed: Collection[PassedOver] | None) -> str:
+    """Say what a target lacks besides its losses, because it was `passed` over on purpose; empty if nothing was.
+
+    None: that is not known.
+    """
+    return "what was passed over on purpose is not known" if passed is None else passed_clause(passed)
 
 
 def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:

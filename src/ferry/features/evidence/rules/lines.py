@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.model.evidence import EvidenceReport
 from ferry.words import count_of
 
@@ -18,7 +19,8 @@ def told_lines(evidence: EvidenceReport) -> list[str]:
     what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
     lines.append(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
     if evidence.losses_at_ms:
-        lines.append(f"RPO: {_lost(evidence)}")
+        beside = beside_the_loss(evidence.passed_over)
+        lines.append(f"RPO: {_lost(evidence)}" + (f"; {beside}" if beside else ""))
     if evidence.rto_s is not None:
         twice = "not known" if evidence.reread is None else str(evidence.reread)
         lines.append(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ferry.features.evidence.rules.figures import LISTED, deviations_of, goals_of
+from ferry.features.evidence.rules.figures import LISTED, beside_the_loss, deviations_of, goals_of
 from ferry.features.switch.rules.partition_state import (
     PartitionState,
     best_known,
@@ -33,7 +33,7 @@ from ferry.model.evidence import (
     summed,
 )
 from ferry.model.switch import Json, Step, SwitchOutcome, SwitchState, Verb, next_step
-from ferry.plan.rules.passed_over import passed_clause, passed_sentences
+from ferry.plan.rules.passed_over import passed_sentences
 from ferry.words import agreeing, count_of, several, to_the_second
 
 _SAME = frozenset({"exact", "gap", "start"})
@@ -245,7 +245,7 @@ def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] 
 
     If offsets were `passed` over, it is no loss of nothing. None: that is not known.
     """
-    clause = "what was passed over on purpose is not known" if passed is None else passed_clause(passed)
+    clause = beside_the_loss(passed)
     if clause and losses and all(loss.records == 0 for loss in losses):
         return f"all that was to be copied is there; {clause}"
     return f"{_lost(losses)}; {clause}" if clause else _lost(losses)

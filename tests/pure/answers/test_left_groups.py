@@ -192,3 +192,10 @@ def test_a_shadow_drill_says_of_which_groups_its_figures_are(made: World) -> Non
 @pytest.mark.parametrize(("sees_all", "is_hidden"), [(True, False), (False, True), (None, True)])
 def test_only_a_login_that_sees_all_groups_knows_that_there_is_no_other(sees_all: bool | None, is_hidden: bool) -> None:
     assert bool(why_hidden("a", sees_all)) is is_hidden
+
+
+def test_readiness_lists_the_groups_of_the_source_once(made: World) -> None:
+    outside(made, billing={"users_0": 4}, fraud={"users_0": 4})
+    before = made.a.count("ListGroups")
+    made.ask("readiness", "a->b")
+    assert made.a.count("ListGroups") - before == 1

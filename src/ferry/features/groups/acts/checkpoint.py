@@ -120,6 +120,8 @@ class Looked:
     """Messages of `left`: why groups, or parts of them, are not among the checkpoints, independent of the target."""
     asked_ms: int
     """When the source was asked for its offsets, in milliseconds."""
+    listed: ListedGroups
+    """The groups of the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +174,7 @@ class GroupSync:
             left=(*left, *decided.left),
             untranslated=tuple(untranslated),
             asked_ms=asked_ms,
+            listed=here,
         )
 
     def _why_not(self, group: str, here: ListedGroups, read: FetchedOffsets) -> str | None:

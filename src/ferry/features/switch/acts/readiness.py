@@ -16,7 +16,7 @@ from ferry.features.switch.acts.partition_state import ends_of
 from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
-from ferry.kafka.groups.listing import list_groups
+from ferry.kafka.groups.listing import ListedGroups
 from ferry.lane.checks import readiness_checks
 from ferry.lane.connections import FlowConnections, TargetConnection
 from ferry.lane.open_lane import OpenLane
@@ -91,8 +91,7 @@ async def _checked(
     facts, plan = await survey(lane, view, WHOLE)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
     features = await _of_features(lane, view, plan)
-    groups, behind, lacking, excepted = await _groups(flow, connections, view, leave, leave_active)
-    listed = await list_groups(connections.source)
+    groups, behind, lacking, excepted, listed = await _groups(flow, connections, view, leave, leave_active)
     outside = await groups_outside(flow, connections.source, listed.groups)
     looked = Looked(
         facts=facts,
@@ -145,10 +144,10 @@ async def _stamp(connections: FlowConnections, last: PastRun | None) -> int | No
 
 async def _groups(
     flow: FlowConfig, connections: FlowConnections, view: LedgerView, leave: frozenset[str], leave_active: bool
-) -> tuple[list[Left], int, dict[str, str], set[str]]:
+) -> tuple[list[Left], int, dict[str, str], set[str], ListedGroups]:
     """Return the groups that a sync would leave, and the number that it would write.
 
-    With them come the groups without a checkpoint, and those that are excepted.
+    With them come the groups without a checkpoint, those that are excepted, and all that the source listed.
     """
     sync = GroupSync(flow=flow, lane=flow.lane, connections=connections)
     looked = await sync.look(view, sync.rules(), every=True)
@@ -162,7 +161,7 @@ async def _groups(
     active = {one.group for one in looked.left if leave_active and one.why is Why.ACTIVE}
     left = [one for one in looked.left if one.group not in leave and not (leave_active and one.why is Why.ACTIVE)]
     lacking = {group: why for group, why in sorted(lacking.items()) if group not in leave}
-    return left, len(looked.decided.writes.keys() - passed - leave), lacking, {*leave, *active}
+    return left, len(looked.decided.writes.keys() - passed - leave), lacking, {*leave, *active}, looked.listed
 
 
 async def _of_features(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ferry.features.groups.rules.outside import why_hidden
+from ferry.features.groups.rules.outside import OutsideGroup, why_hidden, with_known
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import FILE, World, world
 
@@ -199,3 +199,28 @@ def test_readiness_lists_the_groups_of_the_source_once(made: World) -> None:
     before = made.a.count("ListGroups")
     made.ask("readiness", "a->b")
     assert made.a.count("ListGroups") - before == 1
+
+
+@pytest.mark.parametrize("verb", [OVER, FAIL], ids=["switchover", "failover"])
+def test_what_the_ledger_knows_of_groups_that_are_not_listed_stays_known(made: World, verb: tuple[str, ...]) -> None:
+    """One that the file takes is asked for by name, and one that it leaves out is named with the ledger's offsets."""
+    outside(made, billing={"users_0": 4}, billing_night={"users_0": 4}, fraud={"users_0": 4})
+    text = (made.folder / FILE).read_text()
+    (made.folder / FILE).write_text(text + "groups.exclude = billing-night\n")
+    made.a.seen = {"fraud"}
+    answer = made.ask(*verb)
+    assert answer.code == 0, answer.err
+    (groups,) = [step for step in answer.body["steps"] if step["step"] == "groups"]
+    rows = {row["group"]: (row["outcome"], row["from"]) for row in groups["rows"]}
+    assert rows == {
+        "billing": ("moved", [["users", 0, 4]]),
+        "billing-night": ("left", [["users", 0, 4]]),
+        "fraud": ("left", [["users", 0, 4]]),
+    }
+
+
+@pytest.mark.parametrize(("is_whole", "found"), [(True, ["new"]), (False, ["lost", "new"])])
+def test_a_list_in_part_leaves_groups_open_that_were_known(is_whole: bool, found: list[str]) -> None:
+    """One broker that does not answer lists nothing; a group that is listed has no offsets any more."""
+    new, lost, gone = (OutsideGroup(group=name, why="", offsets={}) for name in ("new", "lost", "gone"))
+    assert [one.group for one in with_known([new], [lost, gone], ["new", "gone"], is_whole=is_whole)] == found

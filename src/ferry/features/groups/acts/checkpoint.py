@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.text.filters import LEGAL_NAME
 from ferry.errors import FerryError, Refused
 from ferry.features.groups.acts.blank_maps import blank_maps
 from ferry.features.groups.acts.both_ways import both_ways
@@ -35,7 +34,7 @@ from ferry.features.groups.rules.codec import (
 )
 from ferry.features.groups.rules.concurrent_changes import Meanwhile, left_to_others, meanwhile, still_there
 from ferry.features.groups.rules.repartition_map import read_of
-from ferry.features.groups.rules.selection import GroupRules, chosen, is_own
+from ferry.features.groups.rules.selection import GroupRules, asked_by_name, chosen, is_own
 from ferry.features.groups.rules.translated import TranslatedGroups, translated
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.kafka.groups.listing import ListedGroups, list_groups
@@ -189,9 +188,7 @@ class GroupSync:
 
     def _unlisted(self, rules: GroupRules, here: ListedGroups, held: Mapping[str, HeldGroup]) -> list[str]:
         """Return the groups to ask for by name: a broker lists neither hidden groups nor those that are gone."""
-        literal = {name for name in self.flow.groups.filter.include.items if LEGAL_NAME.fullmatch(name)}
-        named = {name for name in literal | (rules.only or frozenset()) if rules.concern(name)}
-        return sorted((named | held.keys()) - here.groups.keys())
+        return asked_by_name(self.flow.groups.filter.include.items, rules, here.groups, held)
 
     async def _missing(
         self, held: Mapping[str, HeldGroup], offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]

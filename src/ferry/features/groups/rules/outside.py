@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ferry.config.text.filters import TopicSelection
@@ -78,6 +78,17 @@ def from_ledger(held: Mapping[str, HeldGroup], why: Mapping[str, str]) -> tuple[
             offsets = {place: offset for place, offset in pairs if place is not None}
             found.append(OutsideGroup(group=group, why=why[group], offsets=offsets))
     return tuple(found)
+
+
+def with_known(
+    found: Iterable[OutsideGroup], known: Iterable[OutsideGroup], listed: Collection[str], *, is_whole: bool
+) -> tuple[OutsideGroup, ...]:
+    """Return the groups that were `found`, and those `known` before that a list in part leaves open.
+
+    `listed` are the names that the cluster listed; `is_whole`: these are all that it has.
+    """
+    more = () if is_whole else (one for one in known if one.group not in listed)
+    return tuple(sorted((*found, *more), key=lambda one: one.group))
 
 
 def offsets_clause(groups: Collection[OutsideGroup], where: str) -> str:

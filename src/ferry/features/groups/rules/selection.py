@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from ferry.config.text.filters import LEGAL_NAME
 from ferry.ledger.rebuilt import Rebuild
 from ferry.messages.catalogue import sentence
 from ferry.model import Flow, GroupKind, Left, ListedGroup, Why
@@ -50,6 +51,18 @@ def chosen(rules: GroupRules, listed: Mapping[str, ListedGroup]) -> tuple[list[L
         if group.kind in NOT_TRANSLATABLE
     ]
     return [group for group in taken if group.kind not in NOT_TRANSLATABLE], left
+
+
+def asked_by_name(
+    include: Collection[str], rules: GroupRules, listed: Collection[str], held: Collection[str]
+) -> list[str]:
+    """Return the groups to ask for by name: a cluster lists neither hidden groups nor those that are gone.
+
+    They are the names of `include` that are no patterns, those that are asked for, and those that the ledger `held`.
+    """
+    literal = {name for name in include if LEGAL_NAME.fullmatch(name)}
+    named = {name for name in literal | (rules.only or frozenset()) if rules.concern(name)}
+    return sorted({*named, *held} - set(listed))
 
 
 def merged_sentence(flow: Flow, group: str, topic: str) -> str:

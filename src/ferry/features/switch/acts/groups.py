@@ -26,9 +26,9 @@ from ferry.features.groups.rules.codec import (
     saved_record,
     snapshot_record,
 )
-from ferry.features.groups.rules.outside import OutsideGroup, from_ledger
+from ferry.features.groups.rules.outside import OutsideGroup, from_ledger, with_known
 from ferry.features.groups.rules.repartition_map import DealtMap, read_of
-from ferry.features.groups.rules.selection import chosen, is_own, merged_sentence
+from ferry.features.groups.rules.selection import asked_by_name, chosen, is_own, merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.features.switch.acts.engine import StillMine
@@ -302,8 +302,11 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
         return remembered_side
     try:
         listed = await list_groups(connections.source)
-        taken, kinds = chosen(replace(group_rules(flow), takes_group=takes), listed.groups)
-        fetched = await fetch_offsets(connections.source, dict.fromkeys(one.name for one in taken), stable=False)
+        rules = replace(group_rules(flow), takes_group=takes)
+        taken, kinds = chosen(rules, listed.groups)
+        unlisted = asked_by_name(flow.groups.filter.include.items, rules, listed.groups, held)
+        names = [*(one.name for one in taken), *unlisted]
+        fetched = await fetch_offsets(connections.source, dict.fromkeys(names), stable=False)
         at_work = frozenset(name for name, group in listed.groups.items() if group.is_active)
         if settled and state.switch.verb is not Verb.FAILOVER:
             fetched = await _settled(flow, connections.source, state, fetched, at_work)
@@ -315,14 +318,17 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     troubles: list[FerryError | str] = [*fetched.failed.values(), *listed.silent.values()]
     if troubles and state.switch.verb is not Verb.FAILOVER:
         raise Refused(f"the offsets of some groups of {flow.flow.source} are not known: {troubles[0]}")
+    is_whole = not listed.silent and not left_out.hidden
+    known_aside = {} if is_whole else {group: why for group, why in aside.items() if group not in listed.groups}
     return replace(
         remembered_side,
         read={group: places for group, places in fetched.found.items() if places},
         lost=bool(troubles),
         at_work=at_work,
-        outside=left_out.groups,
+        outside=with_known(left_out.groups, remembered_side.outside, listed.groups, is_whole=is_whole),
         hidden=left_out.hidden,
-        aside={one.group: one.message for one in kinds}
+        aside=known_aside
+        | {one.group: one.message for one in kinds}
         | {group: why for group, why in leave_groups.items() if group in listed.groups},
     )
 

@@ -25,10 +25,12 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
+from ferry.words import count_of
 from tests.golden import Golden
 
 AT = 1_790_000_000_000
 FLOW = Flow(source="primary", target="backup")
+HERE = TopicPartition("orders", 0)
 
 
 def reported(
@@ -163,6 +165,25 @@ def test_what_was_passed_over_is_read_from_rows_that_are_no_partitions() -> None
     assert report.passed_over == tuple(ranges)
     assert [one.source.partition for one in report.losses] == [0]
     assert [(one.exact, one.reread, one.skipped) for one in report.groups] == [(1, 0, 1)]
+
+
+def test_notes_of_many_decisions_are_bounded_and_the_numbers_are_exact() -> None:
+    """Each of 100,000 skips may have a reason of its own."""
+    count = 100_000
+    ranges = [
+        PassedOver(source=HERE, start=2 * at, end=2 * at + 1, why="stuck", who="bob", reason=f"reason {at}")
+        for at in range(count)
+    ]
+    stop = [stood(0, known="source"), *passed_rows(ranges)]
+    report = reported(facts={**ANSWERS, "stop": {"passed_over": count}}, stop=stop)
+    assert report.passed_over == tuple(ranges)
+    assert sum(len(note) for note in report.notes) < 10_000
+    assert "reason 0" in report.notes[0]
+    (rest,) = [note for note in report.notes if "rpo.passed_over" in note]
+    named = sum("reason" in note for note in report.notes)
+    assert count_of(count - named, "more decision") in rest
+    assert count_of(count - named, "offset") in rest
+    assert count_of(count, "offset") in report.summary
 
 
 def test_a_switch_that_counted_no_loss_knows_it_only_from_a_source_that_answered() -> None:

@@ -114,7 +114,7 @@ def test_acls_can_be_asked_of_every_source_and_target(ask: Ask, release: Release
 
 @pytest.mark.parametrize(
     ("release", "request_", "version"),
-    [((2, 3), "MetadataRequest", 8), ((2, 7), "MetadataRequest", 10), ((2, 8), "DescribeClusterRequest", 0)],
+    [((2, 3), "MetadataRequest", 8), ((2, 7), "MetadataRequest", 9), ((2, 8), "DescribeClusterRequest", 0)],
 )
 def test_whether_a_login_sees_all_groups_is_asked_in_the_words_of_the_release(
     ask: Ask, release: Release, request_: str, version: int

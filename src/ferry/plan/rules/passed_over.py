@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from ferry.ledger.block_index import rest_of
 from ferry.ledger.copied import without
@@ -15,6 +16,9 @@ from ferry.model.evidence import START, STRANDED, PassedOver, summed
 from ferry.model.gap import Lifted
 from ferry.plan.rules.starts import NOT_KNOWN, recorded_starts
 from ferry.words import count_of, several
+
+MOST_DECISIONS = 20
+"""For how many decisions `passed_sentences` has a sentence of their own."""
 
 
 def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[PassedOver, ...]:
@@ -134,11 +138,23 @@ def passed_clause(passed: Collection[PassedOver]) -> str:
 
 
 def passed_sentences(passed: Collection[PassedOver], target: str) -> tuple[str, ...]:
-    """Say what was passed over, and why and by whom it was decided, a sentence for each decision."""
+    """Say what was passed over, and why and by whom it was decided, a sentence for each decision.
+
+    From the decision after MOST_DECISIONS on they are counted in one sentence.
+    """
     every: dict[tuple[str, str, str], list[PassedOver]] = {}
     for one in passed:
         every.setdefault((one.why, one.who, one.reason), []).append(one)
-    return tuple(_sentence(ones, *key, target) for key, ones in every.items())
+    first = [_sentence(ones, *key, target) for key, ones in islice(every.items(), MOST_DECISIONS)]
+    rest = list(islice(every.values(), MOST_DECISIONS, None))
+    if rest:
+        count = passed_total([one for ones in rest for one in ones])
+        offsets = "an unknown number of offsets" if count is None else count_of(count, "offset")
+        first.append(
+            f"not copied to {target}, by {count_of(len(rest), 'more decision')}: {offsets}; rpo.passed_over in the "
+            "JSON of a report has all of them"
+        )
+    return tuple(first)
 
 
 def _sentence(ones: Sequence[PassedOver], why: str, who: str, reason: str, target: str) -> str:

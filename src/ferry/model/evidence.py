@@ -99,7 +99,8 @@ class PassedOver:
     """Source offsets `[start, end)` that the lane never copied, because an operator or the configuration decided it.
 
     `start` None: where they begin is not known, so their number is not known. `why` is the refusal in whose place it
-    was decided, or `START` or `STRANDED`. `who` and `reason` are empty where the ledger does not have them.
+    was decided, or `START` or `STRANDED`. `who` and `reason` are empty where the ledger does not have them. `via` is
+    the flow, where that is not the report's own: a full drill is about both ways.
     """
 
     source: TopicPartition
@@ -108,6 +109,12 @@ class PassedOver:
     why: str
     who: str = ""
     reason: str = ""
+    via: str = ""
+
+    @property
+    def where(self) -> str:
+        """The partition, with the flow where that is not the report's own."""
+        return f"{self.source} of {self.via}" if self.via else str(self.source)
 
     @property
     def offsets(self) -> int | None:

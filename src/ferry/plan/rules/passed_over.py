@@ -129,7 +129,7 @@ def passed_clause(passed: Collection[PassedOver]) -> str:
     """Say in short how many offsets were passed over; empty if none was."""
     if not passed:
         return ""
-    where = several(sorted({str(one.source) for one in passed}))
+    where = several(sorted({one.where for one in passed}))
     count = passed_total(passed)
     if count is None:
         return f"how many offsets were passed over on purpose is not known ({where})"
@@ -158,7 +158,7 @@ def passed_sentences(passed: Collection[PassedOver], target: str) -> tuple[str, 
 
 
 def _sentence(ones: Sequence[PassedOver], why: str, who: str, reason: str, target: str) -> str:
-    places = sorted({str(one.source) for one in ones})
+    places = sorted({one.where for one in ones})
     where = f"{count_of(len(places), 'partition')} ({several(places)})"
     count = passed_total(ones)
     if count is None:

@@ -20,7 +20,7 @@ from ferry.features.switch.acts.preflight import unreturned
 from ferry.features.switch.acts.redirect import words_of
 from ferry.features.switch.acts.report import samples_of_drain
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
-from ferry.features.switch.rules.passed_over import passed_of
+from ferry.features.switch.rules.passed_over import passed_of_all
 from ferry.features.switch.rules.report import (
     FIRST_RECORD_MEANS,
     counted_groups,
@@ -238,11 +238,7 @@ class FullDrill:
         found.losses = tuple(loss for state in found.states for loss in told_losses(state))
         found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
         found.groups = tuple(group for state in found.states for group in told_groups(state))
-        stopped = [state for state in found.states if Step.STOP in state.done]
-        passed = [passed_of(state) for state in stopped]
-        found.passed_over = (
-            tuple(one for some in passed for one in some or ()) if passed and None not in passed else None
-        )
+        found.passed_over = passed_of_all(found.states, flow.flow)
         found.notes[:0] = [
             note
             for state in found.states

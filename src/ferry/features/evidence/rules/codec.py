@@ -65,6 +65,12 @@ PASSED_OVER = Form(
     ),
     F("who", default="", says="who decided it, or the key of the policy; empty: not recorded"),
     F("reason", default=""),
+    F(
+        "via",
+        default="",
+        omit=lambda one: not one.via,
+        says="source->target, whose offsets these are; absent: the report's own flow",
+    ),
 )
 
 STEP = Form(

@@ -167,3 +167,14 @@ def test_a_tabletop_drill_counts_what_was_skipped(made: World) -> None:
     report = report_of(made, "drills", "tabletop", "a->b", "--report", "reports")
     assert ranges(report) == [(10, 13, "stuck")]
     assert "3 offsets" in report["summary"]
+
+
+def test_a_way_back_that_begins_at_latest_counts_what_was_there_before_the_switch(made: World) -> None:
+    begun(made, TURN, "b->a.ferry.start = latest", topics={"users": 1})
+    made.b.topic("users", 1)
+    made.produce(made.b, "users", 0, 7)
+    made.ask("run", "a->b", "--id", "r1")
+    assert made.ask(*OVER).code == 0
+    (found,) = [one for one in made.ask("readiness", "b->a").body["checks"] if one["name"] == "passed-over"]
+    assert "7 offsets" in found["message"]
+    assert "users-0" in found["message"]

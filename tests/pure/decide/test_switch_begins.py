@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, stands_at
+from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, passed_before, stands_at
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import (
@@ -96,3 +96,14 @@ def test_a_flow_that_begins_at_latest_begins_at_the_switch() -> None:
     assert latest_beginnings(view, "live", {HERE: 90}, [], ids, NOW) == [], "where it has begun it continues"
     again = recorded_starts(view, "live", {"orders": "second", "audit": "new"})
     assert (again.offsets, again.pending) == ({}, {}), "topics that were created again begin at their beginning"
+
+
+def test_what_a_flow_passes_over_that_begins_at_latest_at_a_switch_is_recorded() -> None:
+    """Of topics that came back, only what was left out counts; of a log that does not answer, it is not known."""
+    silent, empty = place("audit"), place("audit", 1)
+    lives = {HERE: 30, LIVE: 9, silent: 5, empty: 4}
+    passed = passed_before(lives, {LIVE: 2, empty: 4, HERE: 0}, {HERE: 30}, {HERE: (20, 25), place("gone"): (0, 9)})
+    view = fold(lying(*latest_beginnings(fold([], 0), "live", lives, [], {}, NOW, passed)), 99)
+    found = {(one.source, one.start, one.end, one.why) for one in passed_over(view, "live", {})}
+    assert found == {(HERE, 20, 25, START), (LIVE, 2, 9, START), (silent, None, 5, START)}
+    assert recorded_starts(view, "live").offsets == lives

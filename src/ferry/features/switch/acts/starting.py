@@ -5,7 +5,7 @@ Its pause is lifted. It begins at the cut-over if topic names do not separate th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from ferry.clock import wall_ms
@@ -17,9 +17,9 @@ from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
 from ferry.features.switch.acts.partition_state import source_ends
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, own_ends
+from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, own_ends, passed_before
 from ferry.features.switch.rules.partition_state import parse_standing
-from ferry.kafka.fetch.offsets import LATEST, listed_offsets
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane import connections
 from ferry.lane.connections import FlowConnections
@@ -208,6 +208,7 @@ async def _gathered(
         if row["records"] or row["unopened"]
     }
     latest = await _at_latest(flow, both, state) if isinstance(flow.copy.start, StartLatest) else None
+    begins = await _begins(both, latest[0]) if latest is not None else {}
     every = {name: info.id_text for name, info in both.source.topics.items()}
 
     def decided(view: LedgerView) -> tuple[list[Record], list[Gap]]:
@@ -224,7 +225,9 @@ async def _gathered(
         )
         records += ends
         if latest is not None:
-            records += latest_beginnings(view, flow.lane, *latest, every, now_ms)
+            lives, others = latest
+            left = passed_before(lives, begins, cuts, stranded)
+            records += latest_beginnings(view, flow.lane, lives, others, every, now_ms, left)
         return records, passed
 
     return decided
@@ -247,6 +250,15 @@ async def _at_latest(
         for number in info.partitions
     ]
     return {} if state.switch.verb is Verb.FAILOVER else lives, others
+
+
+async def _begins(both: FlowConnections, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    """Return the log starts of those partitions that exist and answer."""
+    there = await both.source.refresh({place.topic for place in places}) if places else {}
+    asked = [place for place in places if place.topic in there and place.partition in there[place.topic].partitions]
+    if not asked:
+        return {}
+    return (await listed_offsets(both.source, dict.fromkeys(asked, EARLIEST), isolation=READ_UNCOMMITTED)).found
 
 
 def _keeps_name(flow: FlowConfig, topic: str) -> bool:

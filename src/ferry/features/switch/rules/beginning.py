@@ -135,6 +135,25 @@ def _united(known: Range | None, more: Range) -> Range:
     return NOT_KNOWN if apart else min(known[0], more[0]), max(known[1], more[1])
 
 
+def passed_before(
+    lives: Mapping[TopicPartition, int],
+    begins: Mapping[TopicPartition, int],
+    cuts: Collection[TopicPartition],
+    stranded: Mapping[TopicPartition, Range],
+) -> dict[TopicPartition, Range]:
+    """Return what a lane never copies that begins at the ends of `lives`, with the log starts in `begins`.
+
+    Where a log begins that did not answer is NOT_KNOWN. The records of partitions in `cuts` came from the flow's own
+    target, but for those that were `stranded`.
+    """
+    found = {place: one for place, one in stranded.items() if place in lives and place in cuts}
+    for place, end in lives.items():
+        begin = begins.get(place, NOT_KNOWN)
+        if place not in cuts and begin < end and end > 0:
+            found[place] = begin, end
+    return found
+
+
 def latest_beginnings(
     view: LedgerView,
     lane: str,
@@ -142,20 +161,21 @@ def latest_beginnings(
     others: Collection[TopicPartition],
     ids: Mapping[str, str],
     now_ms: int,
+    passed: Mapping[TopicPartition, Range] = MappingProxyType({}),
 ) -> list[Record]:
     """Make the records with which a lane with start `latest` begins at the switch.
 
     Without them it would begin at the ends that its first run finds. `lives` are the partitions that producers continue
     in, with their ends before the producers came. The `others` begin at the end that they have now. A partition in
-    neither begins at its beginning. `ids` are the ids of the source topics. If the lane has had a plan, there are no
-    records.
+    neither begins at its beginning. `passed` is what the lane never copies of `lives` (`passed_before`). `ids` are the
+    ids of the source topics. If the lane has had a plan, there are no records.
     """
     if not first_run(view, lane):
         return []
     pending = by_topic(dict.fromkeys(others, now_ms))
     return [
         *(start_record(lane, topic, {}, times, ids.get(topic, ""), {}) for topic, times in sorted(pending.items())),
-        *start_offsets(view, lane, {place: end for place, end in lives.items() if end > 0}, ids, now_ms),
+        *start_offsets(view, lane, {place: end for place, end in lives.items() if end > 0}, ids, now_ms, passed),
     ]
 
 

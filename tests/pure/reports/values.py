@@ -71,6 +71,7 @@ EVIDENCE = EvidenceReport(
     ),
     losses=(loss(0, 0, 0.0), loss(1, 89, 12.345), loss(2, 5, 0.5)),
     losses_at_ms=AT + 1_000,
+    passed_over=(),
     rto_s=4.2,
     rto_means="from the loss of primary until groups read at backup",
     groups=(

@@ -1,4 +1,4 @@
-"""The ledger as a view: the last record of each key, the runs in order, and the check of a task before it commits."""
+"""The ledger as a view: the last record of each key, and the runs in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ferry.errors import BadInput
 from ferry.ledger.block_index import NOTHING_ROLLED, LedgerDigest
 from ferry.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap, parse_pause
 from ferry.ledger.reading import read_as, text, whole
-from ferry.ledger.receipt_codec import parse_receipt, parsed_receipt, receipt_place
+from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.run_codec import parse_run
 from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, Record, RefusalKind, TopicPartition
 
@@ -194,33 +194,6 @@ def claims(view: LedgerView) -> dict[str, str]:
     for key, _ in sorted(found, key=lambda entry: entry[1].offset):
         owners.setdefault(key[1], key[2])
     return owners
-
-
-def foreign_record(
-    records: Iterable[LedgerRecord],
-    *,
-    lane: str,
-    generation: int,
-    own_offsets: frozenset[int],
-    starts: Mapping[TopicPartition, int],
-) -> str | None:
-    """Return why the chunk must be abandoned, or None: the last check before a commit.
-
-    `records` are those between the plan and the own receipts; `own_offsets` are the ledger offsets of the own receipts.
-    `starts` is where this chunk begins per target partition (source offsets). A newer run record forbids the commit. So
-    does another receipt that is not aborted and reaches past one of those starts.
-    """
-    for record in records:
-        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
-            continue
-        key = decode_key(record.key)
-        if key[:2] == ["run", lane] and record.offset > generation:
-            return f"run {key[2]} opened the lane at ledger offset {record.offset}"
-        place = receipt_place(record, lane)
-        start = None if place is None else starts.get(place)
-        if start is not None and parsed_receipt(record).end > start:
-            return f"another receipt of {place} is at ledger offset {record.offset}"
-    return None
 
 
 def body_of(record: LedgerRecord) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ferry.errors import Fenced, FerryError, OutcomeUnknown, Retryable, Superseded, Unreachable
-from ferry.ledger.ledger import fold, foreign_record
-from ferry.ledger.receipt_codec import receipt_place
+from ferry.ledger.codec import decode_key
+from ferry.ledger.ledger import fold
+from ferry.ledger.receipt_codec import parsed_receipt, receipt_place
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import rest_of
-from ferry.model import Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import Fate, Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped
 from ferry.protocol.port import SlotPort
 
@@ -228,6 +229,33 @@ async def _check_before_commit(
     if why is not None:
         raise Retryable(f"chunk of slot {ref.slot} abandoned: {why}")
     return end
+
+
+def foreign_record(
+    records: Iterable[LedgerRecord],
+    *,
+    lane: str,
+    generation: int,
+    own_offsets: frozenset[int],
+    starts: Mapping[TopicPartition, int],
+) -> str | None:
+    """Return why the chunk must be abandoned, or None: the last check before a commit.
+
+    `records` are those between the plan and the own receipts; `own_offsets` are the ledger offsets of the own receipts.
+    `starts` is where this chunk begins per target partition (source offsets). A newer run record forbids the commit. So
+    does another receipt that is not aborted and reaches past one of those starts.
+    """
+    for record in records:
+        if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:
+            continue
+        key = decode_key(record.key)
+        if key[:2] == ["run", lane] and record.offset > generation:
+            return f"run {key[2]} opened the lane at ledger offset {record.offset}"
+        place = receipt_place(record, lane)
+        start = None if place is None else starts.get(place)
+        if start is not None and parsed_receipt(record).end > start:
+            return f"another receipt of {place} is at ledger offset {record.offset}"
+    return None
 
 
 def _refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:

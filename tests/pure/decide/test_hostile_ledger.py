@@ -20,7 +20,7 @@ from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import encode
 from ferry.ledger.history import past_runs
-from ferry.ledger.ledger import LedgerView, accounted, claims, fold, foreign_record, gaps, pauses, shared_topics
+from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics
 from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.mirror_state import mirror_state
 from ferry.ledger.own_acls import due_in_ms, own_acls
@@ -36,6 +36,7 @@ from ferry.ledger.window_codec import dropped_lanes, recorded_windows
 from ferry.model import LedgerRecord, Record
 from ferry.plan.rules.starts import recorded_starts
 from ferry.plan.rules.tombstones import seen_to_end
+from ferry.protocol.slot import foreign_record
 from tests.golden import Golden
 from tests.pure.decide.test_ledger_document import documented
 from tests.pure.decide.values import RECEIPT, lying

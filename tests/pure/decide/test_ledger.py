@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ferry.errors import BadInput
 from ferry.ledger.checkpoint_codec import checkpoint_record
 from ferry.ledger.codec import claim_record, encode, pause_record, resume_record
-from ferry.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, foreign_record, pauses
+from ferry.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, pauses
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
@@ -29,6 +29,7 @@ from ferry.ledger.runs import (
 )
 from ferry.ledger.summary import rolled_up
 from ferry.model import Attempt, Fate, Flow, GroupOutcome, LedgerRecord, Origin, Pause, Plan, Record
+from ferry.protocol.slot import foreign_record
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 

@@ -10,7 +10,7 @@ import pytest
 from ferry.errors import BadInput
 from ferry.ledger import codec
 from ferry.ledger.codec import decode_key, decode_value
-from ferry.ledger.ledger import LedgerView, fold, foreign_record
+from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.receipt_codec import parse_dealt_receipt, receipt_json, receipt_place, receipt_records
 from ferry.ledger.receipts import heard_receipts, last_receipts, receipts
@@ -25,6 +25,7 @@ from ferry.ledger.unit_codec import (
 )
 from ferry.model import Era, Fate, LedgerRecord, Reads, Receipt, Record, RunRecord, Segment, TopicPartition
 from ferry.model.run import LOCAL
+from ferry.protocol.slot import foreign_record
 from tests.golden import Golden
 from tests.pure.decide.values import FLOW, LANE, PLAN, RECEIPT, dealt_slice, reading, redealt
 

@@ -51,7 +51,7 @@ SMALL = {
     "ferry.lane.summaries.FIRST_WINDOW": 4,
     "ferry.ledger.block_index.BLOCK_ROWS": 2,
     "ferry.features.groups.acts.offset_maps.WHOLE_BLOCKS": 0,
-    "ferry.protocol.opening.KEPT_RUNS": 2,
+    "ferry.protocol.driver.KEPT_RUNS": 2,
     "ferry.lane.pruning.TOMBSTONES_A_RUN": 2,
     "ferry.lane.pruning.FOR_EACH_SLICE": 0,
 }

@@ -42,8 +42,7 @@ from ferry.plan.rules.topics import creation_notes
 from ferry.plan.rules.windows import refuse_endless
 from ferry.plan.transforms import transform_digests
 from ferry.plan.windows import windowed
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import fence_and_seal
+from ferry.protocol.driver import Driver, fence_and_seal
 
 
 async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOptions) -> Plan:

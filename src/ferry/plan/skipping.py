@@ -16,8 +16,7 @@ from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
 from ferry.plan.options import WHOLE, rules_of
 from ferry.plan.rules.skipping import SkipRequest, refuse_while_at_work, skip_gap, skip_plan
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import fence_and_seal
+from ferry.protocol.driver import Driver, fence_and_seal
 
 
 def keep_skip(driver: Driver, gap: Gap) -> Plan:

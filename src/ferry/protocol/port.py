@@ -1,6 +1,6 @@
 """What the protocol needs from a target cluster: few methods, so that a model of a coordinator can replace brokers.
 
-`ferry.protocol.opening` and `ferry.protocol.slot` are the protocol. On brokers `ferry.kafka.driver_port`
+`ferry.protocol.driver` and `ferry.protocol.slot` are the protocol. On brokers `ferry.kafka.driver_port`
 implements the driver's port, and `ferry.copy.kafka_slot` that of a slot. The tests' model answers adversarially: late
 produces, stale reads, unknown commits.
 """

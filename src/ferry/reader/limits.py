@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.protocol.opening import KEPT_RUNS
+from ferry.protocol.driver import KEPT_RUNS
 
 __all__ = ["KEPT_RUNS", "MOST_REFUSALS", "RUNS", "SEARCHED"]
 

@@ -41,7 +41,7 @@ from ferry.plan.preview import preview, window
 from ferry.plan.rules.skipping import SkipRequest
 from ferry.plan.rules.windows import WindowLook
 from ferry.plan.skipping import preview_skip, skip
-from ferry.protocol.opening import begin_attempt
+from ferry.protocol.driver import begin_attempt
 from ferry.protocol.slot import SlotRef
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from ferry.ledger.report import Report
 from ferry.ledger.window_codec import dropped_lanes
 from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, TopicWindows, Window
 from ferry.plan.options import RunOptions
-from ferry.protocol.opening import Sealed, fence_and_seal
+from ferry.protocol.driver import Sealed, fence_and_seal
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
 from tests.tiers import ANSWER_S

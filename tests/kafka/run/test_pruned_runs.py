@@ -22,7 +22,7 @@ from ferry.ledger.ledger import fold
 from ferry.ledger.pruning import Pruned, pruned
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import NotComparedKind, TopicPartition
-from ferry.protocol import opening
+from ferry.protocol import driver
 from ferry.run.ledger.access import LedgerAccess
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
@@ -40,7 +40,7 @@ def small() -> Iterator[None]:
         patch.setattr(summaries, "FIRST_WINDOW", 4)
         patch.setattr(block_index, "BLOCK_ROWS", 2)
         patch.setattr(offset_maps, "WHOLE_BLOCKS", 0)
-        patch.setattr(opening, "KEPT_RUNS", 2)
+        patch.setattr(driver, "KEPT_RUNS", 2)
         patch.setattr(pruning, "TOMBSTONES_A_RUN", 2)
         patch.setattr(pruning, "FOR_EACH_SLICE", 0)
         yield

@@ -10,7 +10,7 @@ from ferry.dev import RunningCluster
 from ferry.lane import ledger_cache, summaries
 from ferry.ledger import block_index, summary
 from ferry.ledger.history import Forgotten, PastRun
-from ferry.protocol import opening
+from ferry.protocol import driver
 from ferry.reader.watch import FlowWatch, Sight
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
@@ -20,7 +20,7 @@ from tests.tiers import ANSWER_S
 def test_old_runs_leave_the_ledger_and_their_receipts_stay(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "KEPT_RUNS", 2)
+    monkeypatch.setattr(driver, "KEPT_RUNS", 2)
     create_topic(source_cluster, topic)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     names = []
@@ -45,7 +45,7 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
     short: bool,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(opening, "KEPT_RUNS", 2)
+    monkeypatch.setattr(driver, "KEPT_RUNS", 2)
     if short:  # receipts are in blocks, and are searched for a few records at a time
         monkeypatch.setattr(summary, "SUMMARISED_FROM", 0)
         monkeypatch.setattr(summaries, "FIRST_WINDOW", 4)

@@ -19,7 +19,7 @@ from ferry.ledger.ledger import fold
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import TopicPartition
-from ferry.protocol import opening
+from ferry.protocol import driver
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
@@ -35,7 +35,7 @@ def small() -> Iterator[None]:
         patch.setattr(summaries, "FIRST_WINDOW", 4)
         patch.setattr(block_index, "BLOCK_ROWS", 2)
         patch.setattr(offset_maps, "WHOLE_BLOCKS", 0)
-        patch.setattr(opening, "KEPT_RUNS", 4)
+        patch.setattr(driver, "KEPT_RUNS", 4)
         patch.setattr(ledger_cache, "PORTION", 3)
         yield
 
@@ -59,7 +59,7 @@ def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluste
             assert sum(block.rows for block in blocks) > RUNS, "most of the two receipts of each run are in blocks"
             assert min(len(links.blocks) for links in view.rolled.chains.values()) > 1
             assert last_receipts(view, flow.lane) == last_receipts(whole, flow.lane)
-            for opened in whole.runs[-opening.KEPT_RUNS :]:
+            for opened in whole.runs[-driver.KEPT_RUNS :]:
                 seen = await LedgerCache(connection.ledger).view_of(opened)
                 assert past_run(seen, opened) == past_run(whole, opened), "also of what came in the last portion"
             rows: dict[Chain, list[MapEntry]] = {}

@@ -16,7 +16,7 @@ from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.model import Fate, Flow, LedgerRecord, OpenedRun, Plan, Receipt, Record, TopicPartition
 from ferry.plan.rules import resume_point
 from ferry.plan.rules.facts import Facts, SourcePartition
-from ferry.protocol import driver, opening, slot
+from ferry.protocol import driver, slot
 from tests.pure.protocol import ports
 from tests.pure.protocol.broker import LEDGER, Fenced, Rejected, Target
 from tests.pure.protocol.calls import Call, Task
@@ -64,7 +64,7 @@ def own_slots_fenced() -> ExitStack:
         return newest.record.slots if newest else 0
 
     return _switched(
-        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "foreign_record", _none_foreign)
+        patch.object(driver, "slots_to_fence", slots_to_fence), patch.object(slot, "foreign_record", _none_foreign)
     )
 
 
@@ -75,7 +75,7 @@ def fenced_slots_forgotten() -> ExitStack:
         return max((run.record.slots for run in view.runs), default=0)
 
     return _switched(
-        patch.object(opening, "slots_to_fence", slots_to_fence), patch.object(slot, "foreign_record", _none_foreign)
+        patch.object(driver, "slots_to_fence", slots_to_fence), patch.object(slot, "foreign_record", _none_foreign)
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ferry.errors import Retryable, Superseded
 from ferry.model import Plan
-from ferry.protocol.opening import OPENINGS
+from ferry.protocol.driver import OPENINGS
 from tests.pure.protocol import clauses, schedules
 from tests.pure.protocol.calls import Task
 from tests.pure.protocol.ports import DRIVER

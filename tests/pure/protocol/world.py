@@ -37,8 +37,7 @@ from ferry.plan.rules.skipping import SkipRequest, skip_gap
 from ferry.plan.rules.starts import recorded_starts, start_record
 from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import Decide, begin_attempt, fence_and_seal
+from ferry.protocol.driver import Decide, Driver, begin_attempt, fence_and_seal
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch

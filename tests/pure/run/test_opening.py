@@ -15,8 +15,7 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import flows_to_fence, slots_to_fence
 from ferry.model import Fate, Flow, LedgerRecord, Plan, Record
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import fence_and_seal
+from ferry.protocol.driver import Driver, fence_and_seal
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, run_of
 
 

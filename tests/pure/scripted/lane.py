@@ -19,9 +19,8 @@ from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
-from ferry.protocol.driver import Driver
+from ferry.protocol.driver import Driver, begin_attempt, fence_and_seal
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.opening import begin_attempt, fence_and_seal
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.decide import values

@@ -25,8 +25,8 @@ from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
+from ferry.protocol.driver import begin_attempt
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.opening import begin_attempt
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE
 from tests.pure.scripted.broker import Brokers, Pending

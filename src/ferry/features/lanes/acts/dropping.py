@@ -29,9 +29,8 @@ from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Origin, Plan, lane_kind, scratch_lane
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
 from ferry.policy import DefaultReplicationPolicy, innermost
-from ferry.protocol.driver import Driver
+from ferry.protocol.driver import Driver, fence_and_seal
 from ferry.protocol.names import position_group
-from ferry.protocol.opening import fence_and_seal
 
 RUN_PREFIX = "drop-"
 

@@ -51,8 +51,7 @@ from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
 from ferry.plan.options import RunOptions, rules_of
 from ferry.plan.rules.skipping import idle_plan, refuse_while_at_work
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import fence_and_seal
+from ferry.protocol.driver import Driver, fence_and_seal
 from ferry.run.micro_run import MicroRuns
 from ferry.wire.partitioner import partition_of_key
 

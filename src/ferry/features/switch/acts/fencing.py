@@ -18,8 +18,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import Plan
 from ferry.model.switch import SwitchState, Verb
 from ferry.plan.rules.skipping import idle_plan
-from ferry.protocol.driver import Driver
-from ferry.protocol.opening import fence_and_seal
+from ferry.protocol.driver import Driver, fence_and_seal
 from ferry.run.micro_run import local_origin
 
 FENCE_TRIES = 5

@@ -11,7 +11,8 @@ from ferry.copy.slot_end import SlotEnd, failure_of, outcome_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.records.cli.in_spark import copied_in_spark
-from ferry.ledger.report import Report, not_verified, report_of, without_groups
+from ferry.ledger.report import Report, not_verified, without_groups
+from ferry.ledger.run_report import report_of
 from ferry.model import Attempt, Plan, TopicPartition, VerifyMode
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin

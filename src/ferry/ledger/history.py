@@ -6,16 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from ferry.ledger.checkpoint_codec import group_outcome
-from ferry.ledger.codec import Json
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.mirror_state import mirror_notes
 from ferry.ledger.progress import RunProgress
-from ferry.ledger.reading import read_as, text, whole
-from ferry.ledger.receipts import lane_ends, receipts
-from ferry.ledger.report import Report, report_of
+from ferry.ledger.receipts import receipts
+from ferry.ledger.report import Report
+from ferry.ledger.run_report import run_report
 from ferry.ledger.runs import (
     is_remembered,
     opened_run,
@@ -23,10 +20,8 @@ from ferry.ledger.runs import (
     sealed_plan,
     superseded_by,
 )
-from ferry.ledger.unit_codec import last_units, unit_receipts
-from ferry.ledger.verified_codec import run_verified
-from ferry.messages.catalogue import sentence
-from ferry.model import Gap, Lifted, OpenedRun, Plan, Receipt, Segment, TopicPartition
+from ferry.ledger.unit_codec import last_units
+from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment, TopicPartition
 from ferry.words import count_of
 
 SILENT_MS = 900_000
@@ -185,60 +180,6 @@ def _past_run(view: LedgerView, opened: OpenedRun, done: list[Receipt]) -> PastR
     under_way = ended is None and bool(report.unfinished) and not followed
     state = PastState.OPEN if under_way else PastState(report.state.value)
     return PastRun(opened=opened, state=state, report=report, followed=followed)
-
-
-def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
-    """Return all that the ledger has of a run with a plan: its copy, its groups, and its own verification."""
-    lane, run = plan.lane, plan.run
-    ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
-    gone = [piece for piece in plan.kept if piece.target in deleted]
-    uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
-    for piece in gone:
-        ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
-    forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
-    notes = [one.sentence(name) for name, one in sorted(forgotten.items())]
-    plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run), *notes))
-    report = report_of(
-        plan,
-        opened.record.started_ms,
-        [*done, *(unit_receipts(view, lane, run, opened.generation) if plan.dealt else ())],
-        ends,
-        outcome(view, lane, run),
-        last_units(view, lane) if plan.dealt else {},
-    )
-    newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
-    return replace(
-        report,
-        groups=group_outcome(view, lane, run),
-        verified=run_verified(view, lane, run),
-        superseded="" if newer is None else newer.record.run,
-        uncounted=uncounted,
-    )
-
-
-class _Deleted(NamedTuple):
-    """The deletion of a copy after its source: up to where a partition was copied, and which run deleted it."""
-
-    end: int
-    run: str
-    at_ms: int
-
-    def sentence(self, topic: str) -> str:
-        return sentence("topic.forgotten", topic=topic, run=self.run, at_ms=self.at_ms)
-
-
-def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:
-    """Return by target partition what was deleted after a run had begun. A deletion before that is of another copy."""
-    found: dict[TopicPartition, _Deleted] = {}
-    for key, record in view.of_kind("deleted"):
-        if key[1] == opened.record.lane and record.offset > opened.generation:
-            found |= {TopicPartition(key[2], number): one for number, one in read_as(record, _parse_deleted).items()}
-    return found
-
-
-def _parse_deleted(body: Json) -> dict[int, _Deleted]:
-    run, at_ms = text(body["run"]), whole(body["at_ms"])
-    return {whole(number): _Deleted(end=whole(end), run=run, at_ms=at_ms) for number, end in body["ends"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

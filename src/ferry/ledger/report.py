@@ -1,4 +1,4 @@
-"""The outcome of a run: its plan compared with its receipts."""
+"""The report of a run as a value: its state, its figures and its sentences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ferry.config.flow.guards import GUARD_KEYS
-from ferry.ledger.runs import Outcome
-from ferry.ledger.units import done_ranges, is_done
+from ferry.ledger.units import done_ranges
 from ferry.messages.catalogue import sentence
 from ferry.model import (
     NOT_THROTTLED,
@@ -33,8 +32,6 @@ from ferry.model import (
     Why,
 )
 from ferry.words import agreeing, count_of
-
-NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
 
 
 class RunState(StrEnum):
@@ -352,50 +349,6 @@ def throttled_sentence(found: ThrottleTime) -> str | None:
         if ms
     ]
     return f"throttled, added up over tasks: {', '.join(parts)}" if parts else None
-
-
-def report_of(
-    plan: Plan,
-    started_ms: int,
-    receipts: Iterable[Receipt],
-    lane_ends: Mapping[TopicPartition, int],
-    ended: Outcome | None,
-    lasts: Mapping[TopicPartition, Receipt] = NOTHING_DEALT,
-) -> Report:
-    """Return the report of a run from its plan, its receipts and what its copy step recorded.
-
-    `lane_ends` are the positions of the lane by source partition. What a later run, or a later attempt at this one,
-    copied of its slices is not missing, even if the slot failed at first. `lasts` are the last receipts of
-    repartitioned slices, by target partition, for the same purpose.
-    """
-    written = tuple(sorted(receipts, key=lambda one: (one.dealt, one.target if one.dealt else one.source, one.start)))
-    copied = {
-        (piece.source.topic, piece.source.partition)
-        for piece in plan.kept
-        if lane_ends.get(piece.source, -1) >= piece.end
-    }
-    copied |= {
-        (unit.source.topic, unit.source.partition) for unit in plan.dealt if is_done(unit, lasts.get(unit.target))
-    }
-    of_end = [
-        refusal
-        for refusal in (ended.refusals if ended else ())
-        if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
-    ]
-    refusals = (*plan.refusals, *of_end)
-    settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
-    time_over = ended.time_over if ended else frozenset()
-    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in settled]
-    return Report(
-        plan=plan,
-        started_ms=started_ms,
-        receipts=written,
-        refusals=refusals,
-        unfinished=tuple(piece for piece in short if piece.slot not in time_over),
-        left=tuple(piece for piece in short if piece.slot in time_over),
-        done=len(copied),
-        sifted=ended.sifted if ended else {},
-    )
 
 
 def without_groups(report: Report, why: str) -> Report:

@@ -25,12 +25,12 @@ from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded
 from ferry.lane.open_lane import OpenLane
 from ferry.lane.session import LaneSession
-from ferry.ledger.history import run_report
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.report import Report
 from ferry.ledger.resume import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
 from ferry.ledger.run_codec import ended_record, outcome_record
+from ferry.ledger.run_report import run_report
 from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
 from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Plan, Slice, TopicPartition

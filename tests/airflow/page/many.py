@@ -12,7 +12,7 @@ from typing import NoReturn
 from ferry.errors import Unreachable
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
-from ferry.ledger.report import report_of
+from ferry.ledger.run_report import report_of
 from ferry.model import OpenedRun, TopicPartition
 from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.documents import RunDigest

@@ -8,7 +8,8 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
-from ferry.ledger.report import GuardCount, RunState, guard_counts, report_of
+from ferry.ledger.report import GuardCount, RunState, guard_counts
+from ferry.ledger.run_report import report_of
 from ferry.model import Pause, RefusalKind
 from ferry.plan.rules.empty_filter import idle_reason, is_bare, unfound
 from ferry.plan.rules.facts import Unfound

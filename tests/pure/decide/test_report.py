@@ -8,11 +8,11 @@ import pytest
 from ferry.commands.views import show_report
 from ferry.ledger.report import (
     RunState,
-    report_of,
     throttled_sentence,
     transform_notes,
     unfinished_sentence,
 )
+from ferry.ledger.run_report import report_of
 from ferry.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, ThrottleTime
 from ferry.reader.run_sentences import done_besides

@@ -1,0 +1,121 @@
+"""The report of a run as the ledger has it: its plan compared with its receipts, its groups, its verification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ferry.ledger.checkpoint_codec import group_outcome
+from ferry.ledger.codec import Json
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.mirror_state import mirror_notes
+from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.receipts import lane_ends
+from ferry.ledger.report import Report
+from ferry.ledger.runs import Outcome, outcome, superseded_by
+from ferry.ledger.unit_codec import last_units, unit_receipts
+from ferry.ledger.units import is_done
+from ferry.ledger.verified_codec import run_verified
+from ferry.messages.catalogue import sentence
+from ferry.model import OpenedRun, Plan, Receipt, RefusalKind, TopicPartition
+
+NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
+
+
+def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
+    """Return all that the ledger has of a run with a plan: its copy, its groups, and its own verification."""
+    lane, run = plan.lane, plan.run
+    ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
+    gone = [piece for piece in plan.kept if piece.target in deleted]
+    uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
+    for piece in gone:
+        ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
+    forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
+    notes = [one.sentence(name) for name, one in sorted(forgotten.items())]
+    plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run), *notes))
+    report = report_of(
+        plan,
+        opened.record.started_ms,
+        [*done, *(unit_receipts(view, lane, run, opened.generation) if plan.dealt else ())],
+        ends,
+        outcome(view, lane, run),
+        last_units(view, lane) if plan.dealt else {},
+    )
+    newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
+    return replace(
+        report,
+        groups=group_outcome(view, lane, run),
+        verified=run_verified(view, lane, run),
+        superseded="" if newer is None else newer.record.run,
+        uncounted=uncounted,
+    )
+
+
+class _Deleted(NamedTuple):
+    """The deletion of a copy after its source: up to where a partition was copied, and which run deleted it."""
+
+    end: int
+    run: str
+    at_ms: int
+
+    def sentence(self, topic: str) -> str:
+        return sentence("topic.forgotten", topic=topic, run=self.run, at_ms=self.at_ms)
+
+
+def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:
+    """Return by target partition what was deleted after a run had begun. A deletion before that is of another copy."""
+    found: dict[TopicPartition, _Deleted] = {}
+    for key, record in view.of_kind("deleted"):
+        if key[1] == opened.record.lane and record.offset > opened.generation:
+            found |= {TopicPartition(key[2], number): one for number, one in read_as(record, _parse_deleted).items()}
+    return found
+
+
+def _parse_deleted(body: Json) -> dict[int, _Deleted]:
+    run, at_ms = text(body["run"]), whole(body["at_ms"])
+    return {whole(number): _Deleted(end=whole(end), run=run, at_ms=at_ms) for number, end in body["ends"]}
+
+
+def report_of(
+    plan: Plan,
+    started_ms: int,
+    receipts: Iterable[Receipt],
+    lane_ends: Mapping[TopicPartition, int],
+    ended: Outcome | None,
+    lasts: Mapping[TopicPartition, Receipt] = NOTHING_DEALT,
+) -> Report:
+    """Return the report of a run from its plan, its receipts and what its copy step recorded.
+
+    `lane_ends` are the positions of the lane by source partition. What a later run, or a later attempt at this one,
+    copied of its slices is not missing, even if the slot failed at first. `lasts` are the last receipts of
+    repartitioned slices, by target partition, for the same purpose.
+    """
+    written = tuple(sorted(receipts, key=lambda one: (one.dealt, one.target if one.dealt else one.source, one.start)))
+    copied = {
+        (piece.source.topic, piece.source.partition)
+        for piece in plan.kept
+        if lane_ends.get(piece.source, -1) >= piece.end
+    }
+    copied |= {
+        (unit.source.topic, unit.source.partition) for unit in plan.dealt if is_done(unit, lasts.get(unit.target))
+    }
+    of_end = [
+        refusal
+        for refusal in (ended.refusals if ended else ())
+        if refusal.kind is not RefusalKind.SLOT_FAILED or (refusal.topic, refusal.partition) not in copied
+    ]
+    refusals = (*plan.refusals, *of_end)
+    settled = copied | {(refusal.topic, refusal.partition) for refusal in refusals}
+    time_over = ended.time_over if ended else frozenset()
+    short = [piece for piece in plan.slices if (piece.source.topic, piece.source.partition) not in settled]
+    return Report(
+        plan=plan,
+        started_ms=started_ms,
+        receipts=written,
+        refusals=refusals,
+        unfinished=tuple(piece for piece in short if piece.slot not in time_over),
+        left=tuple(piece for piece in short if piece.slot in time_over),
+        done=len(copied),
+        sifted=ended.sifted if ended else {},
+    )

@@ -44,7 +44,13 @@ class PackingRules:
 
 
 class Packing:
-    """The next batch of each partition, from one fetch buffer."""
+    """The next batch of each partition, from one fetch buffer.
+
+    `next` shows the batch to send, and `take` removes it. `next` returns None in three cases. Nothing of the partition
+    waits: `holds` is False. The Workshop's thread still transcodes the batch: `is_making` is True, and the fetch buffer
+    lists the partition among the arrived ones when it is done. The batch cannot be written: the fetch buffer has the
+    failure, and reads the partition no further.
+    """
 
     def __init__(self, buffer: FetchBuffer, rules: PackingRules, workshop: Workshop | None = None) -> None:
         """Without a `workshop` everything is made in the calling thread."""

@@ -9,14 +9,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import AddHeader, DropHeaders, HasHeader, Step, When
 from ferry.config.flow.transforms import Poison
-from ferry.features.records.acts.rows import Rows
+from ferry.features.records.acts.rows import Rows, rows_of_piece
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.sample import shown_records
 from ferry.features.records.spark.schema import SCHEMA
-from ferry.features.records.spark.slot_assignment import rows_of_piece
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.verify.spark.holding import HELD, held_rows
 from ferry.model import Codec, Compression, TopicPartition

@@ -11,7 +11,7 @@ the record, as one sentence; `letter`: why it becomes a dead letter; null for al
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -19,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ferry.config.flow.transforms import Poison
 from ferry.errors import Refused
+from ferry.features.records.rules.dead_letters import PoisonRule, poison_sentence
 from ferry.model import TopicPartition
+from ferry.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import name_bytes, numbers_of
 from ferry.wire.encoding import RecordColumns
 from ferry.wire.written import NewRecord
@@ -37,6 +40,55 @@ COLUMNS = (
     "refusal",
     "letter",
 )
+
+
+def rows_of_piece(rule: PoisonRule, batch: pa.RecordBatch, target: TopicPartition) -> pa.RecordBatch:
+    """Return the transformed records of one partition as slots take them: COLUMNS."""
+    aims, partitions = [target.topic] * batch.num_rows, ints([target.partition] * batch.num_rows)
+    return pa.RecordBatch.from_arrays(columns_of(rule, batch, aims, partitions), names=[*COLUMNS])
+
+
+def columns_of(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str], partitions: pa.Array) -> list[pa.Array]:
+    """Return the columns COLUMNS of transformed records.
+
+    `aims` are the topics that the records are for, `partitions` their target partitions.
+    """
+    return [
+        strings(aims),
+        partitions,
+        *(batch.column(name) for name in COLUMNS[2:8]),
+        *_judged(rule, batch, aims),
+    ]
+
+
+def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:
+    """Return refusals and letters of the rows.
+
+    No row may go to another topic than the plan has for it, whatever the rule.
+    """
+    poisons, named = batch.column("poison"), texts(batch.column("target"))
+    names = {aim: rule.names.get(aim, (aim, aim)) for aim in set(aims)}
+    if poisons.null_count == batch.num_rows and named == [names[aim][1] for aim in aims]:
+        return pa.nulls(batch.num_rows, pa.string()), pa.nulls(batch.num_rows, pa.string())
+    refusals: list[str | None] = [None] * batch.num_rows
+    letters = refusals.copy()
+    topics, partitions, offsets = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset"))
+
+    def refused(at: int, why: str) -> str:
+        return poison_sentence(rule, topics[at], partitions[at], offsets[at], why)
+
+    for at, (why, name, aim) in enumerate(zip(texts(poisons), named, aims, strict=True)):
+        if why is not None and rule.poison is Poison.SKIP:
+            letters[at] = why
+        elif why is not None and rule.poison is Poison.FAIL:
+            refusals[at] = refused(at, why)
+        elif name != names[aim][1 if why is None else 0]:
+            refusals[at] = refused(at, f"it is sent to topic {name} in place of {names[aim][1]}")
+    return _texts(refusals), _texts(letters)
+
+
+def _texts(found: Sequence[str | None]) -> pa.Array:
+    return nullable_binaries([None if one is None else one.encode() for one in found], pa.string())
 
 
 class Row(NamedTuple):

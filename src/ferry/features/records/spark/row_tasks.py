@@ -22,14 +22,14 @@ from ferry.errors import Retryable
 from ferry.features.records.acts.cutoffs import Failure, Withheld, Withholding
 from ferry.features.records.acts.reading import ReadSpec, read_batches
 from ferry.features.records.acts.row_slot import RowSlot
-from ferry.features.records.acts.rows import COLUMNS, Rows
+from ferry.features.records.acts.rows import COLUMNS, Rows, rows_of_piece
 from ferry.features.records.acts.source_logs import EpochNotes, Marks
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.rules.filters import EVERYTHING
 from ferry.features.records.rules.ranges import ReadRange
 from ferry.features.records.spark.counters import KEPT, READ, Found
 from ferry.features.records.spark.rows import rows_of
-from ferry.features.records.spark.slot_assignment import SLOT_INDEX, rows_of_piece
+from ferry.features.records.spark.slot_assignment import SLOT_INDEX
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition

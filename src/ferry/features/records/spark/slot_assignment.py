@@ -18,13 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ferry.config.flow.transforms import Poison
 from ferry.features.records.acts.cutoffs import Failure, Unread
-from ferry.features.records.acts.rows import COLUMNS
-from ferry.features.records.rules.dead_letters import PoisonRule, poison_sentence, unknown_target
+from ferry.features.records.acts.rows import COLUMNS, columns_of
+from ferry.features.records.rules.dead_letters import PoisonRule, unknown_target
 from ferry.features.records.rules.partition_columns import Longs, partitions_of_records
 from ferry.model import RefusalKind, Slice, TopicPartition
-from ferry.spark.columns import ints, nullable_binaries, strings, texts
+from ferry.spark.columns import ints, texts
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
 SLOT_INDEX = "slot_index"
@@ -46,14 +45,6 @@ def kept_rows(
         found = [places[place] for place in zip(topics, partitions, strict=True)]
         slots = ints([slot for slot, _ in found])
         yield _rows(rule, batch, slots, [target for _, target in found], batch.column("partition"))
-
-
-def rows_of_piece(rule: PoisonRule, batch: pa.RecordBatch, target: TopicPartition) -> pa.RecordBatch:
-    """Return the records of one partition as slots take them: COLUMNS, without the slot."""
-    aims = [target.topic] * batch.num_rows
-    return _rows(rule, batch, ints([0] * batch.num_rows), aims, ints([target.partition] * batch.num_rows)).select(
-        COLUMNS
-    )
 
 
 def dealt_rows(
@@ -182,42 +173,6 @@ class _TopicUnits:
 def _rows(
     rule: PoisonRule, batch: pa.RecordBatch, slots: pa.Array, aims: Sequence[str], partitions: pa.Array
 ) -> pa.RecordBatch:
-    """Return the rows as slots take them; `aims` are the topics that they are for."""
-    arrays = [
-        slots,
-        strings(aims),
-        partitions,
-        *(batch.column(name) for name in COLUMNS[2:8]),
-        *_judged(rule, batch, aims),
-    ]
+    """Return the rows as slots take them, with their slots' indexes; `aims` are the topics that they are for."""
+    arrays = [slots, *columns_of(rule, batch, aims, partitions)]
     return pa.RecordBatch.from_arrays(arrays, names=[SLOT_INDEX, *COLUMNS])
-
-
-def _judged(rule: PoisonRule, batch: pa.RecordBatch, aims: Sequence[str]) -> tuple[pa.Array, pa.Array]:
-    """Return refusals and letters of the rows.
-
-    No row may go to another topic than the plan has for it, whatever the rule.
-    """
-    poisons, named = batch.column("poison"), texts(batch.column("target"))
-    names = {aim: rule.names.get(aim, (aim, aim)) for aim in set(aims)}
-    if poisons.null_count == batch.num_rows and named == [names[aim][1] for aim in aims]:
-        return pa.nulls(batch.num_rows, pa.string()), pa.nulls(batch.num_rows, pa.string())
-    refusals: list[str | None] = [None] * batch.num_rows
-    letters = refusals.copy()
-    topics, partitions, offsets = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset"))
-
-    def refused(at: int, why: str) -> str:
-        return poison_sentence(rule, topics[at], partitions[at], offsets[at], why)
-
-    for at, (why, name, aim) in enumerate(zip(texts(poisons), named, aims, strict=True)):
-        if why is not None and rule.poison is Poison.SKIP:
-            letters[at] = why
-        elif why is not None and rule.poison is Poison.FAIL:
-            refusals[at] = refused(at, why)
-        elif name != names[aim][1 if why is None else 0]:
-            refusals[at] = refused(at, f"it is sent to topic {name} in place of {names[aim][1]}")
-    return _texts(refusals), _texts(letters)
-
-
-def _texts(found: Sequence[str | None]) -> pa.Array:
-    return nullable_binaries([None if one is None else one.encode() for one in found], pa.string())

@@ -1,12 +1,18 @@
-"""Arrow columns made from buffers: `pa.array` imports pandas, 0.3 CPU-seconds and 40 MB of every worker."""
+"""Arrow columns made from buffers, and the type of what works on batches of them.
+
+`pa.array` imports pandas: 0.3 CPU-seconds and 40 MB of every worker.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 import pyarrow as pa
+
+Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a Python worker does with batches: the function of a `mapInArrow`."""
 
 
 def texts(column: pa.Array) -> list[str | None]:

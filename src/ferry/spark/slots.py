@@ -6,20 +6,17 @@ stage over Arrow that copies the slots, and a few rows in return.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
 from ferry.copy.task import TaskSpec
+from ferry.spark.columns import Stage
 from ferry.spark.job import Say
 from ferry.spark.session import at_once, is_remote, sent_apart, slot_frame
 from ferry.spark.stage import ROW, parse_rows, run_named_slots, run_packed_slots
-
-Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def collect_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:

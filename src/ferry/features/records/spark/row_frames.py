@@ -26,14 +26,14 @@ from ferry.features.records.acts.source_logs import Marks
 from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed, ranges_of
 from ferry.features.records.spark.counters import KEPT, READ, Counters
-from ferry.features.records.spark.frames import read_frame
-from ferry.features.records.spark.row_stage import Stage, in_one_worker
+from ferry.features.records.spark.row_stage import in_one_worker, read_frame
 from ferry.features.records.spark.row_tasks import FIRST, LAST_TOPIC, Alone, write_alone, write_slot
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows, kept_rows
 from ferry.features.records.spark.streams import Stream
 from ferry.features.records.spark.transform import Read
 from ferry.model import Plan, Slice
+from ferry.spark.columns import Stage
 from ferry.spark.session import at_once, slot_frame
 from ferry.spark.stage import ROW
 
@@ -170,7 +170,13 @@ def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> Share:
 
 
 def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tasks: ReadTasks) -> DataFrame:
-    """Make the rows of the stream of this number, and count what is read and what is kept of it."""
+    """Make the rows of the stream of this number, and count what is read and what is kept of it.
+
+    ```
+    read -> count READ -> the transform -> count KEPT -> deal
+    ```
+    `read_by` has the first two, `Stream.change` the third. With plain steps all five run in one worker.
+    """
     read, kept = job.tally.counting(READ, number), job.tally.counting(KEPT, number)
     slices = [piece for piece in stream.pieces if not piece.dealt]
     units = [piece for piece in stream.pieces if piece.dealt]

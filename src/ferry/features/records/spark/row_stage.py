@@ -1,27 +1,41 @@
-"""Stages of the Spark tasks that read records, joined in one worker. Runs in Python workers, without Spark's API."""
+"""The source's records as a DataFrame, and the stages of its tasks, joined in one worker.
+
+`read_frame` makes the DataFrame. All else runs in Python workers, and uses nothing of Spark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from ferry.features.records.acts.cutoffs import Failure, Unread
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.rules.filters import Narrowing
 from ferry.features.records.spark.rows import record_rows
+from ferry.features.records.spark.schema import SCHEMA
 from ferry.model import TopicPartition
+from ferry.spark.columns import Stage
+
+
+def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec], then: Stage, columns: StructType) -> DataFrame:
+    """Return what `then` makes of what the tasks read, in the same worker. Nothing is read before an action.
+
+    `then` gets the columns of the source `ferry`. Partitions that cannot be read on raise Unread together, at the end
+    of the task.
+    """
+    read = partial(read_apart, list(tasks), to_arrow_schema(SCHEMA, timezone="UTC"))
+    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(in_one_worker(read, then), columns)
 
 
 def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Count the rows, as COUNT; all of their columns are made."""
     total = sum(batch.num_rows for batch in batches)
     yield pa.RecordBatch.from_arrays([pa.array([total], pa.int64())], names=["records"])
-
-
-Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a Python worker does with batches."""
 
 
 def in_one_worker(*stages: Stage) -> Stage:

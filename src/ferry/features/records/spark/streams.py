@@ -16,12 +16,12 @@ from ferry.config.flow.rule_text import parse_rule
 from ferry.config.flow.transforms import Poison, TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.features.records.rules.dead_letters import PoisonRule
-from ferry.features.records.spark.row_stage import Stage
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.transform import Read, is_plain, of_frame, prepare, steps_of, transformed
 from ferry.model import Plan, Slice
 from ferry.plan.transform_digest import transform_digest
+from ferry.spark.columns import Stage
 from ferry.spark.session import is_remote
 
 Change = Callable[[Read, Stage, StructType], DataFrame]

@@ -21,11 +21,12 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.errors import BadInput, Refused
 from ferry.features.records.spark.failures import SPARKS, first_line
 from ferry.features.records.spark.meaning import SETTINGS, other_meanings
-from ferry.features.records.spark.row_stage import Stage, in_one_worker
+from ferry.features.records.spark.row_stage import in_one_worker
 from ferry.features.records.spark.schema import CHANGED, SCHEMA
 from ferry.features.records.spark.selection import own_columns, selected, selected_by
 from ferry.features.records.spark.steps import BEFORE, ArrowSteps, finished
 from ferry.plan.transform_digest import imported
+from ferry.spark.columns import Stage
 
 T = TypeVar("T")
 

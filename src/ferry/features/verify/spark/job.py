@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
@@ -27,12 +26,11 @@ from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.files import write_whole
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import RunVerified, Verified, VerifyMode
+from ferry.spark.columns import Stage
 from ferry.spark.job import Say, on_spark, run_job
 from ferry.spark.session import is_remote, sent_apart, session
 
 DIFFERENT = 1
-
-Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

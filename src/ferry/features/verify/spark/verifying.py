@@ -10,11 +10,10 @@ way; they are numbered by target partition and chunk instead of by stretch.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -27,7 +26,7 @@ from ferry.errors import FerryError
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed
-from ferry.features.records.spark.frames import read_frame
+from ferry.features.records.spark.row_stage import read_frame
 from ferry.features.records.spark.schema import WRITTEN
 from ferry.features.records.spark.task_monitor import watched
 from ferry.features.records.spark.transform import prepare, transformed
@@ -55,6 +54,7 @@ from ferry.features.verify.spark.holding_portions import compared_in_portions
 from ferry.features.verify.spark.stage import ROW
 from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
 from ferry.plan.transform_digest import transform_digest
+from ferry.spark.columns import Stage
 from ferry.spark.session import at_once, is_remote
 
 _HELD = StructType(
@@ -68,7 +68,6 @@ _HELD = StructType(
 )
 
 Spec = Callable[[Sequence[Stretch], Sequence[DealtCopy]], CompareSpec]
-Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found: Survey, *, asked: bool) -> Compared:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ferry.clock import wall_ms
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.ledger_topic import LedgerTopic
-from ferry.lane.rows import NOWHERE, Rows, block_keys, rows_near, rows_of
+from ferry.lane.map_entries import NOWHERE, Rows, block_keys, rows_near, rows_of
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger.codec import decode_key, encode
 from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at

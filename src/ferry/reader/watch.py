@@ -23,7 +23,7 @@ from ferry.features.lanes.acts.listing import known_lane
 from ferry.features.lanes.rules.listing import Lane, lane_names
 from ferry.lane.connections import TargetFirst
 from ferry.lane.log_ends import log_ends
-from ferry.lane.rows import read_blocks
+from ferry.lane.map_entries import read_blocks
 from ferry.lane.unit_receipts import dealing_of
 from ferry.ledger.block_index import Links
 from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders, named_run, past_run

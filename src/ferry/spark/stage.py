@@ -57,7 +57,7 @@ def run_named_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBa
     """
     for batch in batches:
         for slot in batch.column("slot").to_pylist():
-            yield batch_of_rows(rows(run_slot_in_spark(specs[slot])))
+            yield batch_of_rows(answer_rows(run_slot_in_spark(specs[slot])))
 
 
 def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ Row = tuple[int, str, str]
 """Slot, kind, body."""
 
 
-def rows(end: SlotEnd) -> list[Row]:
+def answer_rows(end: SlotEnd) -> list[Row]:
     """Return one row per receipt, and one row for the end."""
     body: dict[str, Any] = {
         "refusals": [refusal_json(refusal) for refusal in end.refusals],
@@ -111,7 +111,7 @@ def rows(end: SlotEnd) -> list[Row]:
 def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
     """Return the ends in the rows of all slots, in slot order; a slot without an end row does not appear.
 
-    It reads what `rows` writes. Raises OutcomeUnknown for rows that Ferry did not write.
+    It reads what `answer_rows` writes. Raises OutcomeUnknown for rows that Ferry did not write.
     """
     try:
         return _ends(answer)

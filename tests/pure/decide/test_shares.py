@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.plan.rules.shares import SLICE_OVERHEAD_BYTES, dealt_slots, even_bins, fair_shares
+from ferry.plan.rules.shares import SLICE_OVERHEAD_BYTES, assigned_slots, even_bins, fair_shares
 
 needs = st.dictionaries(st.integers(0, 30), st.integers(0, 1000), max_size=20)
 budgets = st.integers(0, 20_000)
@@ -89,7 +89,7 @@ kinds = st.lists(st.tuples(st.integers(0, 10**9), st.booleans()), min_size=1, ma
 
 @given(kinds, st.integers(2, 8))
 def test_what_is_transformed_shares_no_slot_with_what_is_copied(pieces: list[tuple[int, bool]], slots: int) -> None:
-    found = dealt_slots([weight for weight, _ in pieces], [kind for _, kind in pieces], slots)
+    found = assigned_slots([weight for weight, _ in pieces], [kind for _, kind in pieces], slots)
     by_kind = {kind: {slot for slot, (_, one) in zip(found, pieces, strict=True) if one == kind} for kind in (0, 1)}
     assert not by_kind[0] & by_kind[1]
     assert set(found) <= set(range(slots))
@@ -99,6 +99,6 @@ def test_what_is_transformed_shares_no_slot_with_what_is_copied(pieces: list[tup
 
 def test_a_transformed_byte_counts_for_several() -> None:
     same = [(10**9, False)] * 20 + [(10**9, True)] * 20
-    found = dealt_slots([weight for weight, _ in same], [kind for _, kind in same], 10)
+    found = assigned_slots([weight for weight, _ in same], [kind for _, kind in same], 10)
     assert len(set(found[:20])) == 2
     assert len(set(found[20:])) == 8

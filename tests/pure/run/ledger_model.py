@@ -20,8 +20,8 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.lane import summaries
+from ferry.lane.map_entries import rows_of
 from ferry.lane.pruning import sweep, unswept_tombstones
-from ferry.lane.rows import rows_of
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger import block_index
 from ferry.ledger.codec import decode_key, gap_record

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ferry.features.groups.acts.offset_maps import PartitionMap, load_maps
 from ferry.features.groups.rules.offset_map import Before, Exact, OffsetMap, Translated
 from ferry.features.lanes.rules.listing import Lane, forgetting_lane, lane_of
+from ferry.lane.map_entries import block_keys, rows_of
 from ferry.lane.pruning import TOMBSTONES_A_RUN, sweep, tombstones_of, unswept_tombstones
-from ferry.lane.rows import block_keys, rows_of
 from ferry.lane.summaries import open_ledger
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.pruning import LogStarts, candidates, given_up, pruned, pruned_at, pruned_record, unswept

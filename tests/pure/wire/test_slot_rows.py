@@ -43,7 +43,7 @@ def test_the_end_of_a_slot_comes_back_as_it_was_told(failure: FerryError | None)
         failure=failure,
     )
     other = SlotEnd(slot=1)
-    (first, second) = stage.parse_rows([*stage.rows(end), *stage.rows(other)])
+    (first, second) = stage.parse_rows([*stage.answer_rows(end), *stage.answer_rows(other)])
     assert (first, second) == (other, end)
     assert first.failure is None
     assert (type(second.failure), str(second.failure)) == (type(failure), str(failure))

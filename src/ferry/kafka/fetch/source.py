@@ -60,13 +60,13 @@ class SourceReader:
         places = list(self.buffer.queues)
         await self._cluster.refresh({place.topic for place in places})
         self._routes.begin(places)
-        self._deal(places)
+        self._assign(places)
 
     def close(self) -> None:
         """Stop reading; answers that are still on their way are dropped."""
         self.buffer.close()
 
-    def _deal(self, places: Iterable[TopicPartition]) -> None:
+    def _assign(self, places: Iterable[TopicPartition]) -> None:
         """Give each partition to a fetcher of the broker that serves it now; what has vanished fails."""
         by_node: dict[int, list[TopicPartition]] = {}
         for place in places:
@@ -107,7 +107,7 @@ class SourceReader:
             options=self._options,
             throttle=self._throttle,
             fetch_bytes=self._fetch_bytes,
-            hand_over=self._deal,
+            hand_over=self._assign,
         )
 
 

@@ -15,7 +15,7 @@ from ferry.kafka.fetch.foreign_records import first_strangers
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.ledger_cache import LedgerCaches
-from ferry.lane.rows import NOWHERE
+from ferry.lane.map_entries import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.ledger.map_block import Chain
 from ferry.ledger.other_flows import Neighbour, gaps, neighbour_of, ranges, uncut

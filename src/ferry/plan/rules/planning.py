@@ -23,7 +23,7 @@ from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.repartition import deal_of
 from ferry.plan.rules.repartition_refusals import dealt_before
 from ferry.plan.rules.repartition_shares import Deal
-from ferry.plan.rules.shares import dealt_slots
+from ferry.plan.rules.shares import assigned_slots
 from ferry.plan.rules.topics import TopicChanges, owned, topic_refusal, without_new
 
 
@@ -122,7 +122,7 @@ class _Draft:
         chosen = [candidate for candidate in ahead if wanted[candidate.source] > 0]
         weights = [*(bytes_within(one, wanted) for one in chosen), *(deal.bytes_of(lot) for deal, lot in lots)]
         is_row = [*(one.transform is not None for one in chosen), *(True for _ in lots)]
-        slots = dealt_slots(weights, is_row, rules.max_tasks)
+        slots = assigned_slots(weights, is_row, rules.max_tasks)
         slices = [slice_of(one, wanted, slot) for one, slot in zip(chosen, slots, strict=False)]
         slices += [deal.slice_of(lot, slot) for (deal, lot), slot in zip(lots, slots[len(chosen) :], strict=True)]
         planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(slices, weights, strict=True)]

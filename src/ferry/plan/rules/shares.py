@@ -45,7 +45,7 @@ def even_bins(weights: Sequence[int], bins: int) -> list[int]:
     return chosen
 
 
-def dealt_slots(weights: Sequence[int], transformed: Sequence[bool], slots: int) -> list[int]:
+def assigned_slots(weights: Sequence[int], transformed: Sequence[bool], slots: int) -> list[int]:
     """Return a slot number for each weight, so that slots are about even and transformed and copied slices share none.
 
     Copied slices have the lower numbers. Both kinds together need two slots or more.

@@ -18,7 +18,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections, TargetConnection
-from ferry.lane.rows import read_blocks
+from ferry.lane.map_entries import read_blocks
 from ferry.lane.source_cuts import source_cuts
 from ferry.lane.summaries import LedgerLog
 from ferry.lane.target_cuts import target_cuts

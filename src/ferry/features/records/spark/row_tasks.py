@@ -33,7 +33,7 @@ from ferry.features.records.spark.slot_assignment import SLOT_INDEX
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
-from ferry.spark.stage import batch_of_rows, rows, run_slot_in_spark
+from ferry.spark.stage import answer_rows, batch_of_rows, run_slot_in_spark
 from ferry.wire.arrow_columns import numbers_of
 
 FIRST = -1
@@ -70,7 +70,7 @@ def write_alone(
             one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
             records = Rows(changed_rows(one, schema, withheld, counts, notes))
             port_of = partial(RowSlot, rows=records, rules=one.rules, withheld=withheld, notes=notes)
-            yield batch_of_rows(rows(run_slot_in_spark(one.spec, port_of)))
+            yield batch_of_rows(answer_rows(run_slot_in_spark(one.spec, port_of)))
         tell(counts)
 
 
@@ -156,7 +156,7 @@ def write_slot(
     spec = specs[slots[first.column(SLOT_INDEX)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
     port_of = partial(RowSlot, rows=Rows(records), rules=rules, withheld=withheld, seen=seen)
-    yield batch_of_rows(rows(run_slot_in_spark(spec, port_of)))
+    yield batch_of_rows(answer_rows(run_slot_in_spark(spec, port_of)))
 
 
 def whole_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

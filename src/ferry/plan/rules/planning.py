@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
-from ferry.model import Plan, Receipt, Refusal, RefusalKind, Sentence, TopicChange
+from ferry.model import Plan, Receipt, Refusal, RefusalKind, Sentence, Slice, TopicChange, TopicPartition
 from ferry.plan.rules.absence import gone_note, gone_refusal, hidden_refusals
 from ferry.plan.rules.blocking_transactions import held_notes, ledger_notes
 from ferry.plan.rules.budget import Ahead, bytes_within, slice_of, within_budget
@@ -114,22 +116,14 @@ class _Draft:
     def plan(self, run: str, generation: int) -> Plan:
         """Return the plan: as much as the budgets and the target's disks allow."""
         rules, facts, due = self._rules, self._facts, self.changes.due
-        ahead = [candidate for candidate in self._candidates if candidate.offsets > 0]
-        needs: list[Ahead] = [*ahead, *(need for deal in self._deals for need in deal.needs)]
+        needs: list[Ahead] = [*self._ahead, *(need for deal in self._deals for need in deal.needs)]
         wanted = within_budget(rules, needs)
-        limited = [deal.limited(wanted) for deal in self._deals]
-        lots = [(deal, lot) for deal in limited for lot in deal.lots if lot.offsets > 0]
-        chosen = [candidate for candidate in ahead if wanted[candidate.source] > 0]
-        weights = [*(bytes_within(one, wanted) for one in chosen), *(deal.bytes_of(lot) for deal, lot in lots)]
-        is_row = [*(one.transform is not None for one in chosen), *(True for _ in lots)]
-        slots = assigned_slots(weights, is_row, rules.max_tasks)
-        slices = [slice_of(one, wanted, slot) for one, slot in zip(chosen, slots, strict=False)]
-        slices += [deal.slice_of(lot, slot) for (deal, lot), slot in zip(lots, slots[len(chosen) :], strict=True)]
-        planned_loads = [Load(source=p.source, target=p.target, bytes=w) for p, w in zip(slices, weights, strict=True)]
+        weighed = self._weighed(wanted)
+        planned_loads = [Load(source=piece.source, target=piece.target, bytes=weight) for piece, weight in weighed]
         no_space = without_room(rules, facts, planned_loads, due)
         loads = [Load(source=one.source, target=one.target, bytes=one.bytes) for one in self._candidates]
         loads += [load for deal in self._deals for load in deal.loads]
-        planned = tuple(piece for piece in slices if piece.source not in no_space)
+        planned = tuple(piece for piece, _ in weighed if piece.source not in no_space)
         shut_out = {place.topic for place in no_space} - {one.source.topic for one in planned}
         refusals = [*self.refusals, *dict.fromkeys(no_space.values())]
         return Plan(
@@ -166,6 +160,31 @@ class _Draft:
             caught_up=sum(candidate.offsets == 0 for candidate in self._candidates)
             + sum(lot.offsets == 0 for deal in self._deals for lot in deal.lots),
         )
+
+    @property
+    def _ahead(self) -> list[Candidate]:
+        return [candidate for candidate in self._candidates if candidate.offsets > 0]
+
+    def _weighed(self, wanted: Mapping[TopicPartition, int]) -> list[tuple[Slice, int]]:
+        """Return each slice that is `wanted` (offsets by source partition), in its slot, with its bytes."""
+        parts = [
+            _Part(partial(slice_of, one, wanted), bytes_within(one, wanted), is_row=one.transform is not None)
+            for one in self._ahead
+            if wanted[one.source] > 0
+        ]
+        for deal in (one.limited(wanted) for one in self._deals):
+            lots = [lot for lot in deal.lots if lot.offsets > 0]
+            parts += [_Part(partial(deal.slice_of, lot), deal.bytes_of(lot), is_row=True) for lot in lots]
+        slots = assigned_slots([part.bytes for part in parts], [part.is_row for part in parts], self._rules.max_tasks)
+        return [(part.in_slot(slot), part.bytes) for part, slot in zip(parts, slots, strict=True)]
+
+
+class _Part(NamedTuple):
+    """A slice that has no slot yet: what makes it for a slot, its bytes, and whether it is copied as rows."""
+
+    in_slot: Callable[[int], Slice]
+    bytes: int
+    is_row: bool
 
 
 def idle_notes(rules: Rules, topics: Collection[str]) -> list[Sentence]:

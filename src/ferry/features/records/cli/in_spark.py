@@ -58,6 +58,8 @@ def planned_in_spark(
         request = CopyRequest(flow=runs.flow, run=plan.run, origin=local_origin(), say=say)
         try:
             with nullcontext() if stop is None else stop.breaking():
+                # It opens connections of its own, as it does in a job of Spark. Those of `runs` stay open for the
+                # groups and the report.
                 copy_run(request, lambda: session)
         except Stopped as signal:
             return plan, Retryable(f"{signal} stopped the copy of run {plan.run}")

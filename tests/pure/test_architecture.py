@@ -88,3 +88,64 @@ def test_exceptions_are_counted() -> None:
     kernel = CONTRACTS["layers"]["ignore_imports"]
     beside = [one for one in CONTRACTS["features"].get("ignore_imports", ()) if one.startswith("ferry.features.")]
     assert (len(kernel), len(beside)) == (int(up), int(across))
+
+
+ROWS = dict(re.findall(r"^\| ([ab]?\d+) \| `([\w/.]+)` \|", TEXT, re.MULTILINE))
+"""The files of a run by their number."""
+
+
+def opened(words: str) -> set[str]:
+    """The files that a line names, by their paths or by their numbers."""
+    found = set(re.findall(r"`([\w/]+\.py)`", words))
+    for kind, first, last in re.findall(r"\b([ab]?)(\d+)(?: to [ab]?(\d+))?", re.sub(r"`[^`]*`", "", words)):
+        found |= {ROWS[f"{kind}{number}"] for number in range(int(first), int(last or first) + 1)}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    re.findall(r"^- [^,:]+, (\d+) files?(?: more)?: ((?:.|\n  )+?)(?=\.?\n(?:- |\n))", TEXT, re.MULTILINE),
+)
+def test_the_files_to_open_are_counted(count: str, words: str) -> None:
+    listed = words.partition(" Rows take the same")[0]
+    assert len(opened(listed)) == int(count)
+
+
+def test_each_list_of_files_to_open_is_counted() -> None:
+    assert len(re.findall(r"^- .*\d+ files?(?: more)?: ", TEXT, re.MULTILINE)) == 4
+
+
+def has(path: str, name: str) -> bool:
+    """Whether a file defines a name."""
+    text = next(folder / path for folder in (ROOT, SOURCE, ROOT / "plugins") if (folder / path).exists()).read_text()
+    return bool(re.search(rf"^ *(?:(?:async )?def|class) {name}\b|^ *{name}\b *[=:]", text, re.MULTILINE))
+
+
+PAIRS = sorted(
+    {
+        *re.findall(r"`(?:\w+\.)?(\w+)`\s+\(`([\w/]+\.py)`\)", TEXT),
+        *re.findall(r"`(?:\w+\.)?(\w+)`\s+(?:in|of)\s+`([\w/]+\.py)`", TEXT),
+        *((name, path) for path, name in re.findall(r"\(`([\w/]+\.py)`,\s+`(\w+)`\)", TEXT)),
+    }
+)
+
+
+@pytest.mark.parametrize(("name", "path"), PAIRS)
+def test_a_name_is_in_the_file_beside_it(name: str, path: str) -> None:
+    assert has(path, name)
+
+
+def test_what_a_run_writes_is_written_by_what_is_named() -> None:
+    rows = re.findall(r"^\| [^|]+ \| [^|]+ \| ([^|]+) \| [^|]+ \|$", TEXT.split("What a run writes")[1], re.MULTILINE)
+    names = {name for cell in rows for name in re.findall(r"`(?:\w+\.)?(\w+)`", cell)}
+    files = [path for path in PATHS if path.endswith(".py")]
+    assert len(names) > 10
+    assert {name for name in names if not any(has(path, name) for path in files)} == set()
+
+
+def test_other_exceptions_are_counted() -> None:
+    told = re.findall(r"(\d+) (?:patterns|imports) in\s+`([\w-]+)`", TEXT)
+    allowed = {name: len(one["ignore_imports"]) for name, one in CONTRACTS.items() if one.get("ignore_imports")}
+    assert {name: int(count) for count, name in told} == {
+        k: v for k, v in allowed.items() if k not in ("layers", "features")
+    }

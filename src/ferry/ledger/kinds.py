@@ -1,8 +1,8 @@
 """The kinds of records that a ledger has: one row for each, with all that is done with a record by its kind alone.
 
 A key is a compact JSON array, the kind first, so that compaction keeps the last record of each. The contents of the
-values are in docs/ledger.md. A feature that keeps something in the ledger adds a row here; its codec stays in its
-folder.
+values are in docs/ledger.md. A feature that keeps something in the ledger adds a row here. Its codec is in its
+`rules`; if a plan or a report of the kernel has the record, too, it is in `ferry.ledger`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The catalogue of all messages that are data, by code. Pure.
+"""The catalogue of all messages that are data, by code. Pure, as are the `sentences` of features that it imports.
+
+The registry names these, so no import of the source text shows them.
 
 A code never changes its meaning; its sentence may be improved.
 """

@@ -243,7 +243,8 @@ def foreign_record(
 
     `records` are those between the plan and the own receipts; `own_offsets` are the ledger offsets of the own receipts.
     `starts` is where this chunk begins per target partition (source offsets). A newer run record forbids the commit. So
-    does another receipt that is not aborted and reaches past one of those starts.
+    does another receipt that is not aborted and reaches past one of those starts. The sink's twin is
+    `ferry.features.sink.rules.batch_state.foreign_record`.
     """
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own_offsets or record.value is None:

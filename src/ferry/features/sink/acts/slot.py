@@ -2,7 +2,8 @@
 
 The order is that of the protocol (docs/internals/protocol.md, steps 4 to 7): read, InitProducerId, read again. Only
 then it is known what an earlier writer has committed. Then come data, receipts, a last read up to these, and the
-commit. `EndTxn(abort)` is never sent: the next InitProducerId aborts.
+commit. `EndTxn(abort)` is never sent: the next InitProducerId aborts. `ferry.protocol.slot` is its twin in the kernel,
+and `ferry.copy.produce_queue` that of its requests: a fix of one belongs in the other, too.
 """
 
 from __future__ import annotations

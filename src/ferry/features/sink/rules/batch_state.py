@@ -183,7 +183,8 @@ def foreign_record(
 ) -> str | None:
     """Return what prevents a commit among the records since the slot was taken over; None if nothing does.
 
-    That is a newer attempt, or a receipt of another writer for one of the slot's partitions that is not aborted.
+    That is a newer attempt, or a receipt of another writer for one of the slot's partitions that is not aborted. For
+    a flow's runs its twin is `ferry.protocol.slot.foreign_record`.
     """
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own or record.value is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ferry.features.acls.acts.sync import acls_of_plan
-from ferry.features.acls.rules.compared import compared
+from ferry.features.acls.rules.compared import compared, not_permitted
 from ferry.kafka.admin.acls import NoAuthorizer
+from ferry.kafka.admin.topics import NotPermitted
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Plan
@@ -19,3 +20,5 @@ async def check_acls(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check
         return [compared(await acls_of_plan(lane).diff(view, plan))]
     except NoAuthorizer as error:
         return [compared(None, str(error))]
+    except NotPermitted as error:
+        return [not_permitted(str(error))]

@@ -33,3 +33,8 @@ def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
         return Check(name=NAME, held=True, detail="ACLs are as at the source")
     detail = "; ".join(["the ACLs that are synced are as at the source", *aside])
     return Check(name=NAME, held=True, detail=f"{detail}; see ferry acls diff")
+
+
+def not_permitted(why: str) -> Check:
+    """Return the row if the login may not read the ACLs: without them, clients may be denied at the target."""
+    return Check(name=NAME, held=False, detail=f"not known: {why}, or set sync.topic.acls.enabled = false")

@@ -60,7 +60,7 @@ def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
 
 
 def beside_the_loss(passed: Collection[PassedOver] | None) -> str:
-    """Say what a target lacks besides its losses, because it was `passed` over on purpose; empty if nothing was.
+    """Say what a target lacks, its losses apart, because it was `passed` over on purpose; empty if nothing was.
 
     None: that is not known.
     """

@@ -32,7 +32,7 @@ _WELL = frozenset({PastState.SUCCESS, *NOT_ENDED})
 class Check:
     """One line of the answer: the name of the check, whether it passed, and a sentence with the remedy.
 
-    `known` is false for a check that holds up no switch, if what it is about is not known: then it did not pass.
+    `known` is false if what the check is about is not known. Such a check holds up no switch, so `ok` is true.
     """
 
     name: str

@@ -263,6 +263,9 @@ def test_groups_that_the_login_may_not_see_are_not_known_until_it_may_describe_t
         found = {one.name: one for one in check_readiness(lab.flow, Rpo(), back=True).checks}
         return found["outside"], found["acls"]
 
+    with lab.runs() as runs:  # a request that brokers answer to logins without the right, too
+        (users,) = [one for one in runs.preview().not_copied if one.what == "scram-users"]
+    assert (users.count, "grant DESCRIBE on the cluster" in users.message) == (None, True)
     before, acls_before = checked()
     assert (before.ok, before.known, mark in before.message) == (True, False, False)
     assert (acls_before.ok, "grant DESCRIBE on the cluster" in acls_before.message) == (False, True)

@@ -138,8 +138,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("turn", [1, 2, 9])
 def test_verbatim_copies_are_equal_and_stay_closed(loop: NetworkSelector, opened: list[int], turn: int) -> None:
-    here = source(codec=1)
-    pair = paired(loop, here, copied(source(codec=1)), turn=turn)
+    here = source(codec=3)
+    pair = paired(loop, here, copied(source(codec=3)), turn=turn)
     assert (told(pair), pair.not_compared, pair.comparison.records, opened) == ([], None, 30, [])
     assert pair.bytes == 2 * sum(len(batch.data) for batch in here)
 

@@ -147,7 +147,7 @@ def test_what_a_run_writes_is_written_by_what_is_named() -> None:
 
 
 def test_other_exceptions_are_counted() -> None:
-    told = re.findall(r"(\d+) (?:patterns|imports) in\s+`([\w-]+)`", TEXT)
+    written = re.findall(r"(\d+) (?:patterns|imports) in\s+`([\w-]+)`", TEXT)
     allowed = {name: len(one["ignore_imports"]) for name, one in CONTRACTS.items() if one.get("ignore_imports")}
     others = {name: count for name, count in allowed.items() if name not in ("layers", "features")}
-    assert {name: int(count) for count, name in told} == others
+    assert {name: int(count) for count, name in written} == others

@@ -37,6 +37,8 @@ from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.dag_runs import DagRunStory
 from ferry_airflow.page.features import records
+from ferry_airflow.page.flows import page_flows
+from ferry_airflow.page.page_state import PageState
 
 Right = tuple[str, str, DagAccessEntity | None]
 """A DAG or a custom view, a method, and what of the DAG; None: the DAG itself."""
@@ -219,14 +221,21 @@ def read_by(service: Service, config: Path) -> Reader:
     return Reader(lambda message, seconds: service.reply(message), config=str(config), lookup=no_connection)
 
 
+@pytest.fixture(scope="session")
+def application() -> tuple[FastAPI, PageState]:
+    """The application, made once because its routes take longer than most tests, and its first state."""
+    app = page_app()
+    return app, app.state.office
+
+
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """A page with one flow that nothing is known of yet."""
     config = tmp_path / "flows.properties"
     config.write_text(TEXT)
     monkeypatch.setenv("FERRY_CONFIG", str(config))
-    app = page_app()
-    app.dependency_overrides[get_user] = Somebody
+    app, office = application
+    monkeypatch.setattr(app, "dependency_overrides", {get_user: Somebody})
     watcher = Still()
     with TestClient(app) as client:
         watchers = Watchers()
@@ -234,7 +243,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
         monkeypatch.setattr(watchers, "of", lambda key, make: watcher)
         monkeypatch.setattr(watchers, "job", watcher.job)
         reader = read_by(Service(Flows(), watchers, stays=True), config)
-        app.state.office = replace(app.state.office, reader=reader)
+        app.state.office = replace(office, flows=page_flows(), reader=reader)
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
         for module in (page_state, starting, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)

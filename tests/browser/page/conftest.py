@@ -1,5 +1,5 @@
 """The page without an Airflow around it, as in tests/airflow/page."""
 
-from tests.airflow.page.conftest import desk, tables
+from tests.airflow.page.conftest import application, desk, tables
 
-__all__ = ["desk", "tables"]
+__all__ = ["application", "desk", "tables"]

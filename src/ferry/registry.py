@@ -20,6 +20,10 @@ class Feature:
     """A class of settings, with its keys in the properties file (`ferry.config.keys.feature.FeatureSettings`)."""
     planning: str = ""
     """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
+    always: bool = False
+    """Whether that part also acts in runs of some topics, of a window, and of a paused flow."""
+    slot: str = ""
+    """The port that copies its slices (`ferry.copy.kafka_slot.KafkaSlot`)."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
     readiness: str = ""
@@ -33,7 +37,17 @@ class Feature:
     """
 
 
+IDENTICAL = "identical"
+"""The feature whose port copies slices with a producer id."""
+
 FEATURES: Mapping[str, Feature] = {
+    IDENTICAL: Feature(
+        settings="ferry.features.identical.settings:IdenticalSettings",
+        planning="ferry.features.identical.acts.planning:identical_of_plan",
+        always=True,
+        slot="ferry.features.identical.acts.slot:IdenticalSlot",
+        sentences="ferry.features.identical.sentences:IDENTICAL",
+    ),
     "acls": Feature(
         planning="ferry.features.acls.acts.sync:acls_of_plan",
         doctor="ferry.features.acls.acts.granted:check_grants",

@@ -164,6 +164,7 @@ class PartProgress:
             target_epoch=known(self.target_epoch),
             origin=self.origin,
             throttled=self.throttled,
+            identical=self.piece.producer is not None,
         )
 
     def _ages(self) -> AgeStats | None:

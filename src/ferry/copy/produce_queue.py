@@ -176,6 +176,10 @@ class ProduceQueue:
                         )
                     again.append(part.piece.target)
                 elif not outcome.error_code:
+                    wrong = self._misplaced(part, out, outcome.base_offset)
+                    if wrong is not None:
+                        drops.append(wrong)
+                        continue
                     self.acknowledged += out.answers
                     if part.is_elsewhere(outcome.base_offset):
                         raise Retryable(
@@ -195,6 +199,10 @@ class ProduceQueue:
         if drops:
             raise verdict(drops)
         return again
+
+    def _misplaced(self, part: Part, out: PreparedBatch, base: int) -> Drop | None:
+        """Return why a batch may not be at `base` of the target, whatever is before it; None: it may be anywhere."""
+        return None
 
     def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
         return drop("foreign.at-work", piece, base, place=str(piece.target), cluster=self._target.alias, at=found)

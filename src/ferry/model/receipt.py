@@ -82,6 +82,8 @@ class Receipt:
     throttled: ThrottleTime = NOT_THROTTLED
     reads: Reads | None = None
     """What a repartitioned chunk has read of each source partition; None: it has read `source` alone."""
+    identical: bool = False
+    """Whether each record has the same offset on both sides, and was written outside of the receipt's transaction."""
 
     @property
     def dealt(self) -> bool:

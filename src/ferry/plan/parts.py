@@ -13,13 +13,14 @@ from ferry.model import Plan
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.facts import LaneFacts
 from ferry.protocol.driver import Driver
-from ferry.registry import parts_of
+from ferry.registry import FEATURES, parts_of
 
 
 class PlanPart(Protocol):
-    """A feature's part in planning a run of the whole flow. Lives on the event loop of the connections.
+    """A feature's part in planning a run. Lives on the event loop of the connections.
 
-    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow.
+    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow, unless its row in
+    the registry says `always`.
     """
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
@@ -35,9 +36,9 @@ class PlanPart(Protocol):
         """
 
 
-def plan_parts(lane: OpenLane) -> list[PlanPart]:
-    """Return the parts of all features, in order."""
-    return [made(lane) for made in parts_of("planning").values()]
+def plan_parts(lane: OpenLane, *, whole: bool) -> list[PlanPart]:
+    """Return the parts that features have in a run, in order; `whole`: the run is of the whole flow."""
+    return [made(lane) for name, made in parts_of("planning").items() if whole or FEATURES[name].always]
 
 
 def is_of_whole_flow(options: RunOptions, lane: LaneFacts) -> bool:

@@ -113,9 +113,8 @@ async def decide_and_change(
     plan = _with_changes(plan, changed, notes)
     if clock is not None:
         plan = replace(plan, lifted=(*plan.lifted, RefusalKind.CLOCK_SKEW))
-    if is_of_whole_flow(options, facts.lane):
-        for part in plan_parts(lane):
-            plan = await part.act(driver, plan)
+    for part in plan_parts(lane, whole=is_of_whole_flow(options, facts.lane)):
+        plan = await part.act(driver, plan)
 
     driver.keep(_starts(lane, driver.view, before, windowed=windows is not None))
     driver.keep(gap_record(lane.name, gap) for gap in plan.gaps)

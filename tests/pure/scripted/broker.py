@@ -83,7 +83,8 @@ class Brokers:
         self.target = Target((), self.version)
         self.ids: dict[str, uuid.UUID] = {}
         self.ledger = ""
-        self._plain: dict[tuple[str, int, int], int] = {}
+        self._plain: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
+        """By log and producer id: first sequence, next sequence and base offset of the last batches."""
         self._producers = 5000
         self._held: list[Callable[[], None]] = []
         self.pending: list[Pending] = []
@@ -431,11 +432,7 @@ class Brokers:
         name = self.name(place)
         number, epoch, sequence = identity(batch)
         if transactional_id is None:
-            known = self._plain.get((name, number, sequence)) if number >= 0 else None
-            if known is None:
-                known = self._plain[name, number, sequence] = self.target.logs[name].end
-                self.target.logs[name].append(parts(batch))
-            return 0, known
+            return self._idempotent(name, number, sequence, parts(batch))
         try:
             txn = self.target.txns.get(transactional_id)
             if txn is None or txn.producer != number:
@@ -443,6 +440,24 @@ class Brokers:
             return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
         except (Fenced, Busy, Rejected) as error:
             return _code(error), -1
+
+    def _idempotent(self, name: str, number: int, sequence: int, found: list[Any]) -> tuple[int, int]:
+        """Compare and append: a batch of the last five is answered again, and any first one is taken."""
+        log, known = self.target.logs[name], self._plain.get((name, number), [])
+        for first, following, base in known[-5:] if number >= 0 else []:
+            if (first, following) == (sequence, sequence + len(found)):
+                return 0, base
+        if number >= 0 and known and known[-1][1] != sequence:
+            return codes.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+        base = log.end
+        log.append(found)
+        if number >= 0:
+            self._plain[name, number] = [*known, (sequence, sequence + len(found), base)][-5:]
+        return 0, base
+
+    def expire(self) -> None:
+        """Forget the state of all producers without transactions, as after `producer.id.expiration.ms`."""
+        self._plain.clear()
 
     def _Fetch(self, asked: Asked) -> Any:  # noqa: N802
         request = asked.request

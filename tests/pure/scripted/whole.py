@@ -20,6 +20,7 @@ from tests.pure.scripted.batches import Part
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Asked
 
+_BROKER = 4
 _OF_TOPIC, _DEFAULT = 1, 5
 """Where a setting comes from, by Kafka's number."""
 _TIMES = struct.Struct(">qq")
@@ -114,7 +115,7 @@ class WholeBrokers(Brokers):
                 result(
                     resource_type=one.resource_type,
                     resource_name=one.resource_name,
-                    error_code=0 if one.resource_name in self.ids else codes.UNKNOWN_TOPIC_OR_PARTITION,
+                    error_code=0 if one.resource_name in self.ids or one.resource_type == _BROKER else codes.UNKNOWN_TOPIC_OR_PARTITION,
                     configs=configs(one),
                 )
                 for one in asked.request.resources

@@ -34,8 +34,13 @@ class Strangers:
     failed: dict[TopicPartition, Unavailable]
 
 
-async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, list[Range]]) -> Strangers:
-    """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed."""
+async def first_strangers(
+    target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: int | None = None
+) -> Strangers:
+    """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed.
+
+    `own` is a producer id whose records are no stranger's; None: there is none.
+    """
     waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
     strangers = Strangers(found={}, failed={})
     while waiting:
@@ -60,7 +65,7 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
             if part.error_code == codes.OFFSET_OUT_OF_RANGE:
                 outside.append(part.place)
                 continue
-            stranger, seen = _judged(part, parts)
+            stranger, seen = _judged(part, parts, own)
             if stranger is not None:
                 strangers.found[part.place] = stranger
                 parts.clear()
@@ -142,7 +147,7 @@ def _is_led(target: Cluster, place: TopicPartition, leader: int) -> bool:
     return partition is not None and partition.leader == leader
 
 
-def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | None, int]:
+def _judged(part: FetchedPartition, open_parts: Iterable[Range], own: int | None) -> tuple[int | None, int]:
     """Return the first offset of a live record in one of `open_parts`, and the offset up to which the answer decides.
 
     A partition that is not the first of a request may come without a whole batch: then nothing is judged.
@@ -152,7 +157,7 @@ def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | 
     aborted.learn(part.aborted)
     for batch in batches(part.records):
         seen = batch.next_offset
-        if aborted.leaves_out(batch):
+        if aborted.leaves_out(batch) or batch.producer_id == own:
             continue
         for low, high in open_parts:
             if batch.base_offset < high and low < batch.next_offset:

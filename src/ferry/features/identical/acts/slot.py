@@ -1,0 +1,102 @@
+"""One slot's writer that gives records the offsets that they have at the source.
+
+The data is in no transaction. A chunk's receipts follow it in the slot's own transaction, as without identical offsets.
+If a process dies in between, the next one finds the records in the target's log, compares them with the source's, and
+writes the receipts (ADR 57).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from ferry.copy.batching import PackingRules
+from ferry.copy.chunk import PartProgress
+from ferry.copy.copier import Copier
+from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.errors import Refused
+from ferry.features.identical.acts.copier import IdenticalCopier
+from ferry.features.identical.acts.data_writer import DataWriter, Lease
+from ferry.features.identical.acts.target import advanced, rebuilt, standings
+from ferry.kafka.fetch.source import SourceReader
+from ferry.model import Plan, Slice, TopicPartition
+from ferry.protocol.slot import refuse_if_superseded
+
+
+class IdenticalSlot(KafkaSlot):
+    """Copies slices that have a producer id."""
+
+    IDENTICAL: ClassVar[bool] = True
+
+    def __init__(self, wiring: SlotWiring) -> None:
+        super().__init__(wiring)
+        self._lease = Lease(self._look)
+        self._found: list[PartProgress] = []
+
+    async def _look(self) -> None:
+        """Read the ledger. Raises Superseded if a newer run or attempt took over."""
+        records, end = await self._ledger.read(self._ref.generation, None)
+        refuse_if_superseded(records, end, self._ref)
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
+        """Read the target's logs, then start to read what they do not have yet, by `Slice.source`.
+
+        Raises Dropped for slices whose logs have something else than the source's records. Raises Blocked for those
+        that cannot be read now.
+        """
+        self._found = []
+        other = next((piece for piece in todo.values() if piece.producer is None), None)
+        if other is not None:
+            raise Refused(f"slot {self._ref.slot} was to copy {other.source} with translated offsets (a bug)")
+        await self._lease.confirm()
+        await self._check_targets(plan, todo)
+        await self._logs.check(todo.values())
+        ends = await standings(self._target, todo.values())
+        left = dict(todo)
+        for piece, end in advanced(todo, ends):
+            part = PartProgress(
+                plan=plan, origin=self._origin, piece=piece, start=piece.start, end=piece.start, target_next=piece.start
+            )
+            self._found.append(await rebuilt(self._source, self._target, part, end))
+            if end < piece.end:
+                left[piece.source] = replace(piece, start=end, target_next=end, read_epoch=None, read_end=None)
+            else:
+                del left[piece.source]
+        await super().begin(plan, left)
+
+    async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
+        """Return the offsets that first batches must get: those of the source. `begin` has read the logs."""
+        self._plan = plan
+        return {piece.target: piece.start for piece in todo.values()}
+
+    def _copier_of(
+        self,
+        plan: Plan,
+        reader: SourceReader,
+        pieces: Mapping[TopicPartition, Slice],
+        rules: PackingRules,
+        expected: Mapping[TopicPartition, int],
+    ) -> Copier:
+        producer = next((piece.producer for piece in pieces.values() if piece.producer is not None), -1)
+        return IdenticalCopier(
+            plan,
+            self._origin,
+            reader.buffer,
+            self._target,
+            DataWriter(self._target, producer, self._lease, self._limits.transaction_timeout_ms),
+            pieces,
+            rules=rules,
+            request_bytes=self._request_bytes,
+            expected=expected,
+        )
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        """Write the next chunk's records, all acknowledged; empty when nothing is left.
+
+        The first chunk is what the target has already, and no receipt covers.
+        """
+        if self._found:
+            parts, self._found = self._found, []
+            return await self._chunk_of(parts)
+        return await super().copy_chunk()

@@ -1,0 +1,137 @@
+"""Why records cannot have identical offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.messages.entry import Entry
+from ferry.model import RefusalKind as K
+
+_TRANSLATED = "copy the topic in a flow with ferry.offsets = translated"
+_ANEW = "copy both sides' records elsewhere, delete the copy, and let a run make it again"
+
+IDENTICAL: Mapping[str, Entry] = {
+    # When a run is planned.
+    "identical.lane": Entry(
+        K.INVALID_CONFIG,
+        "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
+        "use ferry.offsets = translated for it",
+    ),
+    "identical.transform": Entry(
+        K.INVALID_CONFIG,
+        "{source} gets {name}, and its records cannot have identical offsets then",
+        f"leave the transform out, or {_TRANSLATED}",
+    ),
+    "identical.merged": Entry(
+        K.INVALID_CONFIG,
+        "other writers may write to {place}, so {source} cannot have identical offsets there",
+        "take it out of ferry.merge.topics, set ferry.guard.foreign.writer = fail, or use ferry.offsets = translated",
+    ),
+    "identical.translated": Entry(
+        K.INVALID_CONFIG,
+        "{place} has records up to offset {offset} that were copied with translated offsets",
+        "use ferry.offsets = translated, or delete the copy and start again in a new lane",
+    ),
+    "identical.stays": Entry(
+        K.INVALID_CONFIG,
+        "topic {topic} is copied in a lane that has written identical offsets, and a late request of it could double a "
+        "record",
+        "use ferry.offsets = identical, or copy the topic in another lane",
+    ),
+    "identical.passed": Entry(
+        K.INVALID_CONFIG,
+        "offsets of {source} near {offset} would be passed over or copied again, which identical offsets do not permit",
+        "set the guards ferry.guard.* of the topic to fail, or use ferry.offsets = translated",
+    ),
+    "identical.begins": Entry(
+        K.INVALID_CONFIG,
+        "{source} would be copied from offset {offset} on, and its copy {place} must continue at offset {end}",
+        f"identical offsets need the source's log from there on; {_TRANSLATED}",
+    ),
+    "identical.too-long": Entry(
+        K.INVALID_CONFIG,
+        "{source} reaches offset {offset}, and identical offsets end at {most}, Kafka's highest sequence number",
+        _TRANSLATED,
+    ),
+    "identical.compacted": Entry(
+        K.INVALID_CONFIG,
+        "{source} is compacted {where}, so its log has holes, and identical offsets do not pass holes yet",
+        _TRANSLATED,
+    ),
+    "identical.ahead": Entry(
+        K.TARGET_CHANGED,
+        "{place} ends at offset {end}, after offset {planned} where this run would end",
+        "run again without a limit of records or bytes; if that is refused, too, compare both sides",
+    ),
+    "identical.lost": Entry(
+        K.TARGET_CHANGED,
+        "{place} ends at offset {end}, and receipts show records up to {stands}",
+        f"its brokers lost acknowledged records: {_ANEW}",
+    ),
+    "identical.unknown": Entry(
+        K.NOT_AUTHORIZED,
+        "the target does not show {what} for topic {topic_there}, so it is not known whether {source} can have identical "
+        "offsets",
+        "grant DESCRIBE_CONFIGS on the topic and on the cluster",
+    ),
+    "identical.timestamps": Entry(
+        K.INVALID_CONFIG,
+        "topic {topic_there} of the target has message.timestamp.type = {value}, so its records cannot be compared with "
+        "those of {source} after a crash",
+        "set it to CreateTime",
+    ),
+    "identical.late-unbounded": Entry(
+        K.INVALID_CONFIG,
+        "a broker of the target has {setting} = {value}, so a request for {source} may arrive at any time",
+        "set it to 600000, Kafka's default",
+    ),
+    "identical.state-too-short": Entry(
+        K.INVALID_CONFIG,
+        "the target has {setting} = {value} for the copy of {source}, and identical offsets need more than {needed}",
+        "raise it",
+    ),
+    "identical.may-lose": Entry(
+        K.INVALID_CONFIG,
+        "topic {topic_there} of the target has {setting} = {value} and {in_sync} replicas in sync for {source}, so it may "
+        "lose acknowledged records, and then others get their offsets",
+        "set unclean.leader.election.enable = false and min.insync.replicas = 2 with at least 2 replicas in sync",
+    ),
+    # While a slot copies.
+    "identical.hole": Entry(
+        K.INVALID_CONFIG,
+        "the log of {source} has no record at offset {at}: it is a transaction's marker, or aborted, compacted or "
+        "deleted",
+        f"identical offsets do not pass holes yet; {_TRANSLATED}",
+    ),
+    "identical.old": Entry(
+        K.INVALID_CONFIG,
+        "the batch at offset {at} of {source} has no timestamp after {oldest:time}, so the target's brokers may "
+        "forget the producer before a late request arrives",
+        "raise producer.id.expiration.ms and retention.ms at the target above the age of the oldest record",
+    ),
+    "identical.foreign": Entry(
+        K.FOREIGN_WRITER,
+        "the records before offset {end} of {place} are not those that this lane wrote for {source}",
+        f"find the other producer; then {_ANEW}",
+    ),
+    "identical.shifted": Entry(
+        K.FOREIGN_WRITER,
+        "the record of {source} at offset {at} is at offset {base} of {place}",
+        f"another producer has written there: {_ANEW}",
+    ),
+    "identical.differs": Entry(
+        K.TARGET_CHANGED,
+        "{place} has another record at offset {at} than {source}",
+        f"compare both sides (ferry verify); then {_ANEW}",
+    ),
+    "identical.unread": Entry(
+        K.TARGET_CHANGED,
+        "{place} does not show its records from offset {at} up to its end {end}, which no receipt covers",
+        f"retention was faster than the run: {_ANEW}",
+    ),
+    "identical.unsettled": Entry(
+        K.NO_LEADER,
+        "the log of {place} reaches offset {end} at its leader and {shown} at its replicas in sync",
+        "wait until its replicas have caught up, and run again",
+    ),
+}

@@ -21,6 +21,7 @@ from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Asked
 
 _BROKER = 4
+"""Kafka's number of a broker whose settings are asked for."""
 _OF_TOPIC, _DEFAULT = 1, 5
 """Where a setting comes from, by Kafka's number."""
 _TIMES = struct.Struct(">qq")
@@ -95,6 +96,9 @@ class WholeBrokers(Brokers):
         result = kind.DescribeConfigsResult
         entry = result.DescribeConfigsResourceResult
 
+        def there(one: Any) -> bool:
+            return one.resource_type == _BROKER or one.resource_name in self.ids
+
         def configs(one: Any) -> list[Any]:
             own = self.own.get(one.resource_name, {})
             return [
@@ -115,7 +119,7 @@ class WholeBrokers(Brokers):
                 result(
                     resource_type=one.resource_type,
                     resource_name=one.resource_name,
-                    error_code=0 if one.resource_name in self.ids or one.resource_type == _BROKER else codes.UNKNOWN_TOPIC_OR_PARTITION,
+                    error_code=0 if there(one) else codes.UNKNOWN_TOPIC_OR_PARTITION,
                     configs=configs(one),
                 )
                 for one in asked.request.resources

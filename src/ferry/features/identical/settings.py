@@ -8,7 +8,6 @@ from ferry.config.keys import values
 from ferry.config.keys.feature import FeatureSettings, setting
 from ferry.config.keys.key import FerryKey
 
-
 TRANSLATED = "translated"
 """Records get the target's next offsets, and Ferry translates."""
 KEPT = "identical"

@@ -40,7 +40,5 @@ async def _of_broker(cluster: Cluster, node: int, names: Sequence[str]) -> dict[
             "the cluster"
         )
     if result.error_code:
-        raise Retryable(
-            f"settings of broker {node} of cluster {cluster.alias}: {codes.describe(result.error_code)}"
-        )
+        raise Retryable(f"settings of broker {node} of cluster {cluster.alias}: {codes.describe(result.error_code)}")
     return {entry.name: entry.value for entry in result.configs if entry.name in names and entry.value is not None}

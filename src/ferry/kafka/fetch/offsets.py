@@ -65,9 +65,7 @@ class _Incomplete(Retryable):
 class _Question:
     """The partitions that are not answered yet, asked for round by round."""
 
-    def __init__(
-        self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int, replica: int
-    ) -> None:
+    def __init__(self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int, replica: int) -> None:
         self.found: dict[TopicPartition, int] = {}
         self.failed: dict[TopicPartition, Unavailable] = {}
         self.denied: dict[TopicPartition, Unavailable] = {}

@@ -188,7 +188,10 @@ class Writer:
         return await self.cluster.submit(self.produced(self.transactional_id, batches, version), node)
 
     def produced(
-        self, transactional_id: str | None, batches: Mapping[TopicPartition, bytes | memoryview], max_version: int | None
+        self,
+        transactional_id: str | None,
+        batches: Mapping[TopicPartition, bytes | memoryview],
+        max_version: int | None,
     ) -> Any:
         """Return the request that writes one batch per partition; None as `transactional_id`: in no transaction."""
         by_topic: dict[str, list[tuple[int, bytes | memoryview]]] = {}

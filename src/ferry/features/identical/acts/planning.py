@@ -61,9 +61,7 @@ class IdenticalPlanner:
             producer = await self.lane.target.retrying(self._new_producer)
         kept = with_identical(plan, found, producer)
         if kept.slices:
-            driver.keep(
-                [producer_record(self.lane.name, producer_id=producer, run=plan.run, at_ms=wall_ms())]
-            )
+            driver.keep([producer_record(self.lane.name, producer_id=producer, run=plan.run, at_ms=wall_ms())])
         return kept
 
     @property

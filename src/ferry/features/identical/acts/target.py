@@ -44,7 +44,9 @@ async def standings(target: Cluster, todo: Iterable[Slice]) -> dict[str, Standin
     found: dict[str, Standing] = {}
     for place, piece in pieces.items():
         if place not in begins.found or place not in shown.found or place not in logs.found:
-            drops.append(drop("target.silent", piece, piece.start, passing=True, place=str(place), cluster=target.alias))
+            drops.append(
+                drop("target.silent", piece, piece.start, passing=True, place=str(place), cluster=target.alias)
+            )
             continue
         end, log = shown.found[place], logs.found[place]
         if log != end:
@@ -70,7 +72,9 @@ async def _wrong(target: Cluster, piece: Slice, standing: Standing) -> Drop | No
         return drop("identical.unread", piece, piece.start, place=place, at=stands, end=end)
     look = Look(at=boot_ms(), end=end, settled=True, tail=tail)
     producer = -1 if piece.producer is None else piece.producer
-    match wrong_with(look, receipts_end=stands, planned_end=piece.end, producer=producer):
+    # A foreign record is named before a log that is too long because of it.
+    wrong = wrong_with(look, receipts_end=stands, planned_end=max(piece.end, end), producer=producer)
+    match wrong or wrong_with(look, receipts_end=stands, planned_end=piece.end, producer=producer):
         case None:
             return None
         case Code.LOST:

@@ -172,7 +172,7 @@ def limits_of(piece: Slice, found: Found) -> Limits:
         lease=LEASE_MS,
         lateness=idle + MARGIN_MS if idle >= 0 else None,
         expiration=shortest_of(topic, found)[1],
-        keeps_acknowledged=found.may_lose or (topic.settings[UNCLEAN] == "false" and in_sync >= 2),  # noqa: PLR2004
+        keeps_acknowledged=found.may_lose or (topic.settings[UNCLEAN] == "false" and in_sync >= 2),
         markers_allowed=False,
         slack=0,
         bulk_from=0,

@@ -122,7 +122,7 @@ class Slice:
     None: they get the target's next offsets.
     """
     max_age_ms: int | None = None
-    """With `producer`: how old a batch may be by its largest timestamp, so that the target keeps the producer's state."""
+    """With `producer`: how old, in ms, a batch may be by its largest timestamp, so that its state outlives it."""
 
     @property
     def name(self) -> str:

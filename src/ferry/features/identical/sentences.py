@@ -70,14 +70,14 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.unknown": Entry(
         K.NOT_AUTHORIZED,
-        "the target does not show {what} for topic {topic_there}, so it is not known whether {source} can have identical "
-        "offsets",
+        "the target does not show {what} for topic {topic_there}, so it is not known whether {source} can have "
+        "identical offsets",
         "grant DESCRIBE_CONFIGS on the topic and on the cluster",
     ),
     "identical.timestamps": Entry(
         K.INVALID_CONFIG,
-        "topic {topic_there} of the target has message.timestamp.type = {value}, so its records cannot be compared with "
-        "those of {source} after a crash",
+        "topic {topic_there} of the target has message.timestamp.type = {value}, so its records cannot be compared "
+        "with those of {source} after a crash",
         "set it to CreateTime",
     ),
     "identical.late-unbounded": Entry(
@@ -92,8 +92,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.may-lose": Entry(
         K.INVALID_CONFIG,
-        "topic {topic_there} of the target has {setting} = {value} and {in_sync} replicas in sync for {source}, so it may "
-        "lose acknowledged records, and then others get their offsets",
+        "topic {topic_there} of the target has {setting} = {value} and {in_sync} replicas in sync for {source}, so it "
+        "may lose acknowledged records, and then others get their offsets",
         "set unclean.leader.election.enable = false and min.insync.replicas = 2 with at least 2 replicas in sync",
     ),
     # While a slot copies.

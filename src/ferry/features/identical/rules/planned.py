@@ -99,68 +99,65 @@ def refusal_of(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
 
 def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
     last = found.receipts.get(piece.target)
-    stands = piece.target_next or 0
-    if not found.own_lane:
-        return _refused(piece, "identical.lane")
-    if piece.dealt or piece.transform:
-        return _refused(piece, "identical.transform", name=piece.transform or "a new number of partitions")
-    if piece.merged:
-        return _refused(piece, "identical.merged", place=str(piece.target))
-    if piece.source.partition != piece.target.partition:
-        return _refused(piece, "identical.transform", name="another partition")
-    if last is not None and (not last.identical or last.adopted):
-        return _refused(piece, "identical.translated", place=str(piece.target), offset=stands)
-    if passed or piece.since >= 0:
-        return _refused(piece, "identical.passed", offset=piece.start)
-    if piece.start != stands:
-        return _refused(piece, "identical.begins", offset=piece.start, place=str(piece.target), end=stands)
-    if piece.end > LAST_SEQUENCE:
-        return _refused(piece, "identical.too-long", offset=piece.end, most=LAST_SEQUENCE)
-    if piece.compacted:
-        return _refused(piece, "identical.compacted", where="at the source")
-    end = piece.target_end
-    if end is not None and end > piece.end:
-        return _refused(piece, "identical.ahead", place=str(piece.target), end=end, planned=piece.end)
-    if end is not None and end < stands:
-        return _refused(piece, "identical.lost", place=str(piece.target), end=end, stands=stands)
-    return None
+    stands, place = piece.target_next or 0, str(piece.target)
+    end = stands if piece.target_end is None else piece.target_end
+    other = "a new number of partitions" if piece.dealt else piece.transform
+    if not other and piece.source.partition != piece.target.partition:
+        other = "another partition"
+    translated = last is not None and (not last.identical or bool(last.adopted))
+    checks: tuple[tuple[bool, str, dict[str, Any]], ...] = (
+        (not found.own_lane, "identical.lane", {}),
+        (bool(other), "identical.transform", {"name": other}),
+        (piece.merged, "identical.merged", {"place": place}),
+        (translated, "identical.translated", {"place": place, "offset": stands}),
+        (passed or piece.since >= 0, "identical.passed", {"offset": piece.start}),
+        (piece.start != stands, "identical.begins", {"offset": piece.start, "place": place, "end": stands}),
+        (piece.end > LAST_SEQUENCE, "identical.too-long", {"offset": piece.end, "most": LAST_SEQUENCE}),
+        (piece.compacted, "identical.compacted", {"where": "at the source"}),
+        (end > piece.end, "identical.ahead", {"place": place, "end": end, "planned": piece.end}),
+        (end < stands, "identical.lost", {"place": place, "end": end, "stands": stands}),
+    )
+    return _first(piece, checks)
 
 
 def _of_target(piece: Slice, found: Found) -> Refusal | None:
-    if piece.target.topic in found.new:
+    name = piece.target.topic
+    if name in found.new:
         return None
-    topic = found.topics.get(piece.target.topic)
+    unknown = _unknown(found, name)
+    if unknown:
+        return _refused(piece, "identical.unknown", topic_there=name, what=unknown)
+    topic, limits = found.topics[name], limits_of(piece, found)
+    code, settings = unfit(limits), topic.settings
+    setting, value = shortest_of(topic, found)
+    doubtful = UNCLEAN if settings[UNCLEAN] != "false" else MIN_IN_SYNC
+    in_sync = topic.in_sync.get(piece.target.partition, 0)
+    stamped = settings[TIMESTAMPS]
+    losing = {"topic_there": name, "setting": doubtful, "value": settings[doubtful], "in_sync": in_sync}
+    short = {"setting": setting, "value": value, "needed": strict_for(limits)}
+    checks: tuple[tuple[bool, str, dict[str, Any]], ...] = (
+        ("compact" in settings[CLEANUP], "identical.compacted", {"where": f"as {name} at the target"}),
+        (stamped != "CreateTime", "identical.timestamps", {"topic_there": name, "value": stamped}),
+        (code is Code.LATE_UNBOUNDED, "identical.late-unbounded", {"setting": IDLE, "value": _idle(found)}),
+        (code is Code.STATE_TOO_SHORT, "identical.state-too-short", short),
+        (code is Code.MAY_LOSE, "identical.may-lose", losing),
+    )
+    return _first(piece, checks)
+
+
+def _unknown(found: Found, name: str) -> str:
+    """Return which settings of a target topic, or of the brokers, are not known; empty: none."""
+    topic = found.topics.get(name)
     if topic is None:
-        return _refused(piece, "identical.unknown", topic_there=piece.target.topic, what="its settings")
-    missing = [name for name in TOPIC_SETTINGS if name not in topic.settings]
-    if missing:
-        return _refused(piece, "identical.unknown", topic_there=piece.target.topic, what=missing[0])
-    if not found.brokers or any(name not in one for one in found.brokers.values() for name in BROKER_SETTINGS):
-        return _refused(piece, "identical.unknown", topic_there=piece.target.topic, what=" and ".join(BROKER_SETTINGS))
-    if "compact" in topic.settings[CLEANUP]:
-        return _refused(piece, "identical.compacted", where=f"as {piece.target.topic} at the target")
-    if topic.settings[TIMESTAMPS] != "CreateTime":
-        value_there = topic.settings[TIMESTAMPS]
-        return _refused(piece, "identical.timestamps", topic_there=piece.target.topic, value=value_there)
-    name, value = shortest_of(topic, found)
-    match unfit(limits_of(piece, found)):
-        case Code.LATE_UNBOUNDED:
-            return _refused(piece, "identical.late-unbounded", setting=IDLE, value=_idle(found))
-        case Code.STATE_TOO_SHORT:
-            needed = strict_for(limits_of(piece, found))
-            return _refused(piece, "identical.state-too-short", setting=name, value=value, needed=needed)
-        case Code.MAY_LOSE:
-            unclean = topic.settings[UNCLEAN] != "false"
-            setting = UNCLEAN if unclean else MIN_IN_SYNC
-            return _refused(
-                piece,
-                "identical.may-lose",
-                topic_there=piece.target.topic,
-                setting=setting,
-                value=topic.settings[setting],
-                in_sync=topic.in_sync.get(piece.target.partition, 0),
-            )
-    return None
+        return "its settings"
+    missing = [one for one in TOPIC_SETTINGS if one not in topic.settings]
+    brokers = found.brokers.values()
+    missing += [one for one in BROKER_SETTINGS if not brokers or any(one not in broker for broker in brokers)]
+    return ", ".join(missing)
+
+
+def _first(piece: Slice, checks: Iterable[tuple[bool, str, dict[str, Any]]]) -> Refusal | None:
+    return next((_refused(piece, code, **facts) for holds, code, facts in checks if holds), None)
 
 
 def limits_of(piece: Slice, found: Found) -> Limits:

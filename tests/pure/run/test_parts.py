@@ -55,7 +55,7 @@ def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch:
 
 def test_each_part_of_a_plan_is_there() -> None:
     with lane("") as it:
-        assert len(plan_parts(it.opened)) == sum(bool(feature.planning) for feature in FEATURES.values())
+        assert len(plan_parts(it.opened, whole=True)) == sum(bool(feature.planning) for feature in FEATURES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def opened(it: Lane, monkeypatch: pytest.MonkeyPatch, found: Facts, *left_out: s
         return found
 
     monkeypatch.setattr(plan_run, "gather_all", gathered)
-    monkeypatch.setattr(plan_run, "plan_parts", lambda _: [LeavesOut(left_out)])
+    monkeypatch.setattr(plan_run, "plan_parts", lambda _, whole: [LeavesOut(left_out)])
     return it.opens()
 
 

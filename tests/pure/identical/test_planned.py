@@ -1,0 +1,136 @@
+"""Which slices of a plan can have identical offsets, and why others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ferry.features.identical.rules.planned import (
+    EXPIRATION,
+    IDLE,
+    LEASE_MS,
+    MARGIN_MS,
+    Found,
+    TargetTopicFound,
+    stays_identical,
+    with_identical,
+)
+from ferry.ledger.codec import IDENTICAL_VERSION
+from ferry.ledger.plan_codec import parse_plan, plan_records
+from ferry.model import Flow, Gap, Lifted, Plan, RefusalKind, Slice, TopicPartition
+from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
+
+ORDERS = TopicPartition(topic="orders", partition=0)
+PIECE = Slice(source=ORDERS, target=ORDERS, start=0, end=100, slot=0, first=True, target_end=0)
+PLAN = Plan(flow=Flow(source="a", target="b"), lane="live", run="r", generation=7, slots=1, slices=(PIECE,))
+
+
+def found(settings: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None, **changes: Any) -> Found:
+    """A target that suits, but for some settings."""
+    topic = TargetTopicFound(settings={**SETTINGS, **(settings or {})}, in_sync={0: 2})
+    base = Found(
+        own_lane=True, may_lose=False, brokers={1: {**BROKER, **(broker or {})}}, topics={"orders": topic}, receipts={}
+    )
+    return replace(base, **changes)
+
+
+def code_of(plan: Plan) -> str | None:
+    """The code of the only refusal; None if there is none."""
+    assert bool(plan.refusals) != bool(plan.slices), "a slice is copied, or it is refused"
+    return next((one.code for one in plan.refusals), None)
+
+
+def test_a_slice_that_suits_has_the_producer_and_the_age_that_its_batches_may_have() -> None:
+    (piece,) = with_identical(PLAN, found(), 42).slices
+    late = 600_000 + MARGIN_MS
+    assert (piece.producer, piece.max_age_ms) == (42, DAY - LEASE_MS - 2 * late)
+
+
+def test_such_a_plan_has_a_format_that_earlier_versions_do_not_read_and_comes_back() -> None:
+    plan = with_identical(PLAN, found(), 42)
+    *parts, seal = plan_records(plan)
+    values = {number: one.value for number, one in enumerate(parts) if one.value is not None}
+    assert (plan.version, seal.value is not None) == (IDENTICAL_VERSION, True)
+    assert parse_plan(values, seal.value or b"", "plan").slices == plan.slices
+    assert PLAN.version == 1
+
+
+@pytest.mark.parametrize(
+    ("piece", "code"),
+    [
+        ({"transform": "mask"}, "identical.transform"),
+        ({"merged": True}, "identical.merged"),
+        ({"since": 3}, "identical.passed"),
+        ({"start": 5}, "identical.begins"),
+        ({"end": 2**31}, "identical.too-long"),
+        ({"compacted": True}, "identical.compacted"),
+        ({"target_end": 101}, "identical.ahead"),
+        ({"start": 50, "target_next": 50, "target_end": 49}, "identical.lost"),
+        ({"target": TopicPartition(topic="orders", partition=1)}, "identical.transform"),
+        ({"start": 50, "target_next": 50, "target_end": 60}, None),
+    ],
+)
+def test_what_a_slice_needs(piece: Mapping[str, Any], code: str | None) -> None:
+    plan = replace(PLAN, slices=(replace(PIECE, **piece),))
+    assert code_of(with_identical(plan, found(), 42)) == code
+
+
+@pytest.mark.parametrize(
+    ("settings", "broker", "code"),
+    [
+        ({"cleanup.policy": "compact"}, {}, "identical.compacted"),
+        ({"message.timestamp.type": "LogAppendTime"}, {}, "identical.timestamps"),
+        ({"unclean.leader.election.enable": "true"}, {}, "identical.may-lose"),
+        ({"min.insync.replicas": "1"}, {}, "identical.may-lose"),
+        ({"retention.ms": "3600000"}, {}, "identical.state-too-short"),
+        ({"retention.bytes": "1000"}, {}, "identical.state-too-short"),
+        ({"cleanup.policy": "", "retention.ms": "3600000"}, {}, None),
+        ({"retention.ms": "-1"}, {}, None),
+        ({}, {EXPIRATION: "3600000"}, "identical.state-too-short"),
+        ({}, {IDLE: "-1"}, "identical.late-unbounded"),
+        ({}, {IDLE: str(DAY)}, "identical.state-too-short"),
+    ],
+)
+def test_what_the_target_needs(settings: Mapping[str, str], broker: Mapping[str, str], code: str | None) -> None:
+    assert code_of(with_identical(PLAN, found(settings, broker), 42)) == code
+
+
+def test_a_target_that_may_lose_is_taken_only_on_purpose() -> None:
+    one = TargetTopicFound(settings={**SETTINGS, "min.insync.replicas": "1"}, in_sync={0: 1})
+    assert code_of(with_identical(PLAN, found(topics={"orders": one}), 42)) == "identical.may-lose"
+    assert code_of(with_identical(PLAN, found(topics={"orders": one}, may_lose=True), 42)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"topics": {}}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
+)
+def test_what_is_not_known_is_refused(changes: Mapping[str, Any]) -> None:
+    assert code_of(with_identical(PLAN, found(**changes), 42)) == "identical.unknown"
+
+
+def test_a_lane_of_its_own_topics_is_refused() -> None:
+    assert code_of(with_identical(PLAN, found(own_lane=False), 42)) == "identical.lane"
+
+
+def test_offsets_that_a_guard_passes_over_are_refused() -> None:
+    gap = Gap(
+        source=ORDERS,
+        start=0,
+        end=0,
+        why=RefusalKind.FOREIGN_WRITER,
+        run="r",
+        at_ms=0,
+        how=Lifted.SKIP,
+        who="",
+        reason="",
+        generation=7,
+    )
+    assert code_of(with_identical(replace(PLAN, gaps=(gap,)), found(), 42)) == "identical.passed"
+
+
+def test_a_lane_that_wrote_identical_offsets_never_copies_in_transactions() -> None:
+    assert code_of(stays_identical(PLAN)) == "identical.stays"

@@ -19,8 +19,8 @@ from ferry.registry import FEATURES, parts_of
 class PlanPart(Protocol):
     """A feature's part in planning a run. Lives on the event loop of the connections.
 
-    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow, unless its row in
-    the registry says `always`.
+    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow. A part whose row in
+    the registry says `always` is in each run.
     """
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:

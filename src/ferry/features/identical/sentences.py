@@ -76,8 +76,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.timestamps": Entry(
         K.INVALID_CONFIG,
-        "topic {topic_there} of the target has message.timestamp.type = {value}, so its records cannot be compared "
-        "with those of {source} after a crash",
+        "topic {topic_there} of the target has message.timestamp.type = {value}, so a run after a crash cannot compare "
+        "it with {source}",
         "set it to CreateTime",
     ),
     "identical.late-unbounded": Entry(

@@ -35,7 +35,7 @@ class IdenticalSettings(FeatureSettings):
 
     offsets: str = setting(OFFSETS, values.one_of((TRANSLATED, KEPT)))
     may_lose: bool = setting(MAY_LOSE, values.boolean)
-    """Whether a target that may lose acknowledged records is taken: records can then stand at other offsets."""
+    """Whether a target that may lose acknowledged records is taken: records can then get other offsets."""
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

@@ -1,8 +1,8 @@
 """One slot's writer that gives records the offsets that they have at the source.
 
 The data is in no transaction. A chunk's receipts follow it in the slot's own transaction, as without identical offsets.
-If a process dies in between, the next one finds the records in the target's log, compares them with the source's, and
-writes the receipts (ADR 57).
+A process may die in between. The next one finds the records in the target's log, and compares them with the source's.
+Then it writes the receipts (ADR 57).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a plan needs so that its records get identical offsets: which slices are refused, and for which reason.
 
-Nothing but data is written: a source whose log has holes is refused, and so is what only a quiet writer may send (ADR
-57, "What is built"). Then a record's sequence number is its offset, and the brokers compare each batch with the log.
+Nothing but data is written. A source whose log has holes is refused, and so is what only a quiet writer may send (ADR 57,
+"What is built"). Then a record's sequence number is its offset, and the brokers compare each batch with the log.
 """
 
 from __future__ import annotations

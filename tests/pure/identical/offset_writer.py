@@ -8,11 +8,6 @@ from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse
 from tests.pure.identical.writer import LANE, Asking, Claim, Records, Writer
 
 
-def too_old(known_at: int, now: int, lease: int) -> bool:
-    """Whether what is known of the target's end is so old that it is read again."""
-    return now >= known_at + lease
-
-
 def continues(answer: object) -> bool:
     """Whether a batch is sent after one whose answer is not its base offset."""
     return False
@@ -54,15 +49,15 @@ class OffsetWriter(Writer):
         stale: bool = seen[1]
         if not rules.settled(look):
             return
-        wrong = stamped.wrong_with(
-            look, receipts_end=self.receipts, planned_end=self.planned_end, producer=LANE
-        )
+        wrong = stamped.wrong_with(look, receipts_end=self.receipts, planned_end=self.planned_end, producer=LANE)
         if wrong is not None:
             yield from self.refuse(Refuse(wrong))
             return
         yield from self.go_on(look.end, asked_at, stale)
 
-    def go_on(self, end: int, known_at: int, stale: bool) -> Asking:
+    def go_on(  # noqa: PLR0911 - each return reads again
+        self, end: int, known_at: int, stale: bool
+    ) -> Asking:
         """Send one batch after the other; `known_at`: since when the log is known to end at `end`."""
         cluster, limits = self.cluster, self.cluster.limits
         while end < self.planned_end:
@@ -84,7 +79,7 @@ class OffsetWriter(Writer):
                 yield from self.refuse(Refuse(Code.STATE_TOO_SHORT))
                 return
             now = cluster.clock()
-            if too_old(known_at, now, limits.lease) or rules.lease_over(self.view(ahead), limits):
+            if stamped.is_outdated(known_at, now, limits.lease) or rules.lease_over(self.view(ahead), limits):
                 return
             step = Send(end, count, stamped.sequence_of(end))
             answer = yield cluster.request(
@@ -102,4 +97,3 @@ class OffsetWriter(Writer):
         if (yield cluster.request("end", lambda: self.cluster.ledger.end(self.generation, True))) is not None:
             self.cluster.ledger.receipts = max(self.cluster.ledger.receipts, end)
             self.outcome = Done(clean=True)
-

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from ferry.features.identical.rules import stamped
 from ferry.features.identical.rules.values import Code, Done, Look, Refuse
 from tests.pure.identical import clauses, offset_writer, world
 from tests.pure.identical.machine import IdenticalMachine
@@ -69,7 +70,7 @@ def reading_kept() -> AbstractContextManager[object]:
     def never(known_at: int, now: int, lease: int) -> bool:
         return False
 
-    return patch.object(offset_writer, "too_old", never)
+    return patch.object(stamped, "is_outdated", never)
 
 
 def sent_ahead() -> AbstractContextManager[object]:

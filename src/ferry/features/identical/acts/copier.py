@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from ferry.clock import wall_ms
@@ -12,7 +13,9 @@ from ferry.copy.part import Part
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import ProduceQueue, Request
 from ferry.copy.transcode_pool import Workshop
+from ferry.features.identical.acts.data_writer import DataWriter
 from ferry.features.identical.rules.stamped import sequence_of
+from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.messages.refusals import refused
 from ferry.model import Refusal, TopicPartition
@@ -27,6 +30,15 @@ class OneByOne(ProduceQueue):
     is answered.
     """
 
+    def __init__(self, target: Cluster, writer: DataWriter, answered: Callable[[], None]) -> None:
+        super().__init__(target, writer, answered)
+        self._data = writer
+
+    async def _join(self, request: Request) -> None:
+        self._data.until_ms = min(
+            out.batch.max_timestamp + (part.piece.max_age_ms or 0) for part, out in request.entries.values()
+        )
+
     async def send(self, node: int, request: Request) -> None:
         """Send one more request when all others were answered. Raises as `send_first`."""
         await self.settle_all()
@@ -34,6 +46,7 @@ class OneByOne(ProduceQueue):
 
     def _misplaced(self, part: Part, out: PreparedBatch, base: int) -> Drop | None:
         if base == out.start:
+            self._data.appended(part.piece.target, out.end)
             return None
         return drop("identical.shifted", part.piece, out.start, place=str(part.piece.target), at=out.start, base=base)
 
@@ -73,6 +86,8 @@ class IdenticalCopier(Copier):
     """Fills chunks whose records have the offsets of the source. They are in no transaction."""
 
     MARKERS: ClassVar[int] = 0
+    data: DataWriter
+    """Its writer, as what it is."""
 
     def _packing_of(self, rules: PackingRules, workshop: Workshop) -> Packing:
         self.buffer = self._buffer
@@ -80,7 +95,7 @@ class IdenticalCopier(Copier):
         return WithoutHoles(self, rules, workshop)
 
     def _queue(self) -> ProduceQueue:
-        return OneByOne(self._target, self._writer, self._buffer.wake)
+        return OneByOne(self._target, self.data, self._buffer.wake)
 
     def _stamped(self, part: PartProgress, out: PreparedBatch) -> memoryview:
         writer = self._writer

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from kafka.future import Future
 
-from ferry.clock import boot_ms
+from ferry.clock import boot_ms, wall_ms
 from ferry.errors import Retryable
 from ferry.features.identical.rules.planned import LEASE_MS
+from ferry.features.identical.rules.stamped import is_outdated
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.writer import Writer
 from ferry.model import TopicPartition
@@ -40,15 +42,73 @@ class Lease:
             raise Retryable("the time to write is over since the ledger was read: it is read again")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Where a target partition ends: it was asked for `at` (boot time, ms), and broker `node` answered."""
+
+    end: int
+    at: int
+    node: int
+
+
+Again = Callable[[Mapping[TopicPartition, Reading]], Awaitable[Mapping[TopicPartition, Reading]]]
+"""Reads ends again. Raises Retryable if one is another than before."""
+
+
+class Readings:
+    """What is known of the ends of a slot's target partitions. Nothing is sent by what is older than a lease."""
+
+    def __init__(self, again: Again, now: Callable[[], int] = boot_ms) -> None:
+        self._again = again
+        self._now = now
+        self._of: dict[TopicPartition, Reading] = {}
+
+    def note(self, readings: Mapping[TopicPartition, Reading]) -> None:
+        """Take what was read."""
+        self._of |= readings
+
+    def sent(self, node: int, places: Iterable[TopicPartition]) -> dict[TopicPartition, Reading]:
+        """Return the readings that answers to a request of this moment make, with the ends as before."""
+        at = self._now()
+        return {place: Reading(end=self._of[place].end, at=at, node=node) for place in places}
+
+    async def keep(self, places: Iterable[TopicPartition]) -> None:
+        """Read again what is older than half a lease. Raises Retryable if an end is another one now."""
+        now = self._now()
+        old = {
+            place: one
+            for place in places
+            if (one := self._of.get(place)) is not None and is_outdated(one.at, now, LEASE_MS // 2)
+        }
+        if old:
+            self.note(await self._again(old))
+
+    def check(self, node: int, places: Iterable[TopicPartition]) -> None:
+        """Raise Retryable unless `node` itself has answered, within the lease, where each partition ends."""
+        now = self._now()
+        for place in places:
+            one = self._of.get(place)
+            if one is None or one.node != node or is_outdated(one.at, now, LEASE_MS):
+                raise Retryable(f"the end of {place} is not known at its leader {node}: it is read again")
+
+
 class DataWriter(Writer):
     """A producer id of its own, with epoch 0; a batch's first sequence number is its first record's offset."""
 
-    def __init__(self, cluster: Cluster, producer_id: int, lease: Lease, timeout_ms: int) -> None:
+    def __init__(self, cluster: Cluster, producer_id: int, lease: Lease, readings: Readings, timeout_ms: int) -> None:
         """`timeout_ms` bounds how long a first request is repeated."""
         super().__init__(cluster, f"producer id {producer_id}", timeout_ms)
         self.producer_id = producer_id
         self.producer_epoch = 0
+        self.readings = readings
+        self.until_ms = 0
+        """When the next request becomes too old to be sent (wall clock): by then producer state could expire early."""
         self._lease = lease
+        self._under_way: dict[TopicPartition, Reading] = {}
+
+    def appended(self, place: TopicPartition, end: int) -> None:
+        """Take the answer to the request under way: the partition ended there when it was appended."""
+        self.readings.note({place: replace(self._under_way[place], end=end)})
 
     async def join(self, places: Iterable[TopicPartition]) -> None:
         """Do nothing: the records are in no transaction."""
@@ -56,12 +116,20 @@ class DataWriter(Writer):
     async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
         """Send one batch per partition to their leader, within the lease; return the future answer.
 
-        Raises Superseded if a newer run or attempt took over, and Retryable if the lease ended before the connection
-        was there.
+        Raises Superseded if a newer run or attempt took over. Raises Retryable if a time was over before the
+        connection was there.
         """
         await self._lease.keep()
-        request = self.produced(None, batches, None)
-        return await self.cluster.submit(request, node, before=self._lease.check)
+        await self.readings.keep(batches)
+
+        def check() -> None:
+            self._lease.check()
+            self.readings.check(node, batches)
+            if wall_ms() >= self.until_ms:
+                raise Retryable("a batch has become too old to be sent while it waited")
+            self._under_way = self.readings.sent(node, batches)
+
+        return await self.cluster.submit(self.produced(None, batches, None), node, before=check)
 
     def raise_for(self, code: int, what: str, *, may_be_fenced: bool = True) -> None:
         """Raise the error that a code calls for; nothing for 0. Each is Retryable, but a missing permission.

@@ -110,6 +110,8 @@ class IdenticalPlanner:
             )
         if answer.error_code:
             raise Retryable(f"producer id from cluster {alias}: {codes.describe(answer.error_code)}")
+        if answer.producer_epoch != 0:  # a batch of a higher epoch would be compared with nothing
+            raise Retryable(f"cluster {alias} gave a producer id with epoch {answer.producer_epoch}, not 0")
         return int(answer.producer_id)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from ferry.copy.batching import PackingRules
@@ -17,8 +18,8 @@ from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier
-from ferry.features.identical.acts.data_writer import DataWriter, Lease
-from ferry.features.identical.acts.target import advanced, rebuilt, standings
+from ferry.features.identical.acts.data_writer import DataWriter, Lease, Readings
+from ferry.features.identical.acts.target import advanced, read_again, rebuilt, standings
 from ferry.kafka.fetch.source import SourceReader
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.protocol.slot import refuse_if_superseded
@@ -32,6 +33,7 @@ class IdenticalSlot(KafkaSlot):
     def __init__(self, wiring: SlotWiring) -> None:
         super().__init__(wiring)
         self._lease = Lease(self._look)
+        self._readings = Readings(partial(read_again, wiring.target))
         self._found: list[PartProgress] = []
 
     async def _look(self) -> None:
@@ -53,6 +55,7 @@ class IdenticalSlot(KafkaSlot):
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
         ends = await standings(self._target, todo.values())
+        self._readings.note({piece.target: ends[str(piece.target)].reading for piece in todo.values()})
         left = dict(todo)
         for piece, end in advanced(todo, ends):
             part = PartProgress(
@@ -79,17 +82,20 @@ class IdenticalSlot(KafkaSlot):
         expected: Mapping[TopicPartition, int],
     ) -> Copier:
         producer = next((piece.producer for piece in pieces.values() if piece.producer is not None), -1)
-        return IdenticalCopier(
+        data = DataWriter(self._target, producer, self._lease, self._readings, self._limits.transaction_timeout_ms)
+        copier = IdenticalCopier(
             plan,
             self._origin,
             reader.buffer,
             self._target,
-            DataWriter(self._target, producer, self._lease, self._limits.transaction_timeout_ms),
+            data,
             pieces,
             rules=rules,
             request_bytes=self._request_bytes,
             expected=expected,
         )
+        copier.data = data
+        return copier
 
     async def copy_chunk(self) -> list[PartProgress]:
         """Write the next chunk's records, all acknowledged; empty when nothing is left.

@@ -10,13 +10,15 @@ from typing import Any
 from ferry.clock import boot_ms
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch
+from ferry.errors import Retryable
+from ferry.features.identical.acts.data_writer import Reading
 from ferry.features.identical.rules.stamped import tail_of, wrong_with
 from ferry.features.identical.rules.values import Code, Look, Tail
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, LEADER_LOG, listed_offsets
 from ferry.kafka.fetch.one_partition import read_batches
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.model import Content, Slice
+from ferry.model import Content, Slice, TopicPartition
 from ferry.protocol.drops import Drop, Dropped, drop, verdict
 from ferry.wire.batch import Batch, producer_of
 from ferry.wire.content import MOST_DECOMPRESSED, contents
@@ -27,7 +29,12 @@ class Standing:
     """Where a target partition ends, settled, and where its log begins."""
 
     begin: int
-    end: int
+    reading: Reading
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.reading.end
 
 
 async def standings(target: Cluster, todo: Iterable[Slice]) -> dict[str, Standing]:
@@ -37,9 +44,11 @@ async def standings(target: Cluster, todo: Iterable[Slice]) -> dict[str, Standin
     Blocked if a leader does not answer, or its log has more than the replicas in sync.
     """
     pieces = {piece.target: piece for piece in todo}
+    at, nodes = boot_ms(), _leaders(target, pieces)
     begins = await listed_offsets(target, dict.fromkeys(pieces, EARLIEST), isolation=READ_UNCOMMITTED)
     shown = await listed_offsets(target, dict.fromkeys(pieces, LATEST), isolation=READ_UNCOMMITTED)
     logs = await listed_offsets(target, dict.fromkeys(pieces, LATEST), isolation=READ_UNCOMMITTED, replica=LEADER_LOG)
+    _refuse_moved(nodes, _leaders(target, pieces))
     drops: list[Drop] = []
     found: dict[str, Standing] = {}
     for place, piece in pieces.items():
@@ -54,7 +63,7 @@ async def standings(target: Cluster, todo: Iterable[Slice]) -> dict[str, Standin
                 drop("identical.unsettled", piece, piece.start, passing=True, place=str(place), end=log, shown=end)
             )
             continue
-        standing = Standing(begin=begins.found[place], end=end)
+        standing = Standing(begin=begins.found[place], reading=Reading(end=end, at=at, node=nodes[place]))
         wrong = await _wrong(target, piece, standing)
         if wrong is not None:
             drops.append(wrong)
@@ -63,6 +72,29 @@ async def standings(target: Cluster, todo: Iterable[Slice]) -> dict[str, Standin
     if drops:
         raise verdict(drops)
     return found
+
+
+def _leaders(target: Cluster, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    return {place: target.leader(place) for place in places}
+
+
+def _refuse_moved(before: Mapping[TopicPartition, int], after: Mapping[TopicPartition, int]) -> None:
+    """Raise Retryable if a leader changed in between: it is not known which broker has answered."""
+    moved = next((place for place, node in before.items() if after[place] != node), None)
+    if moved is not None:
+        raise Retryable(f"the leader of {moved} changed while its end was read: it is read again")
+
+
+async def read_again(target: Cluster, known: Mapping[TopicPartition, Reading]) -> dict[TopicPartition, Reading]:
+    """Return the readings of this moment. Raises Retryable if a log ends elsewhere than it is known to end."""
+    at, nodes = boot_ms(), _leaders(target, known)
+    shown = await listed_offsets(target, dict.fromkeys(known, LATEST), isolation=READ_UNCOMMITTED)
+    logs = await listed_offsets(target, dict.fromkeys(known, LATEST), isolation=READ_UNCOMMITTED, replica=LEADER_LOG)
+    _refuse_moved(nodes, _leaders(target, known))
+    for place, one in known.items():
+        if not shown.found.get(place) == logs.found.get(place) == one.end:
+            raise Retryable(f"{place} ended at offset {one.end}, and ends elsewhere now: it is read again")
+    return {place: Reading(end=one.end, at=at, node=nodes[place]) for place, one in known.items()}
 
 
 async def _wrong(target: Cluster, piece: Slice, standing: Standing) -> Drop | None:

@@ -1,7 +1,7 @@
 """What a plan needs so that its records get identical offsets: which slices are refused, and for which reason.
 
-Nothing but data is written. A source whose log has holes is refused, and so is what only a quiet writer may send (ADR 57,
-"What is built"). Then a record's sequence number is its offset, and the brokers compare each batch with the log.
+Nothing but data is written. A source whose log has holes is refused, and so is what only a quiet writer may send (ADR
+57, "What is built"). Then a record's sequence number is its offset, and the brokers compare each batch with the log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
 LEASE_MS = 30_000
 """How long a writer may begin requests after it saw in the ledger that no newer run exists."""
 MARGIN_MS = 60 * 60 * 1000
-"""How much later than `connections.max.idle.ms` a request may arrive: an hour is 12,000 idle connections a thread."""
+"""How much later than `connections.max.idle.ms` a request may arrive at least: an hour is 12,000 idle connections.
+
+Nothing waits for it. So a quarter of what producer state lasts is reckoned with where that is more.
+"""
 LAST_SEQUENCE = 2**31 - 1
 """Kafka's highest sequence number."""
 LEAST_KEPT_BYTES = 64 << 20
@@ -163,12 +166,12 @@ def _first(piece: Slice, checks: Iterable[tuple[bool, str, dict[str, Any]]]) -> 
 def limits_of(piece: Slice, found: Found) -> Limits:
     """Return the bounds of time for a slice whose topic and brokers show their settings."""
     topic = found.topics[piece.target.topic]
-    idle = _idle(found)
+    idle, expiration = _idle(found), shortest_of(topic, found)[1]
     in_sync = min(topic.in_sync.get(piece.target.partition, 0), int(topic.settings[MIN_IN_SYNC]))
     return Limits(
         lease=LEASE_MS,
-        lateness=idle + MARGIN_MS if idle >= 0 else None,
-        expiration=shortest_of(topic, found)[1],
+        lateness=max(idle + MARGIN_MS, (expiration - LEASE_MS) // 4) if idle >= 0 else None,
+        expiration=expiration,
         keeps_acknowledged=found.may_lose or (topic.settings[UNCLEAN] == "false" and in_sync >= 2),
         markers_allowed=False,
         slack=0,

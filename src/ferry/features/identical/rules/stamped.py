@@ -14,6 +14,14 @@ def sequence_of(offset: int) -> int:
     return offset
 
 
+def is_outdated(read_at: int, now: int, lease: int) -> bool:
+    """Return whether a reading of a log's end is so old that nothing may be sent by it.
+
+    Something of an earlier writer may have come since, and the producer state that shows it may have expired.
+    """
+    return now >= read_at + lease
+
+
 def tail_of(*, producer: int, epoch: int, sequence: int, base: int, timestamp: int, next_offset: int) -> Tail:
     """Return what the last batch of the target's log shows; it is right if its sequence number is its offset."""
     return Tail(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ferry.clock import wall_ms
 from ferry.errors import FerryError, Retryable, Superseded
-from ferry.features.identical.acts.data_writer import Lease
+from ferry.features.identical.acts import data_writer
+from ferry.features.identical.acts.data_writer import Lease, Reading, Readings
 from ferry.features.identical.acts.slot import IdenticalSlot
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
@@ -19,7 +21,9 @@ from ferry.features.identical.rules.planned import (
 )
 from ferry.kafka.connect import codes
 from ferry.ledger.receipts import last_receipts, receipts
-from ferry.model import Record, RefusalKind, Segment
+from ferry.model import Record, RefusalKind, Segment, TopicPartition
+from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.parts import fit_for
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.batches import row
@@ -347,6 +351,58 @@ def test_the_lease_ends_for_a_process_that_slept() -> None:
     _run(lease.keep())
     lease.check()
     assert looks == [0, LEASE_MS]
+
+
+def test_a_process_that_slept_sends_nothing_by_what_it_read_before() -> None:
+    now = [0]
+    read: list[set[TopicPartition]] = []
+
+    async def again(old: Mapping[TopicPartition, Reading]) -> Mapping[TopicPartition, Reading]:
+        read.append(set(old))
+        return {where: replace(one, at=now[0]) for where, one in old.items()}
+
+    readings = Readings(again, lambda: now[0])
+    with pytest.raises(Retryable):
+        readings.check(1, [place(0)])
+    readings.note({place(0): Reading(end=3, at=0, node=1)})
+    readings.check(1, [place(0)])
+    with pytest.raises(Retryable):
+        readings.check(2, [place(0)])
+    now[0] = LEASE_MS - 1
+    readings.check(1, [place(0)])
+    now[0] = LEASE_MS
+    with pytest.raises(Retryable):
+        readings.check(1, [place(0)])
+    _run(readings.keep([place(0)]))
+    readings.check(1, [place(0)])
+    now[0] += LEASE_MS // 2 - 1
+    _run(readings.keep([place(0)]))
+    assert read == [{place(0)}]
+
+
+def test_a_log_that_grew_while_the_process_slept_is_read_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each look at the clock is a lease after the one before. So the end is read again, and a late batch is seen."""
+    lane = Identical([[2, 2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        monkeypatch.setattr(data_writer, "LEASE_MS", 0)
+        with pytest.raises(FerryError):
+            lane.copy(attempt)
+        assert lane.target.log(TOPIC).end == 0
+        monkeypatch.undo()
+        lane.copy(lane.begin(lane.open("second")))
+        assert lane.is_identical()
+
+
+def test_a_run_of_spark_refuses_the_topics_and_copies_none_of_them() -> None:
+    lane = Identical([[2], [1]])
+    with at_work(lane):
+        plan = lane.open("first")
+        fit = fit_for(RunOptions(spark=True), plan)
+        assert fit_for(WHOLE, plan) == plan
+        assert ({one.code for one in fit.refusals}, fit.slices) == ({"identical.spark"}, ())
 
 
 def _run(work: Any) -> None:

@@ -17,6 +17,11 @@ IDENTICAL: Mapping[str, Entry] = {
         "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
         "use ferry.offsets = translated for it",
     ),
+    "identical.spark": Entry(
+        K.INVALID_CONFIG,
+        "a Spark job was to copy {topic} with identical offsets, which only processes of one machine do yet",
+        "copy the flow with ferry run (without --spark), or use ferry.offsets = translated",
+    ),
     "identical.transform": Entry(
         K.INVALID_CONFIG,
         "{source} gets {name}, and its records cannot have identical offsets then",

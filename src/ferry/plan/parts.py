@@ -20,8 +20,8 @@ from ferry.registry import FEATURES, IDENTICAL, parts_of
 class PlanPart(Protocol):
     """A feature's part in planning a run. Lives on the event loop of the connections.
 
-    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow. A part whose row in
-    the registry says `always` is in each run.
+    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow. A part whose row
+    in the registry says `always` is in each run.
     """
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:

@@ -123,8 +123,8 @@ def _bytes_and_rows(
     ported = next((slot for slot, spec in sorted(specs.items()) if spec.port), None)
     if ported is not None:
         raise Refused(
-            f"slot {ported} of run {plan.run} has identical offsets, which no Spark job copies yet: resume the run with "
-            "ferry run --resume, without --spark"
+            f"slot {ported} of run {plan.run} has identical offsets, which no Spark job copies yet: resume the run "
+            "with ferry run --resume, without --spark"
         )
     of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
     of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}

@@ -49,17 +49,17 @@ def end_of_copy(it: Lab, topic: str) -> int:
 
 
 def test_runs_continue_at_the_same_offsets_and_a_translated_flow_copies_the_topic_beside_them(
-    source: RunningCluster, target: RunningCluster, topic: str, tmp_path: Path
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:
-    create_topic(source, topic, partitions=PARTITIONS)
-    it = lab(source, target, topic)
-    beside = Lab(source=source, target=target, alias=new_alias(), topics=(topic,))
-    feed(source, topic, 400)
+    create_topic(source_cluster, topic, partitions=PARTITIONS)
+    it = lab(source_cluster, target_cluster, topic)
+    beside = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
+    feed(source_cluster, topic, 400)
     config, other = it.write(tmp_path), beside.write(tmp_path)
     assert ferry("run", config=config).code == 0
     assert assert_identical(it, topic) == 400
     assert ferry("run", config=other).code == 0
-    feed(source, topic, 200, begin=10_000)
+    feed(source_cluster, topic, 200, begin=10_000)
     assert ferry("run", config=config).code == 0
     assert assert_identical(it, topic) == 600
     assert ferry("run", config=other).code == 0
@@ -72,11 +72,11 @@ def test_runs_continue_at_the_same_offsets_and_a_translated_flow_copies_the_topi
 
 @pytest.mark.parametrize("share", [0.05, 0.5])
 def test_a_run_after_sigkill_continues_exactly(
-    source: RunningCluster, target: RunningCluster, topic: str, tmp_path: Path, share: float
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, share: float
 ) -> None:
-    create_topic(source, topic, partitions=PARTITIONS)
-    feed(source, topic, 24_000, size=1_000)
-    it = lab(source, target, topic, **{"ferry.throttle.bytes.per.second": str(2 << 20)})
+    create_topic(source_cluster, topic, partitions=PARTITIONS)
+    feed(source_cluster, topic, 24_000, size=1_000)
+    it = lab(source_cluster, target_cluster, topic, **{"ferry.throttle.bytes.per.second": str(2 << 20)})
     config = it.write(tmp_path)
     killed = start("run", config=config)
     wait_until(lambda: end_of_copy(it, topic) >= share * 24_000, 2 * ANSWER_S)
@@ -84,7 +84,7 @@ def test_a_run_after_sigkill_continues_exactly(
     finished(killed)
     before = end_of_copy(it, topic)
     assert 0 < before < 24_000
-    again = Lab(source=source, target=target, alias=it.alias, topics=(topic,), settings={
+    again = Lab(source=source_cluster, target=target_cluster, alias=it.alias, topics=(topic,), settings={
         key: value for key, value in it.settings.items() if "throttle" not in key
     })  # fmt: skip
     assert ferry("run", config=again.write(tmp_path)).code == 0

@@ -25,7 +25,8 @@ def feed(cluster: RunningCluster, topic: str, count: int, *, begin: int = 0, siz
     codecs = ["none", "lz4", "zstd", "gzip"]
     for number, codec in enumerate(codecs):
         share = numbered(count // len(codecs), partitions=PARTITIONS, size=size, start=begin + number * count)
-        send(producer(cluster, **{"compression.type": codec, "batch.num.messages": 50}), topic, share)
+        settings: dict[str, str | int | bool] = {"compression.type": codec, "batch.num.messages": 50}
+        send(producer(cluster, **settings), topic, share)
 
 
 def assert_identical(it: Lab, topic: str) -> int:

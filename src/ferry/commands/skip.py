@@ -11,6 +11,7 @@ from ferry.cli.completion import offered_topics
 from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo
 from ferry.errors import BadInput
+from ferry.features.identical.settings import IdenticalSettings
 
 
 @command(flow="required")
@@ -41,6 +42,7 @@ def skip_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
+    chosen.of(IdenticalSettings).refuse(chosen, "ferry skip")
     if not reason.strip():
         raise BadInput("--reason is empty: give the reason, for other operators")
     refuse_foreign_topic(chosen, topic)

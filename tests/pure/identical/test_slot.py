@@ -22,8 +22,8 @@ from ferry.features.identical.rules.planned import (
 from ferry.kafka.connect import codes
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import Record, RefusalKind, Segment, TopicPartition
-from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.parts import fit_for
+from ferry.registry import imported
+from ferry.run.micro_run import slot_port
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.batches import row
@@ -380,10 +380,8 @@ def test_a_process_that_slept_sends_nothing_by_what_it_read_before() -> None:
     assert read == [{place(0)}]
 
 
-def test_a_log_that_grew_while_the_process_slept_is_read_before_anything_is_sent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each look at the clock is a lease after the one before. So the end is read again, and a late batch is seen."""
+def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock is a lease after the one before, as for a process that sleeps before each request."""
     lane = Identical([[2, 2]])
     with at_work(lane):
         attempt = lane.begin(lane.open("first"))
@@ -396,13 +394,13 @@ def test_a_log_that_grew_while_the_process_slept_is_read_before_anything_is_sent
         assert lane.is_identical()
 
 
-def test_a_run_of_spark_refuses_the_topics_and_copies_none_of_them() -> None:
+def test_the_spec_of_a_slot_names_the_port_wherever_it_runs() -> None:
     lane = Identical([[2], [1]])
     with at_work(lane):
         plan = lane.open("first")
-        fit = fit_for(RunOptions(spark=True), plan)
-        assert fit_for(WHOLE, plan) == plan
-        assert ({one.code for one in fit.refusals}, fit.slices) == ({"identical.spark"}, ())
+        ports = {slot_port(plan, slot) for slot in plan.used_slots}
+        assert [imported(place) for place in ports] == [IdenticalSlot]
+        assert slot_port(replace(plan, slices=()), 0) == ""
 
 
 def _run(work: Any) -> None:

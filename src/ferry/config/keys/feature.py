@@ -37,12 +37,13 @@ class FeatureSettings:
     @classmethod
     def own_keys(cls) -> tuple[FerryKey, ...]:
         """Return the keys, in the order of the fields."""
-        return tuple(one.metadata[_KEY] for one in fields(cls))
+        return tuple(one.metadata[_KEY] for one in fields(cls) if _KEY in one.metadata)
 
     @classmethod
     def read(cls, value: Read) -> Self:
         """Return the settings of a flow."""
-        return cls(**{one.name: value(one.metadata[_KEY].name, one.metadata[_CONVERT]) for one in fields(cls)})
+        own = (one for one in fields(cls) if _KEY in one.metadata)
+        return cls(**{one.name: value(one.metadata[_KEY].name, one.metadata[_CONVERT]) for one in own})
 
     def digested(self) -> object | None:
         """Return what the digest of the flow has of them, as JSON; None: nothing.
@@ -54,6 +55,14 @@ class FeatureSettings:
     def without_effect(self, flow: Any) -> Mapping[str, str]:
         """Return, by the names of keys, why their lines have no effect in a flow with these settings, a FlowConfig."""
         return {}
+
+    def refused(self, flow: Any) -> Mapping[str, str]:
+        """Return, by the names of keys, why their lines are wrong in a flow with these settings, a FlowConfig."""
+        return {}
+
+    def placed(self, where: Callable[[str], str]) -> Self:
+        """Return the settings with the places of their lines: `where` returns file, line and key of a key's name."""
+        return self
 
     def in_lane(self) -> Self:
         """Return the settings in a backfill or a drill, which does nothing but copy."""

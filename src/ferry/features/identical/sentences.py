@@ -8,19 +8,37 @@ from ferry.messages.entry import Entry
 from ferry.model import RefusalKind as K
 
 _TRANSLATED = "copy the topic in a flow with ferry.offsets = translated"
-_ANEW = "copy both sides' records elsewhere, delete the copy, and let a run make it again"
+_ELSEWHERE = "copy the topic to another target topic, in a flow with another alias for the source"
+_AGAIN = f"save what only one side has, and {_ELSEWHERE}; late requests of this lane cannot reach it there"
 
 IDENTICAL: Mapping[str, Entry] = {
+    # When the file is read.
+    "identical.file.transforms": Entry(
+        None,
+        "records with identical offsets are copied as they are, and this flow has transforms ({names})",
+        "remove them, or copy their topics in another flow",
+    ),
+    "identical.file.merged": Entry(
+        None,
+        "merged topics ({topics}) get records of several sources, which cannot all keep their offsets",
+        "remove ferry.merge.topics, or use ferry.offsets = translated",
+    ),
+    "identical.file.guards": Entry(
+        None,
+        "{guards} would pass offsets over or copy records again, so others would get their offsets",
+        "set these guards to fail, or use ferry.offsets = translated",
+    ),
+    # When a command begins.
+    "identical.command": Entry(
+        None,
+        "{act} does not support identical offsets yet, which flow {flow} has ({where})",
+        "use ferry run, ferry plan, ferry groups, ferry translate or ferry verify, or a flow with translated offsets",
+    ),
     # When a run is planned.
     "identical.lane": Entry(
         K.INVALID_CONFIG,
         "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
         "use ferry.offsets = translated for it",
-    ),
-    "identical.spark": Entry(
-        K.INVALID_CONFIG,
-        "a Spark job was to copy {topic} with identical offsets, which only processes of one machine do yet",
-        "copy the flow with ferry run (without --spark), or use ferry.offsets = translated",
     ),
     "identical.transform": Entry(
         K.INVALID_CONFIG,
@@ -35,13 +53,13 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.translated": Entry(
         K.INVALID_CONFIG,
         "{place} has records up to offset {offset} that were copied with translated offsets",
-        "use ferry.offsets = translated, or delete the copy and start again in a new lane",
+        f"use ferry.offsets = translated, or {_ELSEWHERE}",
     ),
     "identical.stays": Entry(
         K.INVALID_CONFIG,
         "topic {topic} is copied in a lane that has written identical offsets, and a late request of it could double a "
         "record",
-        "use ferry.offsets = identical, or copy the topic in another lane",
+        f"use ferry.offsets = identical, or {_ELSEWHERE}",
     ),
     "identical.passed": Entry(
         K.INVALID_CONFIG,
@@ -71,7 +89,7 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.lost": Entry(
         K.TARGET_CHANGED,
         "{place} ends at offset {end}, and receipts show records up to {stands}",
-        f"its brokers lost acknowledged records: {_ANEW}",
+        f"its brokers lost acknowledged records: {_AGAIN}",
     ),
     "identical.unknown": Entry(
         K.NOT_AUTHORIZED,
@@ -97,8 +115,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.may-lose": Entry(
         K.INVALID_CONFIG,
-        "topic {topic_there} of the target has {setting} = {value} and {in_sync} replicas in sync for {source}, so it "
-        "may lose acknowledged records, and then others get their offsets",
+        "topic {topic_there} of the target may lose acknowledged records of {source}: it has {setting} = {value} and "
+        "{in_sync} replicas in sync",
         "set unclean.leader.election.enable = false and min.insync.replicas = 2 with at least 2 replicas in sync",
     ),
     # While a slot copies.
@@ -117,22 +135,22 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.foreign": Entry(
         K.FOREIGN_WRITER,
         "the records before offset {end} of {place} are not those that this lane wrote for {source}",
-        f"find the other producer; then {_ANEW}",
+        f"find the other producer; then {_AGAIN}",
     ),
     "identical.shifted": Entry(
         K.FOREIGN_WRITER,
         "the record of {source} at offset {at} is at offset {base} of {place}",
-        f"another producer has written there: {_ANEW}",
+        f"another producer has written there: {_AGAIN}",
     ),
     "identical.differs": Entry(
         K.TARGET_CHANGED,
         "{place} has another record at offset {at} than {source}",
-        f"compare both sides (ferry verify); then {_ANEW}",
+        f"compare both sides (ferry verify); then {_AGAIN}",
     ),
     "identical.unread": Entry(
         K.TARGET_CHANGED,
         "{place} does not show its records from offset {at} up to its end {end}, which no receipt covers",
-        f"retention was faster than the run: {_ANEW}",
+        f"retention was faster than the run: {_AGAIN}",
     ),
     "identical.unsettled": Entry(
         K.NO_LEADER,

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
+from ferry.config.flow.guards import FAIL
 from ferry.config.keys import values
 from ferry.config.keys.feature import FeatureSettings, setting
 from ferry.config.keys.key import FerryKey
+from ferry.errors import Refused
+from ferry.messages.catalogue import sentence
+
+if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
 
 TRANSLATED = "translated"
 """Records get the target's next offsets, and Ferry translates."""
 KEPT = "identical"
 """Records get the offsets that they have at the source, or the partition is refused."""
+
+PASSING = ("topic_recreated", "retention_passed", "source_truncated", "target_changed", "foreign_writer")
+"""Guards whose other policies pass offsets over, or copy them again."""
 
 OFFSETS = FerryKey(
     name="ferry.offsets",
@@ -36,6 +47,39 @@ class IdenticalSettings(FeatureSettings):
     offsets: str = setting(OFFSETS, values.one_of((TRANSLATED, KEPT)))
     may_lose: bool = setting(MAY_LOSE, values.boolean)
     """Whether a target that may lose acknowledged records is taken: records can then get other offsets."""
+
+    where: str = ""
+    """File, line and key of `ferry.offsets`; empty: it is at its default, or the file was not read."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether records get the offsets that they have at the source."""
+        return self.offsets == KEPT
+
+    def placed(self, where: Callable[[str], str]) -> Self:
+        """Return the settings with the place of `ferry.offsets`."""
+        return replace(self, where=where(OFFSETS.name)) if self.keeps else self
+
+    def refused(self, flow: FlowConfig) -> Mapping[str, str]:
+        """Return why `ferry.offsets = identical` cannot be with transforms, merged topics, or guards that pass."""
+        if not self.keeps:
+            return {}
+        transforms = ", ".join(one.name for one in flow.records.transforms)
+        merged = ", ".join(flow.topics.merge.items)
+        guards = {name: getattr(flow.topics.guards, name) for name in PASSING}
+        passing = ", ".join(
+            f"ferry.guard.{name.replace('_', '.')} = {policy}" for name, policy in guards.items() if policy != FAIL
+        )
+        if transforms:
+            return {OFFSETS.name: sentence("identical.file.transforms", names=transforms)}
+        if merged:
+            return {OFFSETS.name: sentence("identical.file.merged", topics=merged)}
+        return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
+
+    def refuse(self, flow: FlowConfig, act: str) -> None:
+        """Raise Refused if records keep their offsets: `act`, such as a command, does not support that."""
+        if self.keeps:
+            raise Refused(sentence("identical.command", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

@@ -15,6 +15,7 @@ from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.drill.acts.crossed import compare_crossed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, report_of
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.preflight import unreturned
 from ferry.features.switch.acts.redirect import words_of
@@ -91,7 +92,11 @@ class FullDrill:
         copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
-        """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained."""
+        """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained.
+
+        Raises Refused if the flow has identical offsets.
+        """
+        flow.of(IdenticalSettings).refuse(flow, "ferry drills full")
         self._settings = settings
         self._flow = flow
         self._options = options

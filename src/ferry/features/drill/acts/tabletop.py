@@ -11,6 +11,7 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.rules.steps import sentence
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import EvidenceKind, EvidenceReport
@@ -23,7 +24,11 @@ from ferry.words import count_of
 def tabletop(
     flow: FlowConfig, drill: str, who: str, diary: Timeline, *, patience_s: float = 60.0
 ) -> tuple[EvidenceReport, FerryError | None]:
-    """Read both clusters, and return the report; also why it ended early, if it did."""
+    """Read both clusters, and return the report; also why it ended early, if it did.
+
+    Raises Refused for a flow with identical offsets.
+    """
+    flow.of(IdenticalSettings).refuse(flow, "ferry drills tabletop")
     found, failure = Found(), None
     try:
         _look(flow, diary, found, patience_s)

@@ -16,6 +16,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput, Refused
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.drain import Copy, drain
 from ferry.features.switch.acts.earlier import earlier_switch, moved_already
 from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
@@ -85,9 +86,11 @@ class Switcher:
         `flow` is one of `settings`, as the operator named it; `who` does it, as `user@host`. `hook` redirects clients,
         and `stop` stops them: a command or URL in them replaces the file's. `remove_write_block`: ACLs that deny WRITE
         may be deleted, if the switch began so. `copy` copies a plan when the flow is drained. Raises BadInput if a
-        failback has no flow to go along.
+        failback has no flow to go along, and Refused for a flow with identical offsets.
         """
         self.sides = sides_of(settings, flow, verb)
+        for one in (flow, self.sides.via):
+            one.of(IdenticalSettings).refuse(one, f"ferry {verb}")
         self.verb = verb
         self._began_ms = wall_ms()
         self._who = who

@@ -54,8 +54,16 @@ def kept() -> tuple[Settings, FlowConfig]:
         ("ferry.guard.retention.passed = skip",),
         ("ferry.guard.topic.recreated = restart:orders",),
         ("a->b.ferry.guard.foreign.writer = skip",),
+        ("ferry.sync.topic.deletes.enabled = true",),
     ],
-    ids=["transforms", "merged topics", "a guard that skips", "a guard of some topics", "a guard of the flow"],
+    ids=[
+        "transforms",
+        "merged topics",
+        "a guard that skips",
+        "a guard of some topics",
+        "a guard of the flow",
+        "deletes",
+    ],
 )
 def test_lines_that_do_not_go_together_are_an_error_of_the_line_of_offsets(lines: tuple[str, ...]) -> None:
     assert [one for one in read(*lines).problems if one.severity is Severity.ERROR] == []

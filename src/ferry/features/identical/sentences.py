@@ -28,6 +28,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "{guards} would pass offsets over or copy records again, so others would get their offsets",
         "set these guards to fail, or use ferry.offsets = translated",
     ),
+    "identical.file.deletes": Entry(
+        None,
+        "ferry.sync.topic.deletes.enabled = true deletes copies, and a late request could write into the next topic of "
+        "that name",
+        "set it to false, or use ferry.offsets = translated",
+    ),
     # When a command begins.
     "identical.command": Entry(
         None,

@@ -61,7 +61,7 @@ class IdenticalSettings(FeatureSettings):
         return replace(self, where=where(OFFSETS.name)) if self.keeps else self
 
     def refused(self, flow: FlowConfig) -> Mapping[str, str]:
-        """Return why `ferry.offsets = identical` cannot be with transforms, merged topics, or guards that pass."""
+        """Return why `ferry.offsets = identical` cannot be with other lines, such as transforms."""
         if not self.keeps:
             return {}
         transforms = ", ".join(one.name for one in flow.records.transforms)
@@ -74,6 +74,8 @@ class IdenticalSettings(FeatureSettings):
             return {OFFSETS.name: sentence("identical.file.transforms", names=transforms)}
         if merged:
             return {OFFSETS.name: sentence("identical.file.merged", topics=merged)}
+        if flow.topics.sync_topic_deletes:
+            return {OFFSETS.name: sentence("identical.file.deletes")}
         return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
 
     def refuse(self, flow: FlowConfig, act: str) -> None:

@@ -24,6 +24,8 @@ class Feature:
     """Whether that part also acts in runs of some topics, of a window, and of a paused flow."""
     slot: str = ""
     """The port that copies its slices (`ferry.copy.kafka_slot.KafkaSlot`)."""
+    refused_in_spark: str = ""
+    """The code of the refusal of its slices in a run that a Spark job copies."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
     readiness: str = ""
@@ -46,6 +48,7 @@ FEATURES: Mapping[str, Feature] = {
         planning="ferry.features.identical.acts.planning:identical_of_plan",
         always=True,
         slot="ferry.features.identical.acts.slot:IdenticalSlot",
+        refused_in_spark="identical.spark",
         sentences="ferry.features.identical.sentences:IDENTICAL",
     ),
     "acls": Feature(

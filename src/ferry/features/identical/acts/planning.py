@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest
@@ -19,7 +19,7 @@ from ferry.features.identical.rules.planned import (
     with_identical,
     without_unfit,
 )
-from ferry.features.identical.settings import TRANSLATED, IdenticalSettings
+from ferry.features.identical.settings import OFFSETS, TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.broker_settings import broker_settings
 from ferry.kafka.admin.topic_settings import topic_settings
 from ferry.kafka.admin.topics import NotPermitted
@@ -29,6 +29,7 @@ from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import lane_producer, producer_record
 from ferry.ledger.receipts import last_receipts
+from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
 from ferry.protocol.driver import Driver
 
@@ -43,7 +44,11 @@ class IdenticalPlanner:
         """Return the plan without the slices that its run would refuse; writes nothing."""
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        return without_unfit(plan, await self._found(view, plan)) if plan.slices else plan
+        if not plan.slices:
+            return plan
+        note = sentence("identical.spark.note", where=self._settings.where or OFFSETS.name)
+        shown = without_unfit(plan, await self._found(view, plan))
+        return replace(shown, notes=(*shown.notes, note))
 
     async def act(self, driver: Driver, plan: Plan) -> Plan:
         """Return the plan whose slices keep the source's offsets, without those that cannot.

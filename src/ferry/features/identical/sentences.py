@@ -53,8 +53,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.spark.note": Entry(
         None,
-        "this flow has identical offsets ({where}), which no Spark job copies yet: copy it with ferry run, without --spark; "
-        "its DAG refuses it",
+        "this flow has identical offsets ({where}), which no Spark job copies yet",
+        "copy it with ferry run, without --spark; its DAG refuses it",
     ),
     "identical.transform": Entry(
         K.INVALID_CONFIG,

@@ -73,8 +73,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.stays": Entry(
         K.INVALID_CONFIG,
-        "topic {topic} is copied in a lane that has written identical offsets, and a late request of it could double a "
-        "record",
+        "this lane may have sent records of {source} to {place} with identical offsets, and a late request could "
+        "double one there",
         f"use ferry.offsets = identical, or {_ELSEWHERE}",
     ),
     "identical.passed": Entry(

@@ -27,7 +27,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, producer_record
+from ferry.ledger.producer_codec import lane_producer, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
@@ -74,7 +74,7 @@ class IdenticalPlanner:
         return self.lane.flow.of(IdenticalSettings)
 
     def _still_translated(self, view: LedgerView, plan: Plan) -> Plan:
-        return plan if lane_producer(view, self.lane.name) is None else stays_identical(plan)
+        return stays_identical(plan, sent_places(view, self.lane.name))
 
     async def _found(self, view: LedgerView, plan: Plan) -> Found:
         target = self.lane.target

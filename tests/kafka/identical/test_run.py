@@ -122,7 +122,12 @@ def test_verify_compares_what_a_killed_run_wrote_without_receipts(
     config = it.write(tmp_path)
     assert ferry("run", config=config).code == 0
     feed(source_cluster, topic, 24_000, begin=10_000, size=1_000)
-    slow = lab(source_cluster, target_cluster, topic, **{"ferry.throttle.bytes.per.second": str(1 << 20)})
+    slow = lab(
+        source_cluster,
+        target_cluster,
+        topic,
+        **{"ferry.throttle.bytes.per.second": str(1 << 20), "ferry.chunk.seconds": "60"},
+    )
     (tmp_path / "slow").mkdir()
     killed = start("run", config=replace(slow, alias=it.alias).write(tmp_path / "slow"))
     wait_until(lambda: end_of_copy(it, topic) > 400, 2 * ANSWER_S)

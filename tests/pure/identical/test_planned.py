@@ -107,10 +107,15 @@ def test_a_target_that_may_lose_is_taken_only_on_purpose() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"topics": {}}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
+    [{"topics": {}, "denied": frozenset({"orders"})}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
 )
 def test_what_is_not_known_is_refused(changes: Mapping[str, Any]) -> None:
     assert code_of(with_identical(PLAN, found(**changes), 42)) == "identical.unknown"
+
+
+def test_a_topic_that_no_broker_shows_yet_is_not_a_missing_permission() -> None:
+    (refusal,) = with_identical(PLAN, found(topics={}), 42).refusals
+    assert (refusal.code, refusal.kind) == ("identical.not-shown", RefusalKind.TARGET_CHANGED)
 
 
 def test_a_lane_of_its_own_topics_is_refused() -> None:

@@ -113,6 +113,11 @@ IDENTICAL: Mapping[str, Entry] = {
         "identical offsets",
         "grant DESCRIBE_CONFIGS on the topic and on the cluster",
     ),
+    "identical.not-shown": Entry(
+        K.TARGET_CHANGED,
+        "the target does not show topic {topic_there}, so it is not known whether {source} can have identical offsets",
+        "run again; if that is refused, too, find out why its brokers do not have the topic",
+    ),
     "identical.timestamps": Entry(
         K.INVALID_CONFIG,
         "topic {topic_there} of the target has message.timestamp.type = {value}, so a run after a crash cannot compare "

@@ -58,6 +58,8 @@ class Found:
     receipts: Mapping[TopicPartition, Receipt]
     new: frozenset[str] = frozenset()
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
+    denied: frozenset[str] = frozenset()
+    """Topics whose settings this login may not see."""
 
 
 def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
@@ -131,6 +133,8 @@ def _of_target(piece: Slice, found: Found) -> Refusal | None:
     name = piece.target.topic
     if name in found.new:
         return None
+    if name not in found.topics and name not in found.denied:
+        return _refused(piece, "identical.not-shown", topic_there=name)
     unknown = _unknown(found, name)
     if unknown:
         return _refused(piece, "identical.unknown", topic_there=name, what=unknown)

@@ -191,7 +191,12 @@ def extended_digest(digest: int, batch: Batch) -> int:
 
 
 def producer_of(batch: Batch) -> tuple[int, int, int]:
-    """Return producer id, producer epoch and first sequence number of a batch of format v2."""
+    """Return producer id, producer epoch and first sequence number of a batch; -1 each where it has none.
+
+    Messages of the formats v0 and v1 have none.
+    """
+    if batch.magic != MAGIC:
+        return -1, -1, -1
     number, epoch, sequence = _PRODUCER.unpack_from(batch.data, _PRODUCER_AT)
     return number, epoch, sequence
 

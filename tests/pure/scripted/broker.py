@@ -72,6 +72,8 @@ class Brokers:
     ended: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
     """Where leader epochs of before ended."""
     coordinators: dict[str, int] = field(default_factory=dict)
+    begins: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where logs begin whose oldest records were deleted."""
     unaware: set[int] = field(default_factory=set)
     """Brokers that have not learned of any topic yet."""
     tarry: bool = False
@@ -481,7 +483,7 @@ class Brokers:
         code = 0
         if self.leaders[place] != node:
             code = codes.NOT_LEADER_OR_FOLLOWER
-        elif part.fetch_offset > log.end:
+        elif not self.begins.get(place, 0) <= part.fetch_offset <= log.end:
             code = codes.OFFSET_OUT_OF_RANGE
         end = stable if request.isolation_level else log.end
         found = b"" if code else records(log, part.fetch_offset, end, part.partition_max_bytes)
@@ -490,7 +492,7 @@ class Brokers:
             error_code=code,
             high_watermark=-1 if code else log.end,
             last_stable_offset=-1 if code else stable,
-            log_start_offset=-1 if code else 0,
+            log_start_offset=-1 if code else self.begins.get(place, 0),
             aborted_transactions=aborted(log, part.fetch_offset, end) if request.isolation_level else None,
             records=found,
         )
@@ -504,10 +506,11 @@ class Brokers:
             for part in topic.partitions:
                 log = self.log(topic.name, part.partition_index)
                 end = log.stable_end() if request.isolation_level else log.end
+                begin = self.begins.get(TopicPartition(topic=topic.name, partition=part.partition_index), 0)
                 assert part.timestamp < 0, "the scripted brokers know no times"
                 parts.append(
                     kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-                        partition_index=part.partition_index, offset=end if part.timestamp == -1 else 0
+                        partition_index=part.partition_index, offset=end if part.timestamp == -1 else begin
                     )
                 )
             topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))

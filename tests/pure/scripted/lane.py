@@ -52,6 +52,7 @@ class Lane:
         """What a plan with identical offsets is compared with; None: offsets are translated."""
         self.most_records: int | None = None
         """How many a run may copy."""
+        self.memory_bytes = 1 << 20
         for number, sizes in enumerate(partitions):
             for size in sizes:
                 self.produce(number, size)
@@ -159,7 +160,7 @@ class Lane:
             flow=FLOW, lane=LANE, run=attempt.run, generation=attempt.generation, attempt=attempt.number, slot=slot
         )
         limits = CopyLimits(
-            memory_bytes=1 << 20,
+            memory_bytes=self.memory_bytes,
             chunk_bytes=chunk_bytes,
             chunk_seconds=30,
             transaction_timeout_ms=TIMEOUT_MS,

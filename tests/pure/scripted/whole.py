@@ -49,8 +49,6 @@ class WholeBrokers(Brokers):
     """The groups that the login may describe, if it may not describe the cluster; None: it may."""
     acls: list[Mapping[str, Any]] = field(default_factory=list)
     """Each ACL with the names of Kafka's protocol."""
-    begins: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where logs begin whose oldest records were deleted."""
 
     def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
         """Create a topic."""

@@ -170,8 +170,26 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.unread": Entry(
         K.TARGET_CHANGED,
-        "{place} does not show its records from offset {at} up to its end {end}, which no receipt covers",
-        f"retention was faster than the run: {_AGAIN}",
+        "a run wrote the records of {source} from offset {at} up to {end} to {place} and died before their receipts, "
+        "and the log there begins at {begin} now, so they cannot be compared",
+        f"{_AGAIN}",
+    ),
+    "identical.uncompared": Entry(
+        K.RETENTION_PASSED,
+        "a run wrote offset {at} of {source} to {place} and died before its receipt, and the source has no record at "
+        "that offset now, so it cannot be compared",
+        f"{_AGAIN}",
+    ),
+    "identical.too-large": Entry(
+        K.TOO_LARGE,
+        "the batch at offset {at} of {where} is to be compared after a crash, before {place} is written, and {why}",
+        "raise ferry.task.memory.bytes",
+    ),
+    "identical.malformed": Entry(
+        K.CORRUPT,
+        "the batch at offset {at} of {where} is to be compared after a crash, before {place} is written, and cannot be "
+        "read: {why}",
+        "restore it from a replica, and run again",
     ),
     "identical.unsettled": Entry(
         K.NO_LEADER,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import ClassVar
 
 from ferry.clock import wall_ms
@@ -19,12 +18,14 @@ from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier
-from ferry.features.identical.acts.data_writer import DataWriter, Lease, Readings, Sendings
-from ferry.features.identical.acts.target import advanced, read_again, rebuilt, standings
+from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
+from ferry.features.identical.acts.found import rebuilt
+from ferry.features.identical.acts.target import advanced, read_again, standings
 from ferry.kafka.fetch.source import SourceReader
 from ferry.ledger.producer_codec import sending_record
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.protocol.slot import refuse_if_superseded
+from ferry.wire.content import MOST_DECOMPRESSED
 
 
 class IdenticalSlot(KafkaSlot):
@@ -35,7 +36,8 @@ class IdenticalSlot(KafkaSlot):
     def __init__(self, wiring: SlotWiring) -> None:
         super().__init__(wiring)
         self._lease = Lease(self._look)
-        self._readings = Readings(partial(read_again, wiring.target))
+        self._readings = Readings(self._read_again)
+        self._pieces: dict[TopicPartition, Slice] = {}
         self._sendings = Sendings(self._note_sending, self._lease)
         self._producer = -1
         self._found: list[PartProgress] = []
@@ -44,6 +46,9 @@ class IdenticalSlot(KafkaSlot):
         """Read the ledger. Raises Superseded if a newer run or attempt took over."""
         records, end = await self._ledger.read(self._ref.generation, None)
         refuse_if_superseded(records, end, self._ref)
+
+    async def _read_again(self, known: Mapping[TopicPartition, Reading]) -> Mapping[TopicPartition, Reading]:
+        return await read_again(self._target, self._pieces, known)
 
     async def _note_sending(self, places: Collection[TopicPartition]) -> None:
         ref, at_ms = self._ref, wall_ms()
@@ -69,14 +74,24 @@ class IdenticalSlot(KafkaSlot):
         await self._lease.confirm()
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
-        ends = await standings(self._target, todo.values())
-        self._readings.note({piece.target: ends[str(piece.target)].reading for piece in todo.values()})
-        left = dict(todo)
-        for piece, end in advanced(todo, ends):
+        self._pieces = {piece.target: piece for piece in todo.values()}
+        planned = {piece.target: piece.end for piece in plan.of_slot(self._ref.slot)}
+        ends = await standings(self._target, todo.values(), planned)
+        self._readings.note({place: standing.reading for place, standing in ends.items()})
+        most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
+        for piece, standing in advanced(todo.values(), ends):
+            end = standing.end
             part = PartProgress(
-                plan=plan, origin=self._origin, piece=piece, start=piece.start, end=piece.start, target_next=piece.start
+                plan=plan,
+                origin=self._origin,
+                piece=piece,
+                start=piece.start,
+                end=piece.start,
+                target_next=piece.start,
+                aged=False,
             )
-            self._found.append(await rebuilt(self._source, self._target, part, end))
+            await rebuilt(self._source, self._target, part, standing.begin, end, most)
+            self._found.append(part)
             if end < piece.end:
                 left[piece.source] = replace(piece, start=end, target_next=end, read_epoch=None, read_end=None)
             else:

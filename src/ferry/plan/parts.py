@@ -35,7 +35,7 @@ class PlanPart(Protocol):
 
 
 def judging_parts(lane: OpenLane) -> list[PlanPart]:
-    """Return the parts by which features leave slices out of each run, in order: they judge before topics are claimed."""
+    """Return the parts by which features leave slices out of each run, in order: they act before topics are claimed."""
     return [made(lane) for made in parts_of("judging").values()]
 
 

@@ -21,6 +21,7 @@ from ferry.features.identical.rules.planned import (
 from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.model import Flow, Gap, Lifted, Plan, RefusalKind, Slice, TopicPartition
+from ferry.model import code_of as noted
 from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
 
 ORDERS = TopicPartition(topic="orders", partition=0)
@@ -136,6 +137,34 @@ def test_offsets_that_a_guard_passes_over_are_refused() -> None:
         generation=7,
     )
     assert code_of(with_identical(replace(PLAN, gaps=(gap,)), found(), 42)) == "identical.passed"
+
+
+BEATS = TopicPartition(topic="heartbeats", partition=0)
+BEAT = replace(PIECE, source=BEATS, target=BEATS, start=7, compacted=True)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 5])
+def test_heartbeats_stay_translated_in_a_slot_of_their_own_and_a_note_says_so(slots: int) -> None:
+    pieces = (PIECE, replace(PIECE, source=ORDERS._replace(partition=1), target=ORDERS._replace(partition=1)), BEAT)
+    suits = replace(found(), heartbeats=frozenset({"heartbeats"}))
+    suits.topics["orders"].in_sync[1] = 2  # type: ignore[index]
+    plan = with_identical(replace(PLAN, slots=slots, slices=pieces), suits, 42)
+    assert {piece.source: piece.producer for piece in plan.slices} == {
+        ORDERS: 42,
+        ORDERS._replace(partition=1): 42,
+        BEATS: None,
+    }
+    kinds = {number: {piece.producer for piece in plan.of_slot(number)} for number in plan.used_slots}
+    assert all(len(kind) == 1 for kind in kinds.values())
+    assert (plan.refusals, plan.slots, max(plan.used_slots) < plan.slots) == ((), max(2, slots), True)
+    assert list(map(noted, plan.notes)) == ["identical.heartbeats"]
+    assert with_identical(PLAN, suits, 42).notes == ()
+
+
+def test_a_plan_of_heartbeats_alone_asks_for_nothing_of_the_target() -> None:
+    bare = found(topics={}, brokers={}, heartbeats=frozenset({"heartbeats"}))
+    plan = with_identical(replace(PLAN, slices=(BEAT,)), bare, 42)
+    assert ([piece.producer for piece in plan.slices], plan.version) == ([None], 1)
 
 
 def test_a_partition_that_may_have_got_identical_offsets_is_never_copied_in_transactions_and_others_are() -> None:

@@ -129,6 +129,14 @@ def test_a_command_is_refused_with_the_line(
     assert f"ferry {words[0]}" in err
 
 
+def test_a_run_of_such_a_flow_has_a_slot_for_heartbeats_too() -> None:
+    settings, flow = kept()
+    back = next(one for one in settings.flows if one.flow.source == "b")
+    assert (flow.slots, back.slots) == (2, 1)
+    many = parse_settings(FILE + KEPT + "\ntasks.max = 5\n", "mm2.properties")
+    assert {one.slots for one in many.flows} == {5}
+
+
 def test_without_the_line_nothing_is_refused() -> None:
     flow = parse_settings(FILE, "mm2.properties").flows[0]
     flow.of(IdenticalSettings).refuse(flow, "ferry skip")

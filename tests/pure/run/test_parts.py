@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ferry.features.acls.acts.sync import AclSyncer
-from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.features.identical.acts import planning
+from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, accounted, claims
 from ferry.model import AclChange, Plan, Record, RefusalKind
 from ferry.plan import plan_run

@@ -52,6 +52,11 @@ class FeatureSettings:
         """
         return None
 
+    @property
+    def least_slots(self) -> int:
+        """How many slots a run needs at least, however small `tasks.max` is."""
+        return 1
+
     def without_effect(self, flow: Any) -> Mapping[str, str]:
         """Return, by the names of keys, why their lines have no effect in a flow with these settings, a FlowConfig."""
         return {}

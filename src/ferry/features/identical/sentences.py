@@ -56,6 +56,11 @@ IDENTICAL: Mapping[str, Entry] = {
         "this flow has identical offsets ({where}), which no Spark job copies yet",
         "copy it with ferry run, without --spark; its DAG refuses it",
     ),
+    "identical.heartbeats": Entry(
+        None,
+        "heartbeats of MirrorMaker 2 ({topics}) are copied with translated offsets in this flow, because their topic is "
+        "compacted",
+    ),
     "identical.transform": Entry(
         K.INVALID_CONFIG,
         "{source} gets {name}, and its records cannot have identical offsets then",

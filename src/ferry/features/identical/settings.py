@@ -56,6 +56,11 @@ class IdenticalSettings(FeatureSettings):
         """Whether records get the offsets that they have at the source."""
         return self.offsets == KEPT
 
+    @property
+    def least_slots(self) -> int:
+        """Two with identical offsets: heartbeats stay translated, and a slot writes one kind of offsets."""
+        return 2 if self.keeps else 1
+
     def placed(self, where: Callable[[str], str]) -> Self:
         """Return the settings with the place of `ferry.offsets`."""
         return replace(self, where=where(OFFSETS.name)) if self.keeps else self

@@ -15,6 +15,7 @@ from ferry.features.identical.rules.planned import (
     TOPIC_SETTINGS,
     Found,
     TargetTopicFound,
+    is_kept,
     stays_identical,
     with_identical,
     without_unfit,
@@ -31,6 +32,7 @@ from ferry.ledger.producer_codec import lane_producer, producer_record, sent_pla
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
+from ferry.policy import is_heartbeats_topic
 from ferry.protocol.driver import Driver
 
 
@@ -62,7 +64,7 @@ class IdenticalPlanner:
             return plan
         found = await self._found(view, plan)
         fit = without_unfit(plan, found)
-        if not fit.slices:
+        if not any(is_kept(piece, found) for piece in fit.slices):
             return fit
         producer = lane_producer(view, self.lane.name)
         if producer is None:
@@ -102,6 +104,11 @@ class IdenticalPlanner:
             receipts=last_receipts(view, self.lane.name),
             new=new,
             denied=listed.denied,
+            heartbeats=frozenset(
+                piece.source.topic
+                for piece in plan.slices
+                if is_heartbeats_topic(self.lane.flow.topics.policy, piece.source.topic)
+            ),
         )
 
     async def _listed(self, names: Sequence[str]) -> ListedSettings:

@@ -12,8 +12,10 @@ from typing import Any
 
 from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.plan.rules.shares import assigned_slots
 
 LEASE_MS = 30_000
 """How long a writer may begin requests after it saw in the ledger that no newer run exists."""
@@ -58,6 +60,8 @@ class Found:
     receipts: Mapping[TopicPartition, Receipt]
     new: frozenset[str] = frozenset()
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
+    heartbeats: frozenset[str] = frozenset()
+    """Source topics of MirrorMaker 2's heartbeats: they stay translated."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
 
@@ -65,14 +69,22 @@ class Found:
 def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
     """Return the plan whose slices keep the source's offsets; those that cannot are refused."""
     slices, refusals = judged(plan, found)
-    kept = [replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) for piece in slices]
-    return _narrowed(plan, kept, refusals)
+    kept = [
+        replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) if is_kept(piece, found) else piece
+        for piece in slices
+    ]
+    return _apart(_narrowed(plan, kept, refusals), found)
 
 
 def without_unfit(plan: Plan, found: Found) -> Plan:
     """Return a plan that is only shown, without the slices that its run would refuse."""
     slices, refusals = judged(plan, found)
-    return _narrowed(plan, slices, refusals)
+    return _apart(_narrowed(plan, slices, refusals), found)
+
+
+def is_kept(piece: Slice, found: Found) -> bool:
+    """Return whether the records of a slice are to have identical offsets: all but those of heartbeats."""
+    return piece.source.topic not in found.heartbeats
 
 
 def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
@@ -80,7 +92,7 @@ def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
     gaps = {gap.source for gap in plan.gaps}
     slices, refusals = [], []
     for piece in plan.slices:
-        refusal = refusal_of(piece, found, passed=piece.source in gaps)
+        refusal = refusal_of(piece, found, passed=piece.source in gaps) if is_kept(piece, found) else None
         if refusal is None:
             slices.append(piece)
         else:
@@ -215,6 +227,25 @@ def _idle(found: Found) -> int:
 
 def _refused(piece: Slice, code: str, **facts: Any) -> Refusal:
     return refused(code, piece.source.topic, piece.source.partition, **facts)
+
+
+def _apart(plan: Plan, found: Found) -> Plan:
+    """Return the plan whose slots have one kind of offsets each, with a note on topics that stay translated.
+
+    A run of the flow has two slots at least (`IdenticalSettings.least_slots`).
+    """
+    translated = [not is_kept(piece, found) for piece in plan.slices]
+    if not any(translated):
+        return plan
+    slots = max(2, plan.slots)
+    numbers = assigned_slots([piece.bytes_estimate for piece in plan.slices], translated, slots)
+    names = ", ".join(sorted({piece.source.topic for piece in plan.slices if not is_kept(piece, found)}))
+    return replace(
+        plan,
+        slots=slots,
+        slices=tuple(replace(piece, slot=slot) for piece, slot in zip(plan.slices, numbers, strict=True)),
+        notes=(*plan.notes, sentence("identical.heartbeats", topics=names)),
+    )
 
 
 def _narrowed(plan: Plan, slices: Iterable[Slice], refusals: Collection[Refusal]) -> Plan:

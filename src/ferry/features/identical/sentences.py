@@ -58,8 +58,7 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.heartbeats": Entry(
         None,
-        "heartbeats of MirrorMaker 2 ({topics}) are copied with translated offsets in this flow, because their topic is "
-        "compacted",
+        "MirrorMaker 2's heartbeats ({topics}) are copied with translated offsets, because their topic is compacted",
     ),
     "identical.transform": Entry(
         K.INVALID_CONFIG,

@@ -11,7 +11,6 @@ from ferry.cli.completion import offered_topics
 from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo
 from ferry.errors import BadInput
-from ferry.features.identical.settings import IdenticalSettings
 
 
 @command(flow="required")
@@ -36,6 +35,7 @@ def skip_command(
     """
     from ferry.commands.forms import skip_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
+    from ferry.features.identical.settings import IdenticalSettings  # noqa: PLC0415 - brings the configuration
     from ferry.features.observe.acts.after_run import tell_skip  # noqa: PLC0415 - as above
     from ferry.model import TopicPartition  # noqa: PLC0415 - as above
     from ferry.plan.rules.skipping import SkipRequest, skip_sentence  # noqa: PLC0415 - as above

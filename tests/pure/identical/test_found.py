@@ -15,6 +15,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.fetch import one_partition
 from ferry.ledger.receipts import receipts
 from ferry.model import Receipt, Refusal, RefusalKind
+from ferry.protocol.slot import MAX_FAILURES
 from tests.pure.identical.test_slot import Identical
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.faults import Asked, Fault
@@ -159,3 +160,27 @@ def test_a_partition_that_loses_its_leader_while_the_slot_writes_does_not_stop_t
         assert [(one.kind, one.partition) for one in result.refusals.values()] == [(RefusalKind.NO_LEADER, 0)]
         assert lane.ends()[place(1)] == 3
         assert lane.stands(0) >= lane.ends().get(place(0), 0)
+
+
+def test_a_batch_that_was_appended_with_too_few_replicas_is_no_log_that_is_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The ninth failure in a row leaves partition 0 out at its second batch, which is in the log."""
+    lane = Identical([[1, 1], [1]])
+    waits = 0
+
+    async def at_once(*_: Any) -> None:
+        nonlocal waits
+        waits += 1
+        if waits == MAX_FAILURES:
+            lane.target.leaders[place(1)] = 1
+            code = codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+            lane.target.faults.append(Fault(api="Produce", topic=TOPIC, code=code, applied=True, skip=1))
+
+    monkeypatch.setattr(kafka_slot, "back_off", at_once)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.leaders[place(1)] = -1
+        result = lane.copy(attempt, request_bytes=1)
+        assert [(one.kind, one.partition) for one in result.refusals.values()] == [(RefusalKind.TOO_FEW_REPLICAS, 0)]
+        assert (waits, lane.is_identical(), lane.ends()) == (MAX_FAILURES + 1, True, {place(0): 2, place(1): 1})

@@ -40,6 +40,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "{act} does not support identical offsets yet, which flow {flow} has ({where})",
         "use ferry run, ferry plan, ferry groups, ferry translate or ferry verify, or a flow with translated offsets",
     ),
+    "identical.back": Entry(
+        None,
+        "{act} is for moves of clients along flow {flow}, and no command moves them back along flow {back}, which has "
+        "identical offsets ({where})",
+        "use ferry.offsets = translated for {back}, or disable {back}",
+    ),
     # When a run is planned.
     "identical.lane": Entry(
         K.INVALID_CONFIG,

@@ -83,6 +83,12 @@ class IdenticalSettings(FeatureSettings):
         if self.keeps:
             raise Refused(sentence("identical.command", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
 
+    def refuse_back(self, back: FlowConfig, act: str, flow: FlowConfig) -> None:
+        """Raise Refused if records of the flow back keep their offsets: clients that `act` moves could not return."""
+        if self.keeps:
+            where = self.where or OFFSETS.name
+            raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
+
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""
         return None if self.offsets == TRANSLATED else self.offsets

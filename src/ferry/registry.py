@@ -18,10 +18,10 @@ class Feature:
 
     settings: str = ""
     """A class of settings, with its keys in the properties file (`ferry.config.keys.feature.FeatureSettings`)."""
+    judging: str = ""
+    """What it leaves out of each plan before the target's topics are claimed (`ferry.plan.parts.PlanPart`)."""
     planning: str = ""
-    """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
-    always: bool = False
-    """Whether that part also acts in runs of some topics, of a window, and of a paused flow."""
+    """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
     slot: str = ""
     """The port that copies its slices (`ferry.copy.kafka_slot.KafkaSlot`)."""
     refused_in_spark: str = ""
@@ -45,8 +45,7 @@ IDENTICAL = "identical"
 FEATURES: Mapping[str, Feature] = {
     IDENTICAL: Feature(
         settings="ferry.features.identical.settings:IdenticalSettings",
-        planning="ferry.features.identical.acts.planning:identical_of_plan",
-        always=True,
+        judging="ferry.features.identical.acts.planning:identical_of_plan",
         slot="ferry.features.identical.acts.slot:IdenticalSlot",
         refused_in_spark="identical.spark",
         sentences="ferry.features.identical.sentences:IDENTICAL",

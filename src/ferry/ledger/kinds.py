@@ -170,9 +170,11 @@ KINDS: Mapping[str, LedgerKind] = {
         of_lost=OfLost.CARRIED_OF_NEW_LANES,
     ),
     "producer": LedgerKind(
-        key={"lane": str},
-        says="the producer id under which the lane writes records at the source's offsets",
+        key=_TARGET_PARTITION,
+        says="the producer id under which the lane writes records at the source's offsets; with a target partition: a "
+        "batch may have been sent there",
         formats=(3,),
+        optional=2,
         of_lost=OfLost.EVIDENCE,
         plural="producer ids of identical offsets",
         outlives_lane=True,

@@ -18,11 +18,7 @@ from ferry.registry import FEATURES, IDENTICAL, parts_of
 
 
 class PlanPart(Protocol):
-    """A feature's part in planning a run. Lives on the event loop of the connections.
-
-    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow. A part whose row
-    in the registry says `always` is in each run.
-    """
+    """A feature's part in planning a run. Lives on the event loop of the connections."""
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
         """Return the plan with what the run would do; writes nothing."""
@@ -30,16 +26,22 @@ class PlanPart(Protocol):
     async def act(self, driver: Driver, plan: Plan) -> Plan:
         """Carry it out, and return the plan with what was done, what is refused because of it, and notes.
 
-        It runs after the topics of the target were changed, and before the plan is sealed. It may run again: if the
+        It runs after the topics of the target were changed, and before the plan is sealed. A part that judges runs
+        before the topics are claimed, and changes nothing outside the ledger. It may run again: if the
         driver was fenced by a late driver of an earlier run, the run is opened again. `Driver.keep` writes records with
         the plan. `Driver.commit` writes at once: it is for what is about to be changed outside the ledger. Call
         `Driver.refuse_superseded` before such a change, unless a commit comes first.
         """
 
 
+def judging_parts(lane: OpenLane) -> list[PlanPart]:
+    """Return the parts by which features leave slices out of each run, in order: they judge before topics are claimed."""
+    return [made(lane) for made in parts_of("judging").values()]
+
+
 def plan_parts(lane: OpenLane, *, whole: bool) -> list[PlanPart]:
-    """Return the parts that features have in a run, in order; `whole`: the run is of the whole flow."""
-    return [made(lane) for name, made in parts_of("planning").items() if whole or FEATURES[name].always]
+    """Return the parts that features have in a run, in order; none unless the run is of the `whole` flow."""
+    return [made(lane) for made in parts_of("planning").values()] if whole else []
 
 
 def is_of_whole_flow(options: RunOptions, lane: LaneFacts) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,40 @@ def test_verify_compares_offset_by_offset_and_finds_a_foreign_record(
     bad = ferry("verify", "--json", config=config)
     assert bad.code != 0
     assert len(bad.json("verify")["differences"]) == 1
+
+
+def test_verify_compares_what_a_killed_run_wrote_without_receipts(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, partitions=PARTITIONS)
+    it = lab(source_cluster, target_cluster, topic)
+    feed(source_cluster, topic, 400)
+    config = it.write(tmp_path)
+    assert ferry("run", config=config).code == 0
+    feed(source_cluster, topic, 24_000, begin=10_000, size=1_000)
+    slow = lab(
+        source_cluster,
+        target_cluster,
+        topic,
+        **{"ferry.throttle.bytes.per.second": str(1 << 20), "ferry.chunk.seconds": "60"},
+    )
+    (tmp_path / "slow").mkdir()
+    killed = start("run", config=replace(slow, alias=it.alias).write(tmp_path / "slow"))
+    wait_until(lambda: end_of_copy(it, topic) > 400, 2 * ANSWER_S)
+    during = ferry("verify", "--json", config=config)
+    killed.kill()
+    finished(killed)
+    received = sum(receipt.records for receipt in it.receipts())
+    written = end_of_copy(it, topic)
+    assert written > received
+    after = ferry("verify", "--json", config=config)
+    for answer in (during, after):
+        assert (answer.code, answer.json("verify")["differences"]) == (0, []), answer.err
+    assert (after.json("verify")["records"], len(after.json("verify")["notes"])) == (written, 1)
+    send(producer(target_cluster), it.target_topic(topic), [Message(value=b"foreign", partition=0)])
+    bad = ferry("verify", "--json", config=config)
+    (difference,) = bad.json("verify")["differences"]
+    assert (bad.code, difference["target_partition"]) == (1, 0)
 
 
 def test_a_hole_is_refused_with_its_offset_and_what_is_before_it_is_copied(

@@ -107,10 +107,15 @@ def test_a_target_that_may_lose_is_taken_only_on_purpose() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"topics": {}}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
+    [{"topics": {}, "denied": frozenset({"orders"})}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
 )
 def test_what_is_not_known_is_refused(changes: Mapping[str, Any]) -> None:
     assert code_of(with_identical(PLAN, found(**changes), 42)) == "identical.unknown"
+
+
+def test_a_topic_that_no_broker_shows_yet_is_not_a_missing_permission() -> None:
+    (refusal,) = with_identical(PLAN, found(topics={}), 42).refusals
+    assert (refusal.code, refusal.kind) == ("identical.not-shown", RefusalKind.TARGET_CHANGED)
 
 
 def test_a_lane_of_its_own_topics_is_refused() -> None:
@@ -133,5 +138,13 @@ def test_offsets_that_a_guard_passes_over_are_refused() -> None:
     assert code_of(with_identical(replace(PLAN, gaps=(gap,)), found(), 42)) == "identical.passed"
 
 
-def test_a_lane_that_wrote_identical_offsets_never_copies_in_transactions() -> None:
-    assert code_of(stays_identical(PLAN)) == "identical.stays"
+def test_a_partition_that_may_have_got_identical_offsets_is_never_copied_in_transactions_and_others_are() -> None:
+    second = replace(PIECE, source=ORDERS._replace(partition=1), target=ORDERS._replace(partition=1))
+    gaps = tuple(
+        Gap(source=piece.source, start=0, end=0, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=0, how=Lifted.SKIP)
+        for piece in (PIECE, second)
+    )
+    plan = stays_identical(replace(PLAN, slices=(PIECE, second), gaps=gaps), {ORDERS})
+    assert [(one.code, one.topic, one.partition) for one in plan.refusals] == [("identical.stays", "orders", 0)]
+    assert (plan.slices, plan.gaps) == ((second,), gaps[1:])
+    assert stays_identical(PLAN, {second.target}) == PLAN

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.clock import wall_ms
+from ferry.copy.kafka_slot import KafkaSlot
 from ferry.errors import FerryError, Retryable, Superseded
 from ferry.features.identical.acts import data_writer
 from ferry.features.identical.acts.data_writer import Lease, Reading, Readings
@@ -24,10 +25,11 @@ from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import Record, RefusalKind, Segment, TopicPartition
 from ferry.plan.options import WHOLE, RunOptions
 from ferry.plan.parts import fit_for
+from ferry.protocol.names import ledger_topic
 from ferry.registry import imported
 from ferry.run.micro_run import slot_port
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.pure.protocol.world import LANE, TOPIC
+from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
@@ -394,6 +396,65 @@ def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(monkeypatch: pytest.M
         monkeypatch.undo()
         lane.copy(lane.begin(lane.open("second")))
         assert lane.is_identical()
+
+
+def translated(lane: Identical) -> None:
+    """The file asks for translated offsets from now on."""
+    lane.port, lane.found = KafkaSlot, None
+
+
+def test_a_partition_that_never_got_a_batch_is_free_to_be_translated_and_one_that_did_is_not() -> None:
+    lane = Identical([[], [2]])
+    lane.at_ms -= DAY
+    lane.produce(0, 3)
+    with at_work(lane):
+        first = lane.copy(lane.begin(lane.open("first")))
+        assert [one.code for one in first.refusals.values()] == ["identical.old"]
+        lane.produce(1, 2)
+        translated(lane)
+        plan = lane.open("second")
+        assert [(one.code, one.partition) for one in plan.refusals] == [("identical.stays", 1)]
+        lane.copy(lane.begin(plan))
+        assert (lane.copied(0), lane.stands(1)) == ([0, 1, 2], 2)
+        assert lane.ends() == {place(0): 3, place(1): 2}
+
+
+def test_a_partition_whose_first_batch_is_late_is_not_translated() -> None:
+    lane = Identical([[2], []])
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        late = Fault(api="Produce", topic=TOPIC, held=True)
+        lane.target.faults.append(late)
+        lane.start(lane.begin(lane.open("first")), target=elsewhere)
+        lane.run_until(lambda: late.happened > 0)
+        lane.produce(1, 1)
+        translated(lane)
+        plan = lane.open("second")
+        assert [(one.code, one.partition) for one in plan.refusals] == [("identical.stays", 0)]
+        lane.copy(lane.begin(plan))
+        lane.target.release()
+        assert (lane.stands(0), lane.copied(1)) == (2, [0])
+
+
+def test_a_run_that_was_overtaken_before_its_first_batch_sends_none() -> None:
+    """The ledger gets what it says of the first batch after the second run has read it."""
+    lane = Identical([[2]])
+    ledger = ledger_topic(FLOW.source)
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        first = lane.begin(lane.open("first"))
+        late = Fault(api="Produce", topic=ledger, held=True)
+        lane.target.faults.append(late)
+        slept = lane.start(first, target=elsewhere)
+        lane.run_until(lambda: late.happened > 0)
+        translated(lane)
+        lane.copy(lane.begin(lane.open("second")))
+        lane.target.release()
+        lane.run_until(lambda: slept.is_done)
+        assert isinstance(slept.exception, Superseded)
+        assert lane.copied(0) == [0, 1]
 
 
 def test_the_spec_of_a_slot_names_the_port_wherever_it_runs() -> None:

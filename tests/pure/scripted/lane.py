@@ -11,13 +11,13 @@ from kafka.future import Future
 
 from ferry.clock import wall_ms
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
-from ferry.features.identical.rules.planned import Found, with_identical
+from ferry.features.identical.rules.planned import Found, stays_identical, with_identical
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
-from ferry.ledger.producer_codec import lane_producer, producer_record
+from ferry.ledger.producer_codec import lane_producer, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.plan.rules.facts import Facts
@@ -106,7 +106,9 @@ class Lane:
 
         async def decide(driver: Driver) -> Plan:
             plan = decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
-            return plan if self.found is None else self._identical(driver, plan, self.found)
+            if self.found is None:
+                return stays_identical(plan, sent_places(driver.view, LANE))
+            return self._identical(driver, plan, self.found)
 
         async def work() -> Plan:
             port = KafkaDriver(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)

@@ -79,8 +79,8 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.stays": Entry(
         K.INVALID_CONFIG,
-        "topic {topic} is copied in a lane that has written identical offsets, and a late request of it could double a "
-        "record",
+        "this lane may have sent records of {source} to {place} with identical offsets, and a late request could "
+        "double one there",
         f"use ferry.offsets = identical, or {_ELSEWHERE}",
     ),
     "identical.passed": Entry(
@@ -118,6 +118,11 @@ IDENTICAL: Mapping[str, Entry] = {
         "the target does not show {what} for topic {topic_there}, so it is not known whether {source} can have "
         "identical offsets",
         "grant DESCRIBE_CONFIGS on the topic and on the cluster",
+    ),
+    "identical.not-shown": Entry(
+        K.TARGET_CHANGED,
+        "the target does not show topic {topic_there}, so it is not known whether {source} can have identical offsets",
+        "run again; if that is refused, too, find out why its brokers do not have the topic",
     ),
     "identical.timestamps": Entry(
         K.INVALID_CONFIG,

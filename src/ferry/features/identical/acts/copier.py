@@ -35,6 +35,7 @@ class OneByOne(ProduceQueue):
         self._data = writer
 
     async def _join(self, request: Request) -> None:
+        await super()._join(request)
         self._data.until_ms = min(
             out.batch.max_timestamp + (part.piece.max_age_ms or 0) for part, out in request.entries.values()
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kafka.future import Future
@@ -92,12 +92,47 @@ class Readings:
                 raise Retryable(f"the end of {place} is not known at its leader {node}: it is read again")
 
 
+class Sendings:
+    """The target partitions of a slot to which a batch may have been sent: the ledger says so before the first one."""
+
+    def __init__(self, note: Callable[[Collection[TopicPartition]], Awaitable[None]], lease: Lease) -> None:
+        """`note` writes to the ledger that batches are about to be sent to these partitions."""
+        self._note = note
+        self._lease = lease
+        self._noted: set[TopicPartition] = set()
+
+    def known(self, places: Iterable[TopicPartition]) -> None:
+        """Take the partitions of which the ledger says so already."""
+        self._noted.update(places)
+
+    async def begin(self, places: Iterable[TopicPartition]) -> None:
+        """Write to the ledger which partitions get their first batch now. Raises Superseded.
+
+        The ledger is read after that. A newer run is seen then, or it sees what was written, and it does not write to
+        these partitions in transactions.
+        """
+        new = {place for place in places if place not in self._noted}
+        if new:
+            await self._note(new)
+            await self._lease.confirm()
+            self._noted |= new
+
+
 class DataWriter(Writer):
     """A producer id of its own, with epoch 0; a batch's first sequence number is its first record's offset."""
 
-    def __init__(self, cluster: Cluster, producer_id: int, lease: Lease, readings: Readings, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        producer_id: int,
+        lease: Lease,
+        readings: Readings,
+        sendings: Sendings,
+        timeout_ms: int,
+    ) -> None:
         """`timeout_ms` bounds how long a first request is repeated."""
         super().__init__(cluster, f"producer id {producer_id}", timeout_ms)
+        self._sendings = sendings
         self.producer_id = producer_id
         self.producer_epoch = 0
         self.readings = readings
@@ -111,7 +146,8 @@ class DataWriter(Writer):
         self.readings.note({place: replace(self._under_way[place], end=end)})
 
     async def join(self, places: Iterable[TopicPartition]) -> None:
-        """Do nothing: the records are in no transaction."""
+        """Have the ledger say that batches may be sent there; the records are in no transaction. Raises Superseded."""
+        await self._sendings.begin(places)
 
     async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
         """Send one batch per partition to their leader, within the lease; return the future answer.

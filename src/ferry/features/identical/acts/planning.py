@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.clock import wall_ms
-from ferry.errors import Retryable
+from ferry.errors import Retryable, Unreachable
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -21,13 +21,13 @@ from ferry.features.identical.rules.planned import (
 )
 from ferry.features.identical.settings import OFFSETS, TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.broker_settings import broker_settings
-from ferry.kafka.admin.topic_settings import topic_settings
+from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, producer_record
+from ferry.ledger.producer_codec import lane_producer, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
@@ -61,30 +61,33 @@ class IdenticalPlanner:
         if not plan.slices:
             return plan
         found = await self._found(view, plan)
+        fit = without_unfit(plan, found)
+        if not fit.slices:
+            return fit
         producer = lane_producer(view, self.lane.name)
         if producer is None:
             producer = await self.lane.target.retrying(self._new_producer)
-        kept = with_identical(plan, found, producer)
-        if kept.slices:
-            driver.keep([producer_record(self.lane.name, producer_id=producer, run=plan.run, at_ms=wall_ms())])
-        return kept
+        driver.keep([producer_record(self.lane.name, producer_id=producer, run=plan.run, at_ms=wall_ms())])
+        return with_identical(plan, found, producer)
 
     @property
     def _settings(self) -> IdenticalSettings:
         return self.lane.flow.of(IdenticalSettings)
 
     def _still_translated(self, view: LedgerView, plan: Plan) -> Plan:
-        return plan if lane_producer(view, self.lane.name) is None else stays_identical(plan)
+        return stays_identical(plan, sent_places(view, self.lane.name))
 
     async def _found(self, view: LedgerView, plan: Plan) -> Found:
         target = self.lane.target
         names = sorted({piece.target.topic for piece in plan.slices})
-        listed = await topic_settings(target, names, names=TOPIC_SETTINGS)
+        created = frozenset(one.topic for one in plan.changes if one.kind is ChangeKind.CREATE)
+        await target.refresh(names)
+        new = frozenset(names).intersection(created) - target.topics.keys()
+        listed = await self._listed(sorted(set(names) - new))
         try:
             brokers = await broker_settings(target, BROKER_SETTINGS)
         except NotPermitted:
             brokers = {}
-        await target.refresh(names)
         return Found(
             own_lane=lane_kind(self.lane.name) is None,
             may_lose=self._settings.may_lose,
@@ -97,8 +100,30 @@ class IdenticalPlanner:
                 for name, found in listed.found.items()
             },
             receipts=last_receipts(view, self.lane.name),
-            new=frozenset(one.topic for one in plan.changes if one.kind is ChangeKind.CREATE) - target.topics.keys(),
+            new=new,
+            denied=listed.denied,
         )
+
+    async def _listed(self, names: Sequence[str]) -> ListedSettings:
+        """Return the settings of topics; those that stay missing for the cluster's patience are not in it.
+
+        A broker may answer that a topic is not there when it was created a moment ago.
+        """
+        target, listed = self.lane.target, ListedSettings(found={}, denied=frozenset())
+
+        async def ask() -> None:
+            nonlocal listed
+            listed = await topic_settings(target, names, names=TOPIC_SETTINGS)
+            missing = sorted(set(names) - listed.found.keys() - listed.denied)
+            if missing:
+                raise _NotShown(f"cluster {target.alias} does not show the settings of topic {missing[0]}")
+
+        try:
+            await target.retrying(ask)
+        except Unreachable as error:
+            if not isinstance(error.__cause__, _NotShown):
+                raise
+        return listed
 
     async def _new_producer(self) -> int:
         """Return a producer id that no other writer has."""
@@ -118,6 +143,10 @@ class IdenticalPlanner:
         if answer.producer_epoch != 0:  # a batch of a higher epoch would be compared with nothing
             raise Retryable(f"cluster {alias} gave a producer id with epoch {answer.producer_epoch}, not 0")
         return int(answer.producer_id)
+
+
+class _NotShown(Retryable):
+    """A broker answers that a topic is not there."""
 
 
 def _in_sync(target: Cluster, topic: str) -> Iterable[tuple[int, int]]:

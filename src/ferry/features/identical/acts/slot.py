@@ -7,20 +7,22 @@ Then it writes the receipts (ADR 57).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
+from ferry.clock import wall_ms
 from ferry.copy.batching import PackingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier
-from ferry.features.identical.acts.data_writer import DataWriter, Lease, Readings
+from ferry.features.identical.acts.data_writer import DataWriter, Lease, Readings, Sendings
 from ferry.features.identical.acts.target import advanced, read_again, rebuilt, standings
 from ferry.kafka.fetch.source import SourceReader
+from ferry.ledger.producer_codec import sending_record
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.protocol.slot import refuse_if_superseded
 
@@ -34,12 +36,23 @@ class IdenticalSlot(KafkaSlot):
         super().__init__(wiring)
         self._lease = Lease(self._look)
         self._readings = Readings(partial(read_again, wiring.target))
+        self._sendings = Sendings(self._note_sending, self._lease)
+        self._producer = -1
         self._found: list[PartProgress] = []
 
     async def _look(self) -> None:
         """Read the ledger. Raises Superseded if a newer run or attempt took over."""
         records, end = await self._ledger.read(self._ref.generation, None)
         refuse_if_superseded(records, end, self._ref)
+
+    async def _note_sending(self, places: Collection[TopicPartition]) -> None:
+        ref, at_ms = self._ref, wall_ms()
+        await self._ledger.append(
+            [
+                sending_record(ref.lane, place, producer_id=self._producer, run=ref.run, at_ms=at_ms)
+                for place in sorted(places)
+            ]
+        )
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """Read the target's logs, then start to read what they do not have yet, by `Slice.source`.
@@ -51,6 +64,8 @@ class IdenticalSlot(KafkaSlot):
         other = next((piece for piece in todo.values() if piece.producer is None), None)
         if other is not None:
             raise Refused(f"slot {self._ref.slot} was to copy {other.source} with translated offsets (a bug)")
+        self._producer = next((piece.producer for piece in todo.values() if piece.producer is not None), -1)
+        self._sendings.known(piece.target for piece in todo.values() if piece.target_next is not None)
         await self._lease.confirm()
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
@@ -81,8 +96,14 @@ class IdenticalSlot(KafkaSlot):
         rules: PackingRules,
         expected: Mapping[TopicPartition, int],
     ) -> Copier:
-        producer = next((piece.producer for piece in pieces.values() if piece.producer is not None), -1)
-        data = DataWriter(self._target, producer, self._lease, self._readings, self._limits.transaction_timeout_ms)
+        data = DataWriter(
+            self._target,
+            self._producer,
+            self._lease,
+            self._readings,
+            self._sendings,
+            self._limits.transaction_timeout_ms,
+        )
         copier = IdenticalCopier(
             plan,
             self._origin,

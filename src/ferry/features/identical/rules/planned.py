@@ -6,7 +6,7 @@ Nothing but data is written. A source whose log has holes is refused, and so is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,19 +58,21 @@ class Found:
     receipts: Mapping[TopicPartition, Receipt]
     new: frozenset[str] = frozenset()
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
+    denied: frozenset[str] = frozenset()
+    """Topics whose settings this login may not see."""
 
 
 def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
     """Return the plan whose slices keep the source's offsets; those that cannot are refused."""
     slices, refusals = judged(plan, found)
-    kept = tuple(replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) for piece in slices)
-    return replace(plan, slices=kept, refusals=_sorted((*plan.refusals, *refusals)))
+    kept = [replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) for piece in slices]
+    return _narrowed(plan, kept, refusals)
 
 
 def without_unfit(plan: Plan, found: Found) -> Plan:
     """Return a plan that is only shown, without the slices that its run would refuse."""
     slices, refusals = judged(plan, found)
-    return replace(plan, slices=tuple(slices), refusals=_sorted((*plan.refusals, *refusals)))
+    return _narrowed(plan, slices, refusals)
 
 
 def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
@@ -86,10 +88,14 @@ def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
     return slices, list(dict.fromkeys(refusals))
 
 
-def stays_identical(plan: Plan) -> Plan:
-    """Return the plan of a lane that wrote identical offsets and whose file asks for translated ones: all refused."""
-    topics = {piece.source.topic for piece in plan.slices}
-    return plan.without({topic: refused("identical.stays", topic) for topic in topics})
+def stays_identical(plan: Plan, sent: Collection[TopicPartition]) -> Plan:
+    """Return the plan of a lane whose file asks for translated offsets, without what it began with identical ones.
+
+    `sent` are the target partitions to which the lane may have sent batches at the source's offsets.
+    """
+    begun = [piece for piece in plan.slices if piece.target in sent]
+    kept = [piece for piece in plan.slices if piece.target not in sent]
+    return _narrowed(plan, kept, [_refused(piece, "identical.stays", place=str(piece.target)) for piece in begun])
 
 
 def refusal_of(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
@@ -127,6 +133,8 @@ def _of_target(piece: Slice, found: Found) -> Refusal | None:
     name = piece.target.topic
     if name in found.new:
         return None
+    if name not in found.topics and name not in found.denied:
+        return _refused(piece, "identical.not-shown", topic_there=name)
     unknown = _unknown(found, name)
     if unknown:
         return _refused(piece, "identical.unknown", topic_there=name, what=unknown)
@@ -209,5 +217,12 @@ def _refused(piece: Slice, code: str, **facts: Any) -> Refusal:
     return refused(code, piece.source.topic, piece.source.partition, **facts)
 
 
-def _sorted(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    return tuple(sorted(refusals, key=lambda one: one.order))
+def _narrowed(plan: Plan, slices: Iterable[Slice], refusals: Collection[Refusal]) -> Plan:
+    """Return the plan with these slices; the gaps of partitions that are refused are left out, too."""
+    out = {(one.topic, one.partition) for one in refusals}
+    return replace(
+        plan,
+        slices=tuple(slices),
+        gaps=tuple(gap for gap in plan.gaps if (gap.source.topic, gap.source.partition) not in out),
+        refusals=tuple(sorted((*plan.refusals, *refusals), key=lambda one: one.order)),
+    )

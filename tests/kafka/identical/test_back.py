@@ -66,7 +66,9 @@ def test_a_flow_back_waits_for_the_receipts_of_an_identical_flow(
 
     again = ferry("run", there, config=written("there"))
     assert again.code == 0, again.out + again.err
-    after = written("back", **only_back, **{f"{back}.ferry.start": f"{topic}:0:{RECORDS}"})
+    after = written(
+        "back", **only_back, **{f"{back}.ferry.start": f"{topic}:0:{RECORDS}", f"{back}.ferry.lane": "home"}
+    )
     send(producer(target_cluster), topic, [Message(value=b"of a client", partition=0)])
     assert ferry("run", back, config=after).code == 0
     rows = read_topic(source_cluster.bootstrap, topic)[0]

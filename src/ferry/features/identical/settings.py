@@ -78,6 +78,10 @@ class IdenticalSettings(FeatureSettings):
             return {OFFSETS.name: sentence("identical.file.deletes")}
         return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
 
+    def reads_target_settings(self) -> str:
+        """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
+        return f"to see whether records can have identical offsets ({OFFSETS.name})" if self.keeps else ""
+
     def refuse(self, flow: FlowConfig, act: str) -> None:
         """Raise Refused if records keep their offsets: `act`, such as a command, does not support that."""
         if self.keeps:

@@ -46,6 +46,11 @@ IDENTICAL: Mapping[str, Entry] = {
         "identical offsets ({where})",
         "use ferry.offsets = translated for {back}, or disable {back}",
     ),
+    "identical.written": Entry(
+        None,
+        "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
+        f"{_ELSEWHERE}",
+    ),
     # When a run is planned.
     "identical.lane": Entry(
         K.INVALID_CONFIG,

@@ -16,6 +16,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput, Refused
+from ferry.features.identical.rules.written import refuse_written
 from ferry.features.switch.acts.drain import Copy, drain
 from ferry.features.switch.acts.earlier import earlier_switch, moved_already
 from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
@@ -273,6 +274,7 @@ class Switcher:
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
+        refuse_written(view, self.sides.via, f"ferry {self.verb}")
         if self.verb is not Verb.FAILBACK and not has_run(view, self.sides.via.lane):
             raise BadInput(
                 f"flow {switch.via} has copied nothing: there is nothing on {switch.via.target} to switch to"

@@ -19,7 +19,7 @@ from ferry.ledger.producer_codec import producer_record, sending_record
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.pure.answers.stories import begun
+from tests.pure.answers.stories import HEARTBEATS, begun
 from tests.pure.answers.world import World, world
 from tests.pure.identical.test_planned import PIECE, PLAN
 
@@ -67,6 +67,18 @@ def test_what_does_not_support_them_is_refused_before_anything_is_written(made: 
     assert answer.code == 2, answer
     assert f"{PLACE}" in answer.body["error"]["message"]
     assert made.ask("ledger", "a->b", "--runs").body == before
+
+
+@pytest.mark.parametrize("verb", ["switchover", "failover"])
+def test_clients_are_not_moved_where_the_lane_of_the_flow_back_wrote_them(made: World, verb: str) -> None:
+    records = [replace(one, key=one.key.replace(b"a.orders", b"b.orders")) for one in records_of("live", made.now_ms)]
+    asked = (verb, "a->b", "--no-reverse", "--approve-by", "ann")
+    made.write(*HEARTBEATS, "b->a.enabled = true")
+    made.ask("run", "b->a", "--id", "back")
+    made.a.append(ledger_topic("b"), build_batch(records, made.now_ms, ProducerIdentity()), 0)
+    answer = made.ask(*asked)
+    assert (answer.code, "b.orders-0" in answer.body["error"]["message"]) == (2, True)
+    assert made.ask("switches", "list", "a->b").body["switches"] == []
 
 
 @pytest.mark.parametrize(("topic", "refused"), [("a.orders", True), ("a.orders.backfill-x", False)])

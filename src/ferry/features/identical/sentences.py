@@ -51,6 +51,11 @@ IDENTICAL: Mapping[str, Entry] = {
         "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
         f"{_ELSEWHERE}",
     ),
+    "identical.back.written": Entry(
+        None,
+        "no command moves clients back along flow {back}, because its lane has written identical offsets to {place}",
+        "disable {back}, and use a flow with another alias for its source",
+    ),
     # When a run is planned.
     "identical.lane": Entry(
         K.INVALID_CONFIG,

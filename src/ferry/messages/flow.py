@@ -82,7 +82,8 @@ FLOW: Mapping[str, Entry] = {
     ),
     "way.unread": Entry(
         K.NO_LEADER,
-        "whether flow {writer} wrote offsets {start} to {last} of {source} with identical offsets is not known: {why}",
+        "it is not known whether flow {writer} wrote offsets {start} to {last} of {source} with identical offsets, "
+        "because {why}",
         "run again when they can be read",
     ),
     "owned.by-lane": Entry(

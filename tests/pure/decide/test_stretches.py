@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, distributed, stretches
+from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, distributed, no_receipt_yet, stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule, without_spark
 from ferry.ledger.copied import Copied, common, united, without
 from ferry.model import NotComparedKind, Segment
@@ -141,6 +141,12 @@ def test_identical_offsets_need_no_receipt_to_be_compared(ends: Ends, ranges: Ra
     assert decided(ends=ends, copied=KEPT) == (ranges, lost)
     found, _ = stretches(KEPT, ALL, ends, compacted=False)
     assert {one.told_until for one in found} <= {max(80, ends.stable)}, "a difference there is none of a newer run"
+
+
+def test_records_without_a_receipt_are_a_note(golden: Golden) -> None:
+    (note,) = no_receipt_yet([(KEPT, AHEAD), (replace(KEPT, target=place("a.t", 1)), replace(AHEAD, stable=81))])
+    golden(note)
+    assert no_receipt_yet([(KEPT, replace(AHEAD, stable=80)), (COPIED, ENDS)]) == []
 
 
 @pytest.mark.parametrize("asked", [Asked(end=85), Asked(run=((0, 80),)), Asked(sample=1), Asked(start=80)])

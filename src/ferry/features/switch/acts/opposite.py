@@ -35,8 +35,8 @@ class Opposite:
     def check(self, switch: Switch) -> Check:
         """Make the check for opposite switches before a switch begins, and for a flow back that could not return it."""
         if self.written is not None and switch.verb is not Verb.FAILBACK:
-            message = sentence("identical.back.written", back=str(switch.back), place=str(self.written))
-            return Check(name="opposite", ok=False, message=message)
+            why = sentence("identical.back.written", back=str(switch.back), place=str(self.written))
+            return Check(name="opposite", ok=False, message=why)
         if self.unread is not None:
             message = f"whether clients are being switched the other way is not known: {self.unread}"
             return Check(name="opposite", ok=True, message=message)

@@ -38,6 +38,13 @@ def lane_producer(view: LedgerView, lane: str) -> int | None:
     return None
 
 
+def lane_producers(view: LedgerView) -> dict[str, int]:
+    """Return the producer ids under which lanes write at the source's offsets, by lane."""
+    lanes = {key[1] for key, record in view.of_kind(PRODUCER) if record.value is not None}
+    found = {lane: lane_producer(view, lane) for lane in sorted(lanes)}
+    return {lane: producer for lane, producer in found.items() if producer is not None}
+
+
 def sent_places(view: LedgerView, lane: str) -> frozenset[TopicPartition]:
     """Return the target partitions to which the lane may have sent batches at the source's offsets.
 

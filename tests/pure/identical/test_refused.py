@@ -24,6 +24,8 @@ from ferry.features.migrate.acts.hand_back import hand_back, preview_hand_back
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.model.switch import Verb
 from ferry.program import main
+from ferry.reader.answering import handlers
+from ferry.reader.questions import Begin
 from ferry_airflow.window_steps import backfill_of
 
 FILE = """clusters = a, b
@@ -80,7 +82,7 @@ ACTS: dict[str, Act] = {
         f"ferry {verb}": lambda settings, flow, verb=verb: Switcher(settings, flow, verb, who="me")  # type: ignore[misc]
         for verb in Verb
     },
-    "ferry drills tabletop": lambda _, flow: tabletop(flow, "d", "me", cast("Any", None)),
+    "ferry drills tabletop": lambda settings, flow: tabletop(settings, flow, "d", "me", cast("Any", None)),
     "ferry drills shadow": lambda _, flow: ShadowDrill(flow, cast("Any", None)),
     "ferry drills partial": lambda _, flow: PartialDrill(flow, cast("Any", None)),
     "ferry drills full": lambda settings, flow: FullDrill(settings, flow, cast("Any", None)),
@@ -89,7 +91,25 @@ ACTS: dict[str, Act] = {
     "ferry migrate hand-back": lambda _, flow: hand_back(runs(flow), *[cast("Any", None)] * 4),
     "ferry migrate hand-back --dry-run": lambda _, flow: preview_hand_back(runs(flow), *[cast("Any", None)] * 2),
     "a backfill": lambda _, flow: backfill_of(flow, "r", {}, None),
+    "the readiness for a switchover": lambda settings, flow: of_the_page(settings, flow, Verb.SWITCHOVER),
+    "the readiness for a failback": lambda settings, flow: of_the_page(settings, flow, Verb.FAILBACK),
 }
+MOVING = (
+    "ferry switchover",
+    "ferry failover",
+    "ferry drills tabletop",
+    "ferry drills full",
+    "the readiness for a switchover",
+)
+"""What is about moving clients along the flow."""
+
+
+def of_the_page(settings: Settings, flow: FlowConfig, verb: Verb) -> object:
+    """What the page's reader does when readiness is asked for, without its thread."""
+    watch = SimpleNamespace(flow=flow, settings=lambda: settings, patience_s=1.0)
+    watcher = SimpleNamespace(ask=lambda who, event, work: work(watch))
+    asked = Begin(what="readiness", who="me", event="", verb=verb)
+    return handlers()[Begin](flow, cast("Any", watcher), asked)
 
 
 def runs(flow: FlowConfig) -> Any:
@@ -135,6 +155,29 @@ def test_a_run_of_such_a_flow_has_a_slot_for_heartbeats_too() -> None:
     assert (flow.slots, back.slots) == (2, 1)
     many = parse_settings(FILE + KEPT + "\ntasks.max = 5\n", "mm2.properties")
     assert {one.slots for one in many.flows} == {5}
+
+
+@pytest.mark.parametrize("act", MOVING)
+def test_clients_are_not_moved_where_the_flow_back_could_not_move_them_home(act: str) -> None:
+    settings = parse_settings(FILE + KEPT.replace("a->b", "b->a") + "\n", "mm2.properties")
+    with pytest.raises(Refused) as caught:
+        ACTS[act](settings, settings.flows[0])
+    said = caught.value.args[0]
+    facts = dict(said.facts)
+    assert (said.code, facts["flow"], facts["back"]) == ("identical.back", "a->b", "b->a")
+    assert facts["where"] == "mm2.properties:7: b->a.ferry.offsets"
+    assert act.startswith(str(facts["act"]))
+
+
+def test_readiness_is_refused_where_the_flow_back_could_not_move_clients_home(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(FILE + KEPT.replace("a->b", "b->a") + "\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["readiness", "a->b", "--config", str(file)])
+    assert ended.value.code == Refused.exit_code
+    assert f"{file}:7: b->a.ferry.offsets" in capsys.readouterr().err
 
 
 def test_without_the_line_nothing_is_refused() -> None:

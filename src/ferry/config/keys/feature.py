@@ -69,6 +69,10 @@ class FeatureSettings:
         """Return the settings with the places of their lines: `where` returns file, line and key of a key's name."""
         return self
 
+    def reads_target_settings(self) -> str:
+        """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
+        return ""
+
     def in_lane(self) -> Self:
         """Return the settings in a backfill or a drill, which does nothing but copy."""
         return self

@@ -40,6 +40,22 @@ IDENTICAL: Mapping[str, Entry] = {
         "{act} does not support identical offsets yet, which flow {flow} has ({where})",
         "use ferry run, ferry plan, ferry groups, ferry translate or ferry verify, or a flow with translated offsets",
     ),
+    "identical.back": Entry(
+        None,
+        "{act} is for moves of clients along flow {flow}, and no command moves them back along flow {back}, which has "
+        "identical offsets ({where})",
+        "use ferry.offsets = translated for {back}, or disable {back}",
+    ),
+    "identical.written": Entry(
+        None,
+        "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
+        f"{_ELSEWHERE}",
+    ),
+    "identical.back.written": Entry(
+        None,
+        "no command moves clients back along flow {back}, because its lane has written identical offsets to {place}",
+        "disable {back}, and use a flow with another alias for its source",
+    ),
     # When a run is planned.
     "identical.lane": Entry(
         K.INVALID_CONFIG,

@@ -83,10 +83,20 @@ class IdenticalSettings(FeatureSettings):
             return {OFFSETS.name: sentence("identical.file.deletes")}
         return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
 
+    def reads_target_settings(self) -> str:
+        """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
+        return f"to see whether records can have identical offsets ({OFFSETS.name})" if self.keeps else ""
+
     def refuse(self, flow: FlowConfig, act: str) -> None:
         """Raise Refused if records keep their offsets: `act`, such as a command, does not support that."""
         if self.keeps:
             raise Refused(sentence("identical.command", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
+
+    def refuse_back(self, back: FlowConfig, act: str, flow: FlowConfig) -> None:
+        """Raise Refused if records of the flow back keep their offsets: clients that `act` moves could not return."""
+        if self.keeps:
+            where = self.where or OFFSETS.name
+            raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

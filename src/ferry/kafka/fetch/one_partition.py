@@ -44,16 +44,17 @@ async def read_batches(
 
 
 async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, take: Take, isolation: int) -> int:
-    request = fetch_request(
-        cluster,
-        {place: at},
-        isolation=isolation,
-        max_bytes=_FETCH_BYTES,
-        partition_bytes=_FETCH_BYTES,
-        max_wait_ms=200,
-    )
     try:
-        answer = await cluster.ask(request, cluster.leader(place))
+        leader = cluster.leader(place)  # first: a topic that was not asked for yet has no id for the request
+        request = fetch_request(
+            cluster,
+            {place: at},
+            isolation=isolation,
+            max_bytes=_FETCH_BYTES,
+            partition_bytes=_FETCH_BYTES,
+            max_wait_ms=200,
+        )
+        answer = await cluster.ask(request, leader)
     except Retryable:
         await cluster.refresh([place.topic])
         raise

@@ -15,11 +15,11 @@ from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.drill.acts.crossed import compare_crossed
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, report_of
 from ferry.features.evidence.rules.figures import deviations_of, goals_of
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.preflight import unreturned
 from ferry.features.switch.acts.redirect import words_of
 from ferry.features.switch.acts.report import samples_of_drain
+from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.passed_over import passed_of_all
 from ferry.features.switch.rules.report import (
@@ -94,9 +94,9 @@ class FullDrill:
     ) -> None:
         """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained.
 
-        Raises Refused if the flow has identical offsets.
+        Raises Refused if the flow, or its reverse, has identical offsets.
         """
-        flow.of(IdenticalSettings).refuse(flow, "ferry drills full")
+        refuse_identical(settings, flow, "ferry drills full")
         self._settings = settings
         self._flow = flow
         self._options = options

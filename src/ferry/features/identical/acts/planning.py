@@ -20,6 +20,7 @@ from ferry.features.identical.rules.planned import (
     with_identical,
     without_unfit,
 )
+from ferry.features.identical.rules.written import written_places
 from ferry.features.identical.settings import OFFSETS, TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.broker_settings import broker_settings
 from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
@@ -28,7 +29,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, producer_record, sent_places
+from ferry.ledger.producer_codec import lane_producer, producer_record
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
@@ -77,7 +78,7 @@ class IdenticalPlanner:
         return self.lane.flow.of(IdenticalSettings)
 
     def _still_translated(self, view: LedgerView, plan: Plan) -> Plan:
-        return stays_identical(plan, sent_places(view, self.lane.name))
+        return stays_identical(plan, written_places(view))  # a lane may copy into the live lane's topics
 
     async def _found(self, view: LedgerView, plan: Plan) -> Found:
         target = self.lane.target

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.errors import BadInput, Corrupt, Refused
+from ferry.features.identical.rules.written import refuse_written
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.at_rest import (
     Mm2Place,
@@ -198,6 +199,7 @@ def preview_adoption(runs: MicroRuns, place: PredecessorPlace, options: Adoption
     _refuse_identical(runs)
 
     async def work(lane: OpenLane, view: LedgerView) -> Takeover:
+        refuse_written(view, lane.flow, "ferry migrate")
         return (await _decide(lane, view, read_left(lane, place), options, watch=True))[0]
 
     return runs.act(work)
@@ -221,6 +223,7 @@ def _refuse_identical(runs: MicroRuns) -> None:
 async def _adopt(
     lane: OpenLane, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
 ) -> Takeover:
+    refuse_written(view, lane.flow, "ferry migrate")
     refuse_while_at_work(await lane.with_newest(view), lane.name)
     before, _ = await _decide(lane, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):

@@ -21,6 +21,7 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Superseded
+from ferry.features.identical.rules.written import refuse_written
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.at_rest import (
     Mm2Place,
@@ -89,6 +90,7 @@ def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions
     _refuse_identical(runs)
 
     async def work(lane: OpenLane, view: LedgerView) -> HandedBack:
+        refuse_written(view, lane.flow, "ferry migrate hand-back")
         return (await _decide(lane, view, place, options, watch=True))[0]
 
     return runs.act(work, ran=True)
@@ -112,6 +114,7 @@ def _refuse_identical(runs: MicroRuns) -> None:
 async def _hand_back(
     lane: OpenLane, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
 ) -> HandedBack:
+    refuse_written(view, lane.flow, "ferry migrate hand-back")
     refuse_while_at_work(await lane.with_newest(view), lane.name)
     await _decide(lane, view, place, options, watch=True)
     record = admitted(view, lane.record(run, origin), take_over=False)

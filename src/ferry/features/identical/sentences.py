@@ -165,7 +165,7 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "the log of {source} has no record at offset {at}: it is a transaction's marker, or aborted, compacted or "
         "deleted",
-        f"identical offsets do not pass holes yet; {_TRANSLATED}",
+        f"identical offsets do not pass holes yet; {_TRANSLATED}, and to another target topic if this one has records",
     ),
     "identical.old": Entry(
         K.INVALID_CONFIG,
@@ -190,15 +190,14 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.unread": Entry(
         K.TARGET_CHANGED,
-        "a run wrote the records of {source} from offset {at} up to {end} to {place} and died before their receipts, "
-        "and the log there begins at {begin} now, so they cannot be compared",
-        f"{_AGAIN}",
+        "no receipt covers {place} from offset {at} up to {end}, and its log begins at {begin} now, so it cannot be "
+        "compared with {source}",
+        _AGAIN,
     ),
     "identical.uncompared": Entry(
         K.RETENTION_PASSED,
-        "a run wrote offset {at} of {source} to {place} and died before its receipt, and the source has no record at "
-        "that offset now, so it cannot be compared",
-        f"{_AGAIN}",
+        "no receipt covers offset {at} of {place}, and {source} has no record there now, so they cannot be compared",
+        _AGAIN,
     ),
     "identical.too-large": Entry(
         K.TOO_LARGE,

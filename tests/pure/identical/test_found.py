@@ -61,7 +61,7 @@ def test_both_sides_are_read_an_answer_at_a_time(monkeypatch: pytest.MonkeyPatch
 
     with crashed([1] * 6) as lane:
         receipts_there = False
-        monkeypatch.setattr(one_partition, "_FETCH_BYTES", 1)
+        monkeypatch.setattr(one_partition, "FETCH_BYTES", 1)
         lane.source.gate, lane.target.gate = noting("source"), noting("target")
         assert next_run(lane) == []
         assert (lane.is_identical(), lane.ends()) == (True, {place(): 6})

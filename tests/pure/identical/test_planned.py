@@ -17,9 +17,11 @@ from ferry.features.identical.rules.planned import (
     TargetTopicFound,
     stays_identical,
     with_identical,
+    without_skips,
 )
 from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import parse_plan, plan_records
+from ferry.messages.refusals import refused
 from ferry.model import Flow, Gap, Lifted, Plan, RefusalKind, Slice, TopicPartition
 from ferry.model import code_of as noted
 from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
@@ -137,6 +139,21 @@ def test_offsets_that_a_guard_passes_over_are_refused() -> None:
         generation=7,
     )
     assert code_of(with_identical(replace(PLAN, gaps=(gap,)), found(), 42)) == "identical.passed"
+
+
+def test_retention_that_passed_names_no_guard_that_skips() -> None:
+    refusals = (
+        refused("source.retention-passed", "orders", 1, log_start=9, start=5, last=8),
+        refused("source.retention-passed.one", "orders", 0, log_start=6, start=5),
+        refused("identical.stays", "orders", 2, place="a.orders-2"),
+    )
+    plan = without_skips(replace(PLAN, refusals=refusals), lambda topic: f"a.{topic}")
+    assert [(one.code, one.kind, one.partition) for one in plan.refusals] == [
+        ("identical.gone", RefusalKind.RETENTION_PASSED, 1),
+        ("identical.gone", RefusalKind.RETENTION_PASSED, 0),
+        ("identical.stays", RefusalKind.INVALID_CONFIG, 2),
+    ]
+    assert dict(plan.refusals[0].facts) == {"log_start": 9, "start": 5, "place": "a.orders-1"}
 
 
 BEATS = TopicPartition(topic="heartbeats", partition=0)

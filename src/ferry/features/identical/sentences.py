@@ -102,6 +102,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "offsets of {source} near {offset} would be passed over or copied again, which identical offsets do not permit",
         "set the guards ferry.guard.* of the topic to fail, or use ferry.offsets = translated",
     ),
+    "identical.gone": Entry(
+        K.RETENTION_PASSED,
+        "{source} begins at offset {log_start} now, and no receipt covers {place} from offset {start} on, so identical "
+        "offsets cannot continue there",
+        f"raise retention at the source; then {_AGAIN}",
+    ),
     "identical.begins": Entry(
         K.INVALID_CONFIG,
         "{source} would be copied from offset {offset} on, and its copy {place} must continue at offset {end}",

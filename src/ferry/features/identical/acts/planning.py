@@ -18,6 +18,7 @@ from ferry.features.identical.rules.planned import (
     is_kept,
     stays_identical,
     with_identical,
+    without_skips,
     without_unfit,
 )
 from ferry.features.identical.rules.written import written_places
@@ -47,6 +48,7 @@ class IdenticalPlanner:
         """Return the plan without the slices that its run would refuse; writes nothing."""
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
+        plan = without_skips(plan, self.lane.flow.copy_of)
         if not plan.slices:
             return plan
         note = sentence("identical.spark.note", where=self._settings.where or OFFSETS.name)
@@ -61,6 +63,7 @@ class IdenticalPlanner:
         view = driver.view
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
+        plan = without_skips(plan, self.lane.flow.copy_of)
         if not plan.slices:
             return plan
         found = await self._found(view, plan)

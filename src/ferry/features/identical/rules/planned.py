@@ -6,7 +6,7 @@ Nothing but data is written. A source whose log has holes is refused, and so is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from ferry.features.identical.rules.values import Code, Limits
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
 from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import RefusalKind as K
 from ferry.plan.rules.shares import assigned_slots
 
 LEASE_MS = 30_000
@@ -108,6 +109,34 @@ def stays_identical(plan: Plan, sent: Collection[TopicPartition]) -> Plan:
     begun = [piece for piece in plan.slices if piece.target in sent]
     kept = [piece for piece in plan.slices if piece.target not in sent]
     return _narrowed(plan, kept, [_refused(piece, "identical.stays", place=str(piece.target)) for piece in begun])
+
+
+def without_skips(plan: Plan, copy_of: Callable[[str], str]) -> Plan:
+    """Return the plan whose refusals of retention that passed name what an operator can do here.
+
+    The kernel's have a guard that skips, which identical offsets do not permit. They also say that nothing was copied,
+    but a run that died may have written records without receipts. `copy_of` names a source topic's copy.
+    """
+    return replace(plan, refusals=tuple(_gone(one, copy_of) for one in plan.refusals))
+
+
+def _gone(refusal: Refusal, copy_of: Callable[[str], str]) -> Refusal:
+    facts = dict(refusal.facts)
+    if (
+        refusal.kind is not K.RETENTION_PASSED
+        or refusal.partition is None
+        or not {"log_start", "start"} <= facts.keys()
+    ):
+        return refusal
+    place = f"{copy_of(refusal.topic)}-{refusal.partition}"
+    return refused(
+        "identical.gone",
+        refusal.topic,
+        refusal.partition,
+        place=place,
+        log_start=facts["log_start"],
+        start=facts["start"],
+    )
 
 
 def refusal_of(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:

@@ -443,7 +443,23 @@ def begun(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
     one.close()
 
 
-SCENARIOS = (copied, switched, adopted, guarded, dealt, pruned, followed, begun)
+def identical(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
+    """Record two runs with identical offsets."""
+    one = begin(
+        aliases=("river", "lake"),
+        topics={"boats": 2},
+        settings={"ferry.offsets": "identical", "ferry.offsets.may.lose": "true"},
+    )
+    commit_offsets(here, "billing-boats", {("boats", 0): 4})
+    for number in range(1, 3):
+        one.send("boats", 12)
+        one.run(f"run-{number}")
+    one.send("boats", 4)
+    one.look(["billing-boats"])
+    one.close()
+
+
+SCENARIOS = (copied, switched, adopted, guarded, dealt, pruned, followed, begun, identical)
 
 
 @contextlib.contextmanager

@@ -85,7 +85,7 @@ class _Tabletop:
         return (f"look at {flow.source} and {flow.target}, and count what a failover would lose now",)
 
     def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
-        return tabletop(self.asked.flow, new_run("tabletop"), self.asked.who, _diary(stop, say))
+        return tabletop(self.asked.settings, self.asked.flow, new_run("tabletop"), self.asked.who, _diary(stop, say))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,11 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def boot_ms() -> int:
+    """Return the milliseconds since this machine started, with the time for which it slept (CLOCK_BOOTTIME)."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+
 def skew(sent_ms: int, stamped_ms: int, answered_ms: int) -> int:
     """Return by how many ms this clock is at least ahead of a broker's; negative when the broker's is ahead.
 

@@ -18,8 +18,14 @@ class Feature:
 
     settings: str = ""
     """A class of settings, with its keys in the properties file (`ferry.config.keys.feature.FeatureSettings`)."""
+    judging: str = ""
+    """What it leaves out of each plan before the target's topics are claimed (`ferry.plan.parts.PlanPart`)."""
     planning: str = ""
-    """What it does when a run is planned (`ferry.plan.parts.PlanPart`)."""
+    """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
+    slot: str = ""
+    """The port that copies its slices (`ferry.copy.kafka_slot.KafkaSlot`)."""
+    refused_in_spark: str = ""
+    """The code of the refusal of its slices in a run that a Spark job copies."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
     readiness: str = ""
@@ -33,7 +39,17 @@ class Feature:
     """
 
 
+IDENTICAL = "identical"
+"""The feature whose port copies slices with a producer id."""
+
 FEATURES: Mapping[str, Feature] = {
+    IDENTICAL: Feature(
+        settings="ferry.features.identical.settings:IdenticalSettings",
+        judging="ferry.features.identical.acts.planning:identical_of_plan",
+        slot="ferry.features.identical.acts.slot:IdenticalSlot",
+        refused_in_spark="identical.spark",
+        sentences="ferry.features.identical.sentences:IDENTICAL",
+    ),
     "acls": Feature(
         planning="ferry.features.acls.acts.sync:acls_of_plan",
         doctor="ferry.features.acls.acts.granted:check_grants",

@@ -27,6 +27,7 @@ DECIDED = {
     "gap",
     "last",
     "plan",
+    "producer",
     "receipt",
     "seen",
     "share",

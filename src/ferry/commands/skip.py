@@ -35,12 +35,15 @@ def skip_command(
     """
     from ferry.commands.forms import skip_json  # noqa: PLC0415 - brings the Kafka clients
     from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
+    from ferry.features.identical.rules.written import refuse_written  # noqa: PLC0415 - as above
+    from ferry.features.identical.settings import IdenticalSettings  # noqa: PLC0415 - as above
     from ferry.features.observe.acts.after_run import tell_skip  # noqa: PLC0415 - as above
     from ferry.model import TopicPartition  # noqa: PLC0415 - as above
     from ferry.plan.rules.skipping import SkipRequest, skip_sentence  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
+    chosen.of(IdenticalSettings).refuse(chosen, "ferry skip")
     if not reason.strip():
         raise BadInput("--reason is empty: give the reason, for other operators")
     refuse_foreign_topic(chosen, topic)
@@ -48,6 +51,7 @@ def skip_command(
     wish = SkipRequest(source=source, to=to, who=person(), reason=reason.strip())
     run = None if dry_run else new_run("skip")
     with MicroRuns(chosen, patience_s=context.patience_s) as runs:
+        refuse_written(runs.wait_for(runs.view_if_any), chosen, "ferry skip")
         if run is None:
             gap = runs.preview_skip(wish)
         else:

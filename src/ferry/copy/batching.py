@@ -106,6 +106,10 @@ class Packing:
         """Remove and return the batch that `next` has returned; the caller sends it."""
         return self._ready[place].popleft()
 
+    def dropped(self, place: TopicPartition) -> list[PreparedBatch]:
+        """Remove and return the batches of a partition that were made ready and not taken: they are not sent."""
+        return list(self._ready.pop(place, ()))
+
     def look_ahead(self, place: TopicPartition, part: PartProgress) -> None:
         """Start to transcode what comes after all that `part` has sent, if it is there and needs it."""
         queue = self._buffer.queues[place]

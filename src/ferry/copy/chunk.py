@@ -44,6 +44,8 @@ class PartProgress:
     source_epoch: int = -1
     target_epoch: int = -1
     throttled: ThrottleTime = NOT_THROTTLED
+    aged: bool = True
+    """Whether records are sent when they are noted here; if not, how old they were then is not known."""
     expected: int = -1
     """The offset that the first batch must get if no other writer interferes; -1: not known."""
 
@@ -164,10 +166,11 @@ class PartProgress:
             target_epoch=known(self.target_epoch),
             origin=self.origin,
             throttled=self.throttled,
+            identical=self.piece.producer is not None,
         )
 
     def _ages(self) -> AgeStats | None:
-        if not self.timed:
+        if not self.timed or not self.aged:
             return None
         return AgeStats(min=self.age_min, mean=self.ages // self.timed, max=self.age_max, records=self.timed)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from typing import ClassVar
 
 from ferry.copy.batching import Packing, PackingRules
 from ferry.copy.chunk import PartProgress
@@ -36,6 +37,9 @@ A source of tiny transactions makes one for each marker; 20,000 are about 140 kB
 class Copier:
     """Fills one transaction after the other from one fetch buffer."""
 
+    MARKERS: ClassVar[int] = 1
+    """How many markers the target has after the records of a chunk."""
+
     def __init__(
         self,
         plan: Plan,
@@ -54,7 +58,7 @@ class Copier:
         `expected` holds by target partition the offset that our first batch must get, where that is known.
         """
         self._buffer = buffer
-        self._packing = Packing(buffer, rules, Workshop(target.loop))
+        self._packing = self._packing_of(rules, Workshop(target.loop))
         self.refusals: dict[TopicPartition, Refusal] = {}
         """Refusals of partitions whose reading stopped, by source partition; what came before that is copied."""
         self._plan = plan
@@ -68,6 +72,14 @@ class Copier:
         self._parts: dict[TopicPartition, PartProgress] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
 
+    def _packing_of(self, rules: PackingRules, workshop: Workshop) -> Packing:
+        """Return what prepares the batches."""
+        return Packing(self._buffer, rules, workshop)
+
+    def _queue(self) -> ProduceQueue:
+        """Return what sends the requests of a chunk."""
+        return ProduceQueue(self._target, self._writer, self._buffer.wake)
+
     async def fill(self, chunk_bytes: int, chunk_seconds: float, stop: Callable[[], bool]) -> list[PartProgress]:
         """Copy until the chunk is full, its time is over, nothing is left or `stop()`; wait until all is acknowledged.
 
@@ -75,7 +87,7 @@ class Copier:
         those that cannot now, Retryable and its subclasses when the chunk must be repeated.
         """
         self._parts = {}
-        queue = ProduceQueue(self._target, self._writer, self._buffer.wake)
+        queue = self._queue()
         copied, until = 0, math.inf
         while copied < chunk_bytes and time.monotonic() < until and queue.most_segments < MOST_SEGMENTS and not stop():
             await queue.settle_answered()
@@ -102,7 +114,7 @@ class Copier:
         for part in parts:
             self._positions[part.piece.source] = part.end, part.target_next
             if part.segments and part.target_next is not None:
-                self._expected[part.piece.target] = part.target_next + 1  # after our marker
+                self._expected[part.piece.target] = part.target_next + self.MARKERS
         return parts
 
     def _release(self, queue: ProduceQueue) -> None:
@@ -169,8 +181,11 @@ class Copier:
         return request
 
     def _put(self, request: Request, part: PartProgress, out: PreparedBatch) -> None:
+        request.add(Entry(part, out), self._stamped(part, out))
+        part.sent(out)
+
+    def _stamped(self, part: PartProgress, out: PreparedBatch) -> memoryview:
+        """Return a batch as the writer writes it."""
         writer, batch = self._writer, out.batch
         sequence = writer.next_sequence(part.piece.target, batch.record_count)
-        written = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
-        request.add(Entry(part, out), written)
-        part.sent(out)
+        return restamped(batch, writer.producer_id, writer.producer_epoch, sequence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
 from ferry.copy.batching import PackingRules
@@ -80,6 +81,9 @@ class SlotWiring:
 class KafkaSlot:
     """One slot's writer on a real target, reading from a real source."""
 
+    IDENTICAL: ClassVar[bool] = False
+    """Whether it writes records at the offsets that they have at the source."""
+
     def __init__(self, wiring: SlotWiring) -> None:
         ref, limits = wiring.ref, wiring.limits
         self._source = wiring.source
@@ -128,6 +132,12 @@ class KafkaSlot:
         expected = await self._begin_targets(plan, todo)
         pieces = {place: piece for place, piece in todo.items() if not piece.dealt}
         changed = next((piece for piece in pieces.values() if piece.transform), None)
+        other = next((piece for piece in pieces.values() if (piece.producer is not None) is not self.IDENTICAL), None)
+        if other is not None:
+            raise Refused(
+                f"slot {self._ref.slot} was to copy {other.source} with the other kind of offsets (a bug): nothing was "
+                "written"
+            )
         if changed is not None or len(pieces) < len(todo):
             what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
             raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
@@ -143,24 +153,40 @@ class KafkaSlot:
             options=self._limits.fetch,
             throttle=self._share.throttle if self._share is not None else None,
         )
-        self._copier = Copier(
-            plan,
-            self._origin,
-            self._reader.buffer,
-            self._target,
-            self._writer,
-            pieces,
-            rules=PackingRules(
-                compression=self._limits.compression,
-                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
-                memory_bytes=self._limits.memory_bytes,
-            ),
-            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
-            expected=expected,
+        rules = PackingRules(
+            compression=self._limits.compression,
+            batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
+            memory_bytes=self._limits.memory_bytes,
         )
+        self._copier = self._copier_of(plan, self._reader, pieces, rules, expected)
         if self._share is not None:
             self._share.begin(plan)
         await self._reader.start()
+
+    def _copier_of(
+        self,
+        plan: Plan,
+        reader: SourceReader,
+        pieces: Mapping[TopicPartition, Slice],
+        rules: PackingRules,
+        expected: Mapping[TopicPartition, int],
+    ) -> Copier:
+        """Return what moves the batches of `pieces` to the target."""
+        return Copier(
+            plan,
+            self._origin,
+            reader.buffer,
+            self._target,
+            self._writer,
+            pieces,
+            rules=rules,
+            request_bytes=self._request_bytes,
+            expected=expected,
+        )
+
+    @property
+    def _request_bytes(self) -> int:
+        return min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES)
 
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Check the target's logs after the last receipts; return the offsets that our first batches must get.
@@ -243,6 +269,10 @@ class KafkaSlot:
             return self._stop() or (late and time.monotonic() > first_until)
 
         parts = await self._copier.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        return await self._chunk_of(parts)
+
+    async def _chunk_of(self, parts: list[PartProgress]) -> list[PartProgress]:
+        """Note the parts of a chunk, all of whose data is acknowledged."""
         await self._logs.vouch(parts)
         self._chunk = {part.piece.target: part for part in parts}
         if parts:

@@ -176,16 +176,7 @@ class ProduceQueue:
                         )
                     again.append(part.piece.target)
                 elif not outcome.error_code:
-                    self.acknowledged += out.answers
-                    if part.is_elsewhere(outcome.base_offset):
-                        raise Retryable(
-                            f"a batch was written at offset {outcome.base_offset} of {part.piece.target} instead of "
-                            f"{part.expected}: another client may have written there"
-                        )
-                    if not part.written(out.runs, outcome.base_offset):
-                        drops.append(self._foreign(part.piece, base, outcome.base_offset))
-                    elif len(part.segments) > self.most_segments:
-                        self.most_segments = len(part.segments)
+                    drops += self._taken(part, out, outcome.base_offset)
                 elif outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     again.append(part.piece.target)
                 elif (against := self._refusal(part.piece, base, outcome)) is not None:
@@ -195,6 +186,29 @@ class ProduceQueue:
         if drops:
             raise verdict(drops)
         return again
+
+    def _taken(self, part: Part, out: PreparedBatch, base: int) -> list[Drop]:
+        """Note that a batch was written at `base`; return why its partition cannot continue, empty if it can.
+
+        Raises Retryable if the first batch of a chunk is elsewhere than expected.
+        """
+        wrong = self._misplaced(part, out, base)
+        if wrong is not None:
+            return [wrong]
+        self.acknowledged += out.answers
+        if part.is_elsewhere(base):
+            raise Retryable(
+                f"a batch was written at offset {base} of {part.piece.target} instead of {part.expected}: another "
+                "client may have written there"
+            )
+        if not part.written(out.runs, base):
+            return [self._foreign(part.piece, out.start, base)]
+        self.most_segments = max(self.most_segments, len(part.segments))
+        return []
+
+    def _misplaced(self, part: Part, out: PreparedBatch, base: int) -> Drop | None:
+        """Return why a batch may not be at `base` of the target, whatever is before it; None: it may be anywhere."""
+        return None
 
     def _foreign(self, piece: Slice, base: int, found: int) -> Drop:
         return drop("foreign.at-work", piece, base, place=str(piece.target), cluster=self._target.alias, at=found)

@@ -11,6 +11,7 @@ from ferry.copy.row_scope import RowScope
 from ferry.lane.connections import FlowConnections
 from ferry.model import Origin, Receipt
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
+from ferry.registry import imported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class TaskSpec:
     patience_s: float
     portion: RowScope | None = None
     """The ranges for which a slot of rows has rows; None: all of its work."""
+    port: str = ""
+    """The place (`module:name`) of the port that copies the slot; empty: that of the kernel."""
 
     def connections(self) -> FlowConnections:
         """Return new connections for the slot; a context manager."""
@@ -51,18 +54,19 @@ def run_slot(
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
     result: SlotResult | None = None,
-    port_of: Callable[[SlotWiring], KafkaSlot] = KafkaSlot,
+    port_of: Callable[[SlotWiring], KafkaSlot] | None = None,
 ) -> SlotResult:
-    """Copy the slot that `spec` names. `port_of` makes its port: what reads and writes.
+    """Copy the slot that `spec` names. `port_of` makes its port: what reads and writes; None: the one of `spec`.
 
     A given `result` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
     after too many failures in a row, or when the slot was fenced without a successor; Unreachable when a cluster does
     not answer.
     """
+    made = port_of or (imported(spec.port) if spec.port else KafkaSlot)
     with spec.connections() as connections:
 
         async def work() -> SlotResult:
-            port = port_of(spec.wiring(connections, stop))
+            port = made(spec.wiring(connections, stop))
             try:
                 return await copy_slot(port, spec.ref, stop, committed, result)
             finally:

@@ -65,12 +65,12 @@ def driver_port(flow: FlowConfig, lane: str, ledger: LedgerTopic) -> KafkaDriver
 
 
 def lane_record(flow: FlowConfig, lane: str, run: str, origin: Origin, *, slots: int | None = None) -> RunRecord:
-    """Make the record of a run that begins now. `slots` is the flow's number of tasks by default."""
+    """Make the record of a run that begins now. `slots` is the flow's number of slots by default."""
     return RunRecord(
         flow=flow.flow,
         lane=lane,
         run=run,
-        slots=flow.copy.tasks_max if slots is None else slots,
+        slots=flow.slots if slots is None else slots,
         config_digest=flow.digest(),
         started_ms=wall_ms(),
         origin=origin,

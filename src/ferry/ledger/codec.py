@@ -24,6 +24,11 @@ UNIT_VERSION = 2
 
 A Ferry that reads only format 1 would copy such topics again.
 """
+IDENTICAL_VERSION = 3
+"""The format of receipts and producer ids of identical offsets.
+
+A Ferry that reads only formats 1 and 2 would continue such topics in transactions, whose markers move offsets.
+"""
 SEAL = "seal"
 Json = dict[str, Any]
 REMEDY = (
@@ -120,9 +125,9 @@ def decode_value(value: bytes, where: str) -> Json:
         raise BadInput(f"{where} is not a JSON object of Ferry's: {REMEDY}")
     if b"\\ud" in value and not is_unicode(body):
         raise BadInput(f"{where} has a text that is no Unicode: {REMEDY}")
-    if body.get("v", 0) > UNIT_VERSION:
+    if body.get("v", 0) > IDENTICAL_VERSION:
         raise BadInput(
-            f"{where} was written in ledger format {body['v']}, this Ferry reads up to {UNIT_VERSION}: "
+            f"{where} was written in ledger format {body['v']}, this Ferry reads up to {IDENTICAL_VERSION}: "
             "upgrade Ferry on this machine"
         )
     return body

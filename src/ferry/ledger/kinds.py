@@ -78,7 +78,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "plan": LedgerKind(
         key={**_RUN, "generation": int, "part": _NUMBER_OR_SEAL},
         says='a piece of the plan; part "seal" makes it exist',
-        formats=(1, 2),
+        formats=(1, 2, 3),
         in_summary=False,
     ),
     "attempt": LedgerKind(
@@ -100,7 +100,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "receipt": LedgerKind(
         key={**_TARGET_PARTITION, "start": int, "since": int},
         says="one chunk of one target partition; `since` where a run went back on the partition",
-        formats=(1, 2),
+        formats=(1, 2, 3),
         optional=1,
         of_lost=OfLost.EVIDENCE,
         plural="receipts of copied records",
@@ -109,7 +109,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "last": LedgerKind(
         key=_TARGET_PARTITION,
         says="the same value again: a target partition's last receipt",
-        formats=(1, 2),
+        formats=(1, 2, 3),
         of_lost=OfLost.EVIDENCE,
         plural="newest receipts of partitions",
         goes_with_copy=True,
@@ -168,6 +168,16 @@ KINDS: Mapping[str, LedgerKind] = {
         key={**_SOURCE, "window": str},
         says="which offsets a window of a source topic is",
         of_lost=OfLost.CARRIED_OF_NEW_LANES,
+    ),
+    "producer": LedgerKind(
+        key=_TARGET_PARTITION,
+        says="the producer id under which the lane writes records at the source's offsets; with a target partition: a "
+        "batch may have been sent there",
+        formats=(3,),
+        optional=2,
+        of_lost=OfLost.EVIDENCE,
+        plural="producer ids of identical offsets",
+        outlives_lane=True,
     ),
     "claim": LedgerKind(key={"target": str, "lane": str}, says="a lane of this flow owns a target topic"),
     "share": LedgerKind(key={"target": str}, says="this flow agrees to write a target topic together with other flows"),

@@ -16,7 +16,16 @@ from operator import attrgetter
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, fields, many, optional, or_minus_one, row, typed
-from ferry.ledger.codec import LEDGER_VERSION, TARGET, UNIT_VERSION, Json, decode_key, encode, head
+from ferry.ledger.codec import (
+    IDENTICAL_VERSION,
+    LEDGER_VERSION,
+    TARGET,
+    UNIT_VERSION,
+    Json,
+    decode_key,
+    encode,
+    head,
+)
 from ferry.ledger.reading import read_as
 from ferry.model import (
     NOT_THROTTLED,
@@ -73,13 +82,19 @@ def _is_verbatim(receipt: Receipt) -> bool:
     return not receipt.transform
 
 
+def _version(receipt: Receipt) -> int:
+    """Return the format, so that a Ferry that would continue the topic in another way stops at the receipt."""
+    if receipt.identical:
+        return IDENTICAL_VERSION
+    return UNIT_VERSION if receipt.transform else LEDGER_VERSION
+
+
 BY_SLOT = (F("flow", kind=FLOW), F("lane"), F("run"), F("generation"), F("slot"))
 """The fields that name the writer."""
 
 RECEIPT = Form(
     Receipt,
-    # A Ferry without transformed records would continue to copy the topic as bytes.
-    *head("receipt", lambda receipt: UNIT_VERSION if receipt.transform else LEDGER_VERSION),
+    *head("receipt", _version),
     *BY_SLOT,
     F("topic", "source.topic", says="name at the source"),
     F("partition", "source.partition"),
@@ -172,6 +187,13 @@ RECEIPT = Form(
         omit=_is_verbatim,
         says="records that are among the dead letters in place of the copy, from the same transaction; absent without "
         "a transform",
+    ),
+    F(
+        "identical",
+        default=False,
+        omit=lambda receipt: not receipt.identical,
+        says="true: each record has the same offset on both sides, and was written before the receipt; absent: offsets "
+        "are translated",
     ),
 )
 

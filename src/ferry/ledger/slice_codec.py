@@ -56,6 +56,10 @@ SLICE = Form(
     ),
     _where_said("transform", "", "the transform that makes its records; absent where they are copied as they are"),
     _where_said("transform_digest", "", "digest of that transform"),
+    _since_later(
+        "producer", "the producer id under which records keep the source's offsets; absent: they get the target's next"
+    ),
+    _since_later("max_age_ms", "with producer: how old a batch may be by its largest timestamp"),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )
 

@@ -74,6 +74,18 @@ FLOW: Mapping[str, Entry] = {
         "disable the flow {back}, and copy the records after them in a new lane with {flow}.ferry.start = "
         "{topic}:{partition}:{behind}",
     ),
+    "way.no-receipt": Entry(
+        K.LOOP,
+        "offsets {start} to {last} of {source} came from cluster {cluster} with identical offsets and have no receipt "
+        "yet, so they would go back there",
+        "wait until the run of flow {writer} has ended, or run it again if it was killed",
+    ),
+    "way.unread": Entry(
+        K.NO_LEADER,
+        "it is not known whether flow {writer} wrote offsets {start} to {last} of {source} with identical offsets, "
+        "because {why}",
+        "run again when they can be read",
+    ),
     "owned.by-lane": Entry(
         K.OWNED,
         "target topic {target} belongs to lane {owner} of this flow",

@@ -13,10 +13,11 @@ from ferry.model.gap import Gap
 from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 """The newest format that this Ferry reads.
 
-Format 2 has slices of the record path, which no earlier Ferry may copy as bytes.
+Format 2 has slices of the record path, which no earlier Ferry may copy as bytes. Format 3 has slices that keep the
+source's offsets, which no earlier Ferry may copy in transactions.
 """
 
 
@@ -115,6 +116,13 @@ class Slice:
     """The offsets of each source partition that a repartitioned slice reads; None: it reads `source` alone."""
     partitions: int = 0
     """The number of partitions of the target topic that records are repartitioned to; 0: they are not."""
+    producer: int | None = None
+    """The producer id under which records are written at the offsets that they have at the source.
+
+    None: they get the target's next offsets.
+    """
+    max_age_ms: int | None = None
+    """With `producer`: how old, in ms, a batch may be by its largest timestamp, so that its state outlives it."""
 
     @property
     def name(self) -> str:
@@ -215,7 +223,9 @@ class Plan:
     @property
     def version(self) -> int:
         """The format that the plan needs: the oldest that can hold all of it."""
-        return PLAN_VERSION if self.row_slots or self.eras else 1
+        if any(piece.producer is not None for piece in self.slices):
+            return PLAN_VERSION
+        return 2 if self.row_slots or self.eras else 1
 
     @property
     def copies(self) -> tuple[tuple[str, str], ...]:

@@ -55,7 +55,10 @@ class Receipt:
     mean_timestamp_ms: int | None = None
     """The records' mean timestamp; each record counts as halfway between its batch's first and largest timestamp."""
     ages: AgeStats | None = None
-    """How old the records were when they went to the target; None where their timestamps are not known."""
+    """How old the records were when they went to the target.
+
+    None where their timestamps are not known, or where an earlier run wrote them and died before its receipt.
+    """
     source_epoch: int | None = None
     source_topic_id: str = ""
     target_topic_id: str = ""
@@ -82,6 +85,8 @@ class Receipt:
     throttled: ThrottleTime = NOT_THROTTLED
     reads: Reads | None = None
     """What a repartitioned chunk has read of each source partition; None: it has read `source` alone."""
+    identical: bool = False
+    """Whether each record has the same offset on both sides, and was written outside of the receipt's transaction."""
 
     @property
     def dealt(self) -> bool:

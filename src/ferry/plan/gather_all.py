@@ -70,7 +70,7 @@ async def _open_on_ledger(lane: OpenLane, view: LedgerView) -> dict[TopicPartiti
 
 async def _with_others(lane: OpenLane, facts: Facts, view: LedgerView) -> Facts:
     """Return `facts` with what others wrote to the target, up to the ends in the facts or later ones."""
-    slots = range(max(lane.flow.copy.tasks_max, slots_to_fence(view, lane.name)))
+    slots = range(max(lane.flow.slots, slots_to_fence(view, lane.name)))
     writers = frozenset(transactional_id(lane.flow.flow, lane.name, slot) for slot in slots)
     facts = await with_foreign_writers(lane.flow, lane.name, facts, lane.target, view, writers)
     return await with_neighbours(lane.flow, lane.name, facts, lane.source, lane.target, lane.ledgers, view)

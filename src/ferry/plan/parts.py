@@ -9,18 +9,16 @@ from typing import Protocol
 
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
+from ferry.messages.refusals import refused
 from ferry.model import Plan
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.facts import LaneFacts
 from ferry.protocol.driver import Driver
-from ferry.registry import parts_of
+from ferry.registry import FEATURES, IDENTICAL, parts_of
 
 
 class PlanPart(Protocol):
-    """A feature's part in planning a run of the whole flow. Lives on the event loop of the connections.
-
-    It is left out of a run that is narrowed to topics or to a window, and of a run of a paused flow.
-    """
+    """A feature's part in planning a run. Lives on the event loop of the connections."""
 
     async def preview(self, view: LedgerView, plan: Plan) -> Plan:
         """Return the plan with what the run would do; writes nothing."""
@@ -28,18 +26,32 @@ class PlanPart(Protocol):
     async def act(self, driver: Driver, plan: Plan) -> Plan:
         """Carry it out, and return the plan with what was done, what is refused because of it, and notes.
 
-        It runs after the topics of the target were changed, and before the plan is sealed. It may run again: if the
+        It runs after the topics of the target were changed, and before the plan is sealed. A part that judges runs
+        before the topics are claimed, and changes nothing outside the ledger. It may run again: if the
         driver was fenced by a late driver of an earlier run, the run is opened again. `Driver.keep` writes records with
         the plan. `Driver.commit` writes at once: it is for what is about to be changed outside the ledger. Call
         `Driver.refuse_superseded` before such a change, unless a commit comes first.
         """
 
 
-def plan_parts(lane: OpenLane) -> list[PlanPart]:
-    """Return the parts of all features, in order."""
-    return [made(lane) for made in parts_of("planning").values()]
+def judging_parts(lane: OpenLane) -> list[PlanPart]:
+    """Return the parts by which features leave slices out of each run, in order: they act before topics are claimed."""
+    return [made(lane) for made in parts_of("judging").values()]
+
+
+def plan_parts(lane: OpenLane, *, whole: bool) -> list[PlanPart]:
+    """Return the parts that features have in a run, in order; none unless the run is of the `whole` flow."""
+    return [made(lane) for made in parts_of("planning").values()] if whole else []
 
 
 def is_of_whole_flow(options: RunOptions, lane: LaneFacts) -> bool:
     """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
     return options.topics is None and options.window is None and "" not in lane.pauses
+
+
+def fit_for(options: RunOptions, plan: Plan) -> Plan:
+    """Return the plan without the topics that what copies the run cannot copy; they are refused."""
+    ported = {piece.source.topic for piece in plan.slices if piece.producer is not None} if options.spark else set()
+    if not ported:
+        return plan
+    return plan.without({topic: refused(FEATURES[IDENTICAL].refused_in_spark, topic) for topic in sorted(ported)})

@@ -22,7 +22,7 @@ from ferry.plan.gather import Positions, gather_facts
 from ferry.plan.gather_all import gather_all, with_lost_rules
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
 from ferry.plan.others.foreign_records import without_own
-from ferry.plan.parts import is_of_whole_flow, plan_parts
+from ferry.plan.parts import is_of_whole_flow, judging_parts, plan_parts
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lost_ledger import forgotten_places
 from ferry.plan.rules.not_copied import not_copied
@@ -64,9 +64,8 @@ async def survey(lane: OpenLane, view: LedgerView, options: RunOptions, *, here:
     quotas, users = await client_quotas(lane.source), await scram_users(lane.source)
     plan = replace(plan, not_copied=not_copied(lane.flow.flow, quotas, users, lane.source.topics))
     plan = await letters_shown(lane.flow, lane.target, plan)
-    if is_of_whole_flow(options, facts.lane):
-        for part in plan_parts(lane):
-            plan = await part.preview(view, plan)
+    for part in (*judging_parts(lane), *plan_parts(lane, whole=is_of_whole_flow(options, facts.lane))):
+        plan = await part.preview(view, plan)
     why = await _refusal_of_run(lane, view, plan.run, options)
     refused = [] if why is None else [sentence(_NOT_OPENED, why=why)]
     return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))

@@ -107,7 +107,7 @@ async def copy_slot(
         await _copy(port, ref, stop, committed, result)
     except Fenced as fenced:
         records, end = await port.read(ref.generation, None)
-        _refuse_if_superseded(records, end, ref)
+        refuse_if_superseded(records, end, ref)
         raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
     except FerryError:
         await port.leave()
@@ -194,10 +194,10 @@ def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result:
 async def _take_over(port: SlotPort, ref: SlotRef, limits: Mapping[TopicPartition, int]) -> _Taken:
     """Run steps 4 and 5."""
     records, end = await port.read(ref.generation, None)
-    _refuse_if_superseded(records, end, ref)
+    refuse_if_superseded(records, end, ref)
     await port.initialise()
     records, end = await port.read(ref.generation, None)
-    _refuse_if_superseded(records, end, ref)
+    refuse_if_superseded(records, end, ref)
     view = fold(records, end)
     found = sealed_plan(view, ref.lane, ref.run, ref.generation)
     if found is None:  # the driver has read it, so a new leader answers late
@@ -259,7 +259,8 @@ def foreign_record(
     return None
 
 
-def _refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:
+def refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:
+    """Raise Superseded if the ledger, read from the run's generation on, has a newer run or attempt."""
     view = fold(records, end)
     newer = superseded_by(view, ref.lane, ref.generation)
     if newer is not None:

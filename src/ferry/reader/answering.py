@@ -15,7 +15,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.lanes.rules.listing import Lane, outlook_of
 from ferry.features.switch.acts.preflight import look_before
-from ferry.features.switch.acts.sides import sides_of
+from ferry.features.switch.acts.sides import refuse_identical, sides_of
 from ferry.features.switch.rules.readiness import Readiness
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import Flow, Pause, Plan
@@ -252,7 +252,9 @@ def _readiness(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Readiness:
     """Return the checks of a switch of the flow's clients, as its first step makes them."""
     if watch.settings is None:
         raise BadInput(f"what a {asked.verb} of flow {flow} needs is not known here: see ferry readiness '{flow}'")
-    sides = sides_of(watch.settings(), watch.flow, asked.verb)
+    settings = watch.settings()
+    refuse_identical(settings, watch.flow, f"the readiness for a {asked.verb}")
+    sides = sides_of(settings, watch.flow, asked.verb)
     switch = Switch(
         id="",
         verb=asked.verb,

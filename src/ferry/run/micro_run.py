@@ -43,6 +43,7 @@ from ferry.plan.rules.windows import WindowLook
 from ferry.plan.skipping import preview_skip, skip
 from ferry.protocol.driver import begin_attempt
 from ferry.protocol.slot import SlotRef
+from ferry.registry import FEATURES, IDENTICAL
 
 T = TypeVar("T")
 
@@ -270,6 +271,7 @@ class MicroRuns(LaneSession):
             origin=attempt.origin,
             began_ms=attempt.started_ms,
             patience_s=self.patience_s,
+            port=slot_port(plan, slot),
         )
 
     def fence(self, plan: Plan) -> None:
@@ -317,6 +319,12 @@ class MicroRuns(LaneSession):
             return fold(*await self.ledger_topic.read())
 
         return self.wait_for(work)
+
+
+def slot_port(plan: Plan, slot: int) -> str:
+    """Return the place of the port that copies a slot, in the registry; empty: that of the kernel."""
+    identical = any(piece.producer is not None for piece in plan.of_slot(slot))
+    return FEATURES[IDENTICAL].slot if identical else ""
 
 
 def local_origin() -> Origin:

@@ -68,8 +68,8 @@ def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     return run_named_slots(unpacked(name), batches)
 
 
-def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], KafkaSlot] = KafkaSlot) -> SlotEnd:
-    """Run one slot in a Spark task, over the port that `port_of` makes, and return how it ended.
+def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], KafkaSlot] | None = None) -> SlotEnd:
+    """Run one slot in a Spark task, over the port that `port_of` makes (None: that of `spec`), and return how it ended.
 
     Raises anything but a FerryError.
     """

@@ -168,15 +168,18 @@ def obstacle(batch: Batch) -> str | None:
     return None
 
 
-def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int) -> memoryview:
-    """Return the batch as the transactional producer would have written it; records are unchanged.
+def restamped(
+    batch: Batch, producer_id: int, producer_epoch: int, sequence: int, *, transactional: bool = True
+) -> memoryview:
+    """Return the batch as the producer would have written it, in a transaction or not; records are unchanged.
 
     Only baseOffset (0: the broker assigns), attributes (transactional), producer id, epoch, sequence and the CRC-32C
     change. They change in place if the memory is writable, as in a fetched buffer; otherwise in a copy.
     """
     out = memoryview(bytearray(batch.data)) if batch.data.readonly else batch.data
+    attributes = batch.attributes | _TRANSACTIONAL if transactional else batch.attributes & ~_TRANSACTIONAL
     _BASE_OFFSET.pack_into(out, 0, 0)
-    _ATTRIBUTES.pack_into(out, _CHECKED_FROM, batch.attributes | _TRANSACTIONAL)
+    _ATTRIBUTES.pack_into(out, _CHECKED_FROM, attributes)
     _PRODUCER.pack_into(out, _PRODUCER_AT, producer_id, producer_epoch, sequence)
     _CRC.pack_into(out, _CRC_AT, crc32c(out[_CHECKED_FROM:]))
     return out
@@ -185,6 +188,17 @@ def restamped(batch: Batch, producer_id: int, producer_epoch: int, sequence: int
 def extended_digest(digest: int, batch: Batch) -> int:
     """Return the CRC-32C of all record payloads so far, continued with this batch's (start with 0)."""
     return crc32c(batch.payload, digest)
+
+
+def producer_of(batch: Batch) -> tuple[int, int, int]:
+    """Return producer id, producer epoch and first sequence number of a batch; -1 each where it has none.
+
+    Messages of the formats v0 and v1 have none.
+    """
+    if batch.magic != MAGIC:
+        return -1, -1, -1
+    number, epoch, sequence = _PRODUCER.unpack_from(batch.data, _PRODUCER_AT)
+    return number, epoch, sequence
 
 
 def marker_type(batch: Batch) -> int:

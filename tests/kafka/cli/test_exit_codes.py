@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ferry.dev import RunningCluster
+from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, Message, create_topic, delete_topic, new_alias, numbered, producer, send
@@ -65,7 +66,7 @@ def test_a_ledger_of_a_newer_format_is_not_read(lab: Lab, config: Path, command:
     finally:  # flows that look at their neighbours would stop at it
         delete_topic(lab.target, ledger_topic(lab.alias))
     assert answer.code == 2, answer.err
-    assert "ledger format 99, this Ferry reads up to 2: upgrade Ferry" in said(answer)
+    assert f"ledger format 99, this Ferry reads up to {IDENTICAL_VERSION}: upgrade Ferry" in said(answer)
 
 
 def test_a_target_topic_that_was_created_again_is_refused_and_the_run_failed(

@@ -91,6 +91,38 @@ def test_a_repeated_marker_is_appended_also_behind_data(broker: RunningCluster, 
     at(broker, topic, work)
 
 
+def test_without_a_seal_a_late_batch_of_a_lane_lands_after_the_records_of_clients(
+    broker: RunningCluster, topic: str
+) -> None:
+    """Why a failover needs one: the broker compares a producer's batches with each other, not with the log."""
+
+    async def work(raw: Raw) -> None:
+        lane, client = await raw.init(), await raw.init()
+        assert await raw.produce(lane, 0, 3) == (0, 0)
+        assert await raw.produce(client, 0, 2) == (0, 3)
+        assert await raw.produce(lane, 3, 1) == (0, 5)
+
+    at(broker, topic, work)
+
+
+def test_a_marker_of_a_higher_epoch_refuses_late_batches_of_a_lane(broker: RunningCluster, topic: str) -> None:
+    """One offset without a record; clients write after it."""
+
+    async def work(raw: Raw) -> None:
+        lane, client = await raw.init(), await raw.init()
+        assert await raw.produce(lane, 0, 3) == (0, 0)
+        assert await raw.mark(Producer(lane.id, lane.epoch + 1)) == [0]
+        for sequence in (0, 3, 4):
+            assert (await raw.produce(lane, sequence, 1))[0] == codes.INVALID_PRODUCER_EPOCH
+        assert await raw.produce(client, 0, 2) == (0, 4)
+        assert (await raw.produce(lane, 3, 1))[0] == codes.INVALID_PRODUCER_EPOCH
+        assert await raw.mark(lane) == [codes.INVALID_PRODUCER_EPOCH]
+        assert await raw.end() == 6
+
+    at(broker, topic, work)
+    assert [row[0] for row in read_topic(broker.bootstrap, topic)[0]] == [0, 1, 2, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("broker", "version"), [("target_cluster", 1), ("target_cluster", 2), ("old_cluster", 1)], indirect=["broker"]
 )

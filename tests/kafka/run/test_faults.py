@@ -22,6 +22,7 @@ from ferry.errors import BadInput, FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.kafka.produce.ledger_topic import LedgerTopic
+from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.report import RunState
 from ferry.model import Flow, Plan, Slice
@@ -103,7 +104,7 @@ def test_a_ledger_of_a_newer_format_is_not_read(
     lab.micro_run()
     newer = Message(key=b'["run","live","later"]', value=json.dumps({"v": 99}).encode())
     send(producer(target_cluster), ledger_topic(lab.alias), [newer])
-    with pytest.raises(BadInput, match="ledger format 99, this Ferry reads up to 2: upgrade"):
+    with pytest.raises(BadInput, match=f"ledger format 99, this Ferry reads up to {IDENTICAL_VERSION}: upgrade"):
         lab.micro_run()
     delete_topic(target_cluster, ledger_topic(lab.alias))  # flows that look at their neighbours would stop at it
 

@@ -9,6 +9,7 @@ import pytest
 from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Retryable, Superseded
+from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.report import RunState
 from ferry.ledger.runs import outcome
 from ferry.model import RefusalKind
@@ -107,7 +108,7 @@ def test_bad_input_is_judged_before_a_run_disturbs_the_one_at_work(lab: Lab) -> 
         def newer_ledger() -> None:
             newer = Message(key=b'["last","live","later",0]', value=b'{"v":99}')
             send(producer(lab.target), ledger_topic(lab.alias), [newer])
-            with pytest.raises(BadInput, match="ledger format 99, this Ferry reads up to 2: upgrade"):
+            with pytest.raises(BadInput, match=f"format 99, this Ferry reads up to {IDENTICAL_VERSION}: upgrade"):
                 lab.micro_run()
             with lab.runs() as others, pytest.raises(BadInput, match="ledger format 99"):
                 others.open_or_keep("another", local_origin())

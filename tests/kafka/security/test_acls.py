@@ -72,6 +72,35 @@ def test_nothing_is_asked_of_the_source_but_reading(secured: Pair) -> None:
     }
 
 
+IDENTICAL = {"ferry.offsets": "identical", "ferry.offsets.may.lose": "true"}
+
+
+def test_identical_offsets_need_the_settings_of_the_target_and_nothing_else_more(
+    secured: Pair, topic: str, tmp_path: Path
+) -> None:
+    """One after the other is granted; what is not is named, and nothing is written."""
+    fill(secured, topic)
+    lab = flow(secured, scram512(secured.source), plain(secured.target), topic, **IDENTICAL)
+    config, acls = lab.write(tmp_path), [acl for acl in required_acls(lab.flow) if not acl.optional]
+    _, others = guarded(secured, topic)
+    settings = [acl for acl in acls if acl.operation == "DescribeConfigs" and acl.side == "target"]
+    more = [acl for acl in settings if not acl.resource.name.startswith("ferry-ledger.")]
+    assert sorted(acl.resource.kind for acl in more) == ["cluster", "topic"]
+    assert len(acls) == len(others) + len(more)
+    grant(secured, [acl for acl in acls if acl not in more])
+    for acl in more:
+        answer = ferry("run", "--json", config=config)
+        refusals = answer.json("run")["refusals"]
+        assert (answer.code != 0, {one["kind"] for one in refusals}) == (True, {"not-authorized"})
+        assert all("grant DESCRIBE_CONFIGS on the topic and on the cluster" in one["message"] for one in refusals)
+        grant(secured, [acl])
+    assert ferry("run", config=config).code == 0
+    grow_topic(secured.source.cluster, topic, 3)
+    send(producer(secured.source.cluster), topic, numbered(RECORDS, partitions=3))
+    assert ferry("run", config=config).code == 0
+    assert lab.assert_equal() == 2 * RECORDS
+
+
 def test_mirror_makers_topics_are_written_with_their_acls_and_named_without(secured: Pair, topic: str) -> None:
     """One after the other is granted; what is not stops neither the run nor the topics that are."""
     fill(secured, topic)

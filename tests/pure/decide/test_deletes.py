@@ -50,6 +50,20 @@ def test_a_copy_is_deleted_when_its_source_is() -> None:
     ]
 
 
+@pytest.mark.parametrize(("end", "kinds"), [(40, [ChangeKind.DELETE]), (41, [])])
+def test_a_copy_with_identical_offsets_has_no_marker_so_one_more_offset_is_a_foreign_record(
+    end: int, kinds: list[ChangeKind]
+) -> None:
+    same = facts_with(
+        GONE,
+        target={"topics": {"a.orders": target("a.orders", end)}},
+        lane={"receipts": {RECEIPT.target: replace(RECEIPT, identical=True)}},
+    )
+    plan = decide_plan(FOLLOW, same, "run", 1)
+    assert [change.kind for change in plan.changes] == kinds
+    assert bool(plan.refusals) is not bool(kinds)
+
+
 def test_a_deletion_that_an_earlier_run_did_not_record_is_gone_on_with() -> None:
     plan = decide_plan(FOLLOW, facts_with(GONE, target={"topics": {}}), "run", 1)
     assert [change.kind for change in plan.changes] == [ChangeKind.DELETE]

@@ -9,7 +9,7 @@ from hypothesis import given
 from ferry.errors import BadInput
 from ferry.ledger.adoption_codec import parse_adoption
 from ferry.ledger.codec import (
-    UNIT_VERSION,
+    IDENTICAL_VERSION,
     claim_record,
     decode_key,
     decode_value,
@@ -203,7 +203,7 @@ def test_equal_values_give_equal_bytes() -> None:
 
 
 def test_a_newer_ledger_is_refused_with_the_remedy(golden: Golden) -> None:
-    value = encode({"v": UNIT_VERSION + 1})
+    value = encode({"v": IDENTICAL_VERSION + 1})
     with pytest.raises(BadInput) as caught:
         decode_value(value, "run record at 7")
     golden(caught.value)

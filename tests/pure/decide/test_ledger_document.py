@@ -40,6 +40,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, unpack
 from ferry.ledger.mirror_state import mirror_record, mirror_state
 from ferry.ledger.plan_codec import plan_records
+from ferry.ledger.producer_codec import producer_record
 from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
@@ -249,6 +250,9 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "outcome": _outcome,
     "began": lambda key, body: start_records(key[1], replace(FACTS, now_ms=body["at_ms"])),
     "start": _start,
+    "producer": lambda key, body: [
+        producer_record(key[1], producer_id=body["producer_id"], run=body["run"], at_ms=body["at_ms"])
+    ],
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],
     "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],
     "accounted": _accounted,

@@ -9,7 +9,7 @@ import pytest
 
 from ferry.ledger.other_flows import Neighbour, gaps, owned_elsewhere, uncut
 from ferry.model import Flow, Plan, Range, RefusalKind
-from ferry.plan.rules.facts import Facts
+from ferry.plan.rules.facts import Facts, NoReceipt
 from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.policy import IdentityReplicationPolicy, ReplicationPolicy
@@ -176,6 +176,32 @@ def test_offsets_that_came_from_the_target_do_not_go_back(came: list[Range], sta
     plan = decide_plan(IDENTITY, given, "r", 1)
     assert [kind for _, kind in refused(plan)] == [RefusalKind.LOOP] * loops
     assert bool(plan.slices) is not loops
+
+
+@pytest.mark.parametrize(
+    ("there", "start", "kinds"),
+    [
+        ((40, 60), 0, [RefusalKind.LOOP]),
+        ((40, 60), 59, [RefusalKind.LOOP]),
+        ((40, 60), 60, []),
+        ((100, 110), 0, []),
+        ((40, 60, "its leader does not answer"), 0, [RefusalKind.NO_LEADER]),
+        ((40, 60, "its leader does not answer"), 60, []),
+    ],
+)
+@pytest.mark.parametrize("scratch", [False, True])
+def test_what_an_identical_flow_wrote_without_a_receipt_does_not_go_back(
+    there: tuple[int, int] | tuple[int, int, str], start: int, kinds: list[RefusalKind], scratch: bool
+) -> None:
+    begin, end, *why = there
+    given = facts_with(
+        facts("orders"),
+        source={"topics": {"orders": topic("orders", part(start=start))}},
+        lane={"first_run": True},
+        others={"no_receipt": {place("orders"): NoReceipt(start=begin, end=end, writer="b->a", why="".join(why))}},
+    )
+    plan = decide_plan(replace(IDENTITY, scratch=scratch), given, "r", 1)
+    assert [kind for _, kind in refused(plan)] == ([] if scratch else kinds)
 
 
 def test_a_first_copy_behind_originals_asks_for_what_somebody_else_wrote_after_them() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.errors import BadInput
-from ferry.ledger.codec import UNIT_VERSION, encode
+from ferry.ledger.codec import IDENTICAL_VERSION, UNIT_VERSION, encode
 from ferry.ledger.ledger import fold
 from ferry.ledger.plan_codec import PART_BYTES, parse_plan, plan_records
 from ferry.ledger.receipt_codec import receipt_records
@@ -73,7 +73,7 @@ def test_a_newer_plan_is_refused(field: str, golden: Golden) -> None:
     records = plan_records(WIDE)
     seal = json.loads(records[-1].value or b"")
     if field == "v":
-        seal["v"] = UNIT_VERSION + 1
+        seal["v"] = IDENTICAL_VERSION + 1
     else:
         seal["head"]["v"] = PLAN_VERSION + 1
     with pytest.raises(BadInput) as caught:

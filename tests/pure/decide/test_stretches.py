@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, distributed, stretches
+from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, distributed, no_receipt_yet, stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule, without_spark
 from ferry.ledger.copied import Copied, common, united, without
 from ferry.model import NotComparedKind, Segment
@@ -114,6 +114,44 @@ def test_behind_an_open_transaction_nothing_is_compared() -> None:
         [WHOLE[0], ((60, 69), (41, 50))],
         [SKIPPED, (Kind.NOT_STABLE, 69, 100, True)],
     )
+
+
+KEPT = replace(COPIED, ranges=((0, 80),), segments=(Segment(source_start=0, target_start=0, count=80),))
+"""A copy with identical offsets."""
+AHEAD = replace(ENDS, source_end=120, target_end=95, stable=95, same_until=120)
+RECEIPTS = ((0, 80), (0, 80))
+
+
+@pytest.mark.parametrize(
+    ("ends", "ranges", "lost"),
+    [
+        (AHEAD, [RECEIPTS, ((80, 95), (80, 95))], []),
+        (replace(AHEAD, same_until=90), [RECEIPTS, ((80, 90), (80, 95))], []),
+        (replace(AHEAD, same_until=70), [RECEIPTS, ((80, 80), (80, 95))], []),
+        (replace(AHEAD, stable=80), [RECEIPTS], []),
+        (
+            replace(AHEAD, source_start=85),
+            [((85, 95), (85, 95))],
+            [(Kind.SOURCE_DELETED, 0, 80, False), (Kind.SOURCE_DELETED, 80, 85, True)],
+        ),
+    ],
+    ids=["as the source", "after the source's end", "the source was cut", "nothing", "deleted at the source"],
+)
+def test_identical_offsets_need_no_receipt_to_be_compared(ends: Ends, ranges: Ranges, lost: Lost) -> None:
+    assert decided(ends=ends, copied=KEPT) == (ranges, lost)
+    found, _ = stretches(KEPT, ALL, ends, compacted=False)
+    assert {one.told_until for one in found} <= {max(80, ends.stable)}, "a difference there is none of a newer run"
+
+
+def test_records_without_a_receipt_are_a_note(golden: Golden) -> None:
+    (note,) = no_receipt_yet([(KEPT, AHEAD), (replace(KEPT, target=place("a.t", 1)), replace(AHEAD, stable=81))])
+    golden(note)
+    assert no_receipt_yet([(KEPT, replace(AHEAD, stable=80)), (COPIED, ENDS)]) == []
+
+
+@pytest.mark.parametrize("asked", [Asked(end=85), Asked(run=((0, 80),)), Asked(sample=1), Asked(start=80)])
+def test_what_is_asked_for_of_identical_offsets_ends_at_the_receipts(asked: Asked) -> None:
+    assert [b for _, (_, b) in decided(asked, AHEAD, KEPT)[0]] == ([] if asked.start else [80])
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32))

@@ -108,7 +108,7 @@ def test_readers_of_the_other_receipts_pass_units_over() -> None:
 
 
 def test_a_ferry_that_reads_format_1_alone_stops(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
-    monkeypatch.setattr(codec, "UNIT_VERSION", 1)
+    monkeypatch.setattr(codec, "IDENTICAL_VERSION", 1)
     for record in (*receipt_records(ONE), era_record(LANE, ERA)):
         with pytest.raises(BadInput) as caught:
             decode_value(record.value or b"", "it")

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ferry.features.acls.acts.sync import AclSyncer
+from ferry.features.identical.acts import planning
 from ferry.ledger.acl_codec import own_acl_record, synced_record
-from ferry.ledger.ledger import LedgerView, accounted
+from ferry.ledger.ledger import LedgerView, accounted, claims
 from ferry.model import AclChange, Plan, Record, RefusalKind
 from ferry.plan import plan_run
 from ferry.plan.change_topics import Changed
@@ -55,7 +56,21 @@ def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch:
 
 def test_each_part_of_a_plan_is_there() -> None:
     with lane("") as it:
-        assert len(plan_parts(it.opened)) == sum(bool(feature.planning) for feature in FEATURES.values())
+        assert len(plan_parts(it.opened, whole=True)) == sum(bool(feature.planning) for feature in FEATURES.values())
+
+
+def test_what_a_part_refuses_before_the_claims_is_claimed_by_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_settings(*_: Any) -> dict[int, dict[str, str]]:
+        return {}
+
+    monkeypatch.setattr(planning, "broker_settings", no_settings)
+    with lane("a->b.ferry.offsets = identical\n") as it:
+        plan = it.opens()
+        assert {one.code for one in plan.refusals} == {"identical.not-shown"}
+        assert (plan.slices, claims(it.view)) == ((), {})
+    with lane("") as it:
+        it.opens()
+        assert set(claims(it.view)) == {"a.orders"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +93,7 @@ def opened(it: Lane, monkeypatch: pytest.MonkeyPatch, found: Facts, *left_out: s
         return found
 
     monkeypatch.setattr(plan_run, "gather_all", gathered)
-    monkeypatch.setattr(plan_run, "plan_parts", lambda _: [LeavesOut(left_out)])
+    monkeypatch.setattr(plan_run, "plan_parts", lambda _, whole: [LeavesOut(left_out)])
     return it.opens()
 
 

@@ -72,6 +72,8 @@ class Brokers:
     ended: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
     """Where leader epochs of before ended."""
     coordinators: dict[str, int] = field(default_factory=dict)
+    begins: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where logs begin whose oldest records were deleted."""
     unaware: set[int] = field(default_factory=set)
     """Brokers that have not learned of any topic yet."""
     tarry: bool = False
@@ -83,7 +85,8 @@ class Brokers:
         self.target = Target((), self.version)
         self.ids: dict[str, uuid.UUID] = {}
         self.ledger = ""
-        self._plain: dict[tuple[str, int, int], int] = {}
+        self._plain: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
+        """By log and producer id: first sequence, next sequence and base offset of the last batches."""
         self._producers = 5000
         self._held: list[Callable[[], None]] = []
         self.pending: list[Pending] = []
@@ -431,11 +434,7 @@ class Brokers:
         name = self.name(place)
         number, epoch, sequence = identity(batch)
         if transactional_id is None:
-            known = self._plain.get((name, number, sequence)) if number >= 0 else None
-            if known is None:
-                known = self._plain[name, number, sequence] = self.target.logs[name].end
-                self.target.logs[name].append(parts(batch))
-            return 0, known
+            return self._idempotent(name, number, sequence, parts(batch))
         try:
             txn = self.target.txns.get(transactional_id)
             if txn is None or txn.producer != number:
@@ -443,6 +442,24 @@ class Brokers:
             return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
         except (Fenced, Busy, Rejected) as error:
             return _code(error), -1
+
+    def _idempotent(self, name: str, number: int, sequence: int, found: list[Any]) -> tuple[int, int]:
+        """Compare and append: a batch of the last five is answered again, and any first one is taken."""
+        log, known = self.target.logs[name], self._plain.get((name, number), [])
+        for first, following, base in known[-5:] if number >= 0 else []:
+            if (first, following) == (sequence, sequence + len(found)):
+                return 0, base
+        if number >= 0 and known and known[-1][1] != sequence:
+            return codes.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+        base = log.end
+        log.append(found)
+        if number >= 0:
+            self._plain[name, number] = [*known, (sequence, sequence + len(found), base)][-5:]
+        return 0, base
+
+    def expire(self) -> None:
+        """Forget the state of all producers without transactions, as after `producer.id.expiration.ms`."""
+        self._plain.clear()
 
     def _Fetch(self, asked: Asked) -> Any:  # noqa: N802
         request = asked.request
@@ -466,7 +483,7 @@ class Brokers:
         code = 0
         if self.leaders[place] != node:
             code = codes.NOT_LEADER_OR_FOLLOWER
-        elif part.fetch_offset > log.end:
+        elif not self.begins.get(place, 0) <= part.fetch_offset <= log.end:
             code = codes.OFFSET_OUT_OF_RANGE
         end = stable if request.isolation_level else log.end
         found = b"" if code else records(log, part.fetch_offset, end, part.partition_max_bytes)
@@ -475,7 +492,7 @@ class Brokers:
             error_code=code,
             high_watermark=-1 if code else log.end,
             last_stable_offset=-1 if code else stable,
-            log_start_offset=-1 if code else 0,
+            log_start_offset=-1 if code else self.begins.get(place, 0),
             aborted_transactions=aborted(log, part.fetch_offset, end) if request.isolation_level else None,
             records=found,
         )
@@ -489,10 +506,11 @@ class Brokers:
             for part in topic.partitions:
                 log = self.log(topic.name, part.partition_index)
                 end = log.stable_end() if request.isolation_level else log.end
+                begin = self.begins.get(TopicPartition(topic=topic.name, partition=part.partition_index), 0)
                 assert part.timestamp < 0, "the scripted brokers know no times"
                 parts.append(
                     kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-                        partition_index=part.partition_index, offset=end if part.timestamp == -1 else 0
+                        partition_index=part.partition_index, offset=end if part.timestamp == -1 else begin
                     )
                 )
             topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from kafka.future import Future
 
 from ferry.clock import wall_ms
 from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
+from ferry.features.identical.rules.planned import Found, stays_identical, with_identical
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
+from ferry.ledger.producer_codec import lane_producer, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.plan.rules.facts import Facts
@@ -44,8 +47,12 @@ class Lane:
             brokers.topic(TOPIC, len(partitions))
         self.target.topic(ledger_topic(FLOW.source), ledger=True)
         self.sizes = partitions
+        self.port: type[KafkaSlot] = KafkaSlot
+        self.found: Found | None = None
+        """What a plan with identical offsets is compared with; None: offsets are translated."""
         self.most_records: int | None = None
         """How many a run may copy."""
+        self.memory_bytes = 1 << 20
         for number, sizes in enumerate(partitions):
             for size in sizes:
                 self.produce(number, size)
@@ -99,13 +106,21 @@ class Lane:
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
-            return decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
+            plan = decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
+            if self.found is None:
+                return stays_identical(plan, sent_places(driver.view, LANE))
+            return self._identical(driver, plan, self.found)
 
         async def work() -> Plan:
             port = KafkaDriver(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
             return (await fence_and_seal(port, record, decide, known)).plan
 
         return work
+
+    def _identical(self, driver: Driver, plan: Plan, found: Found) -> Plan:
+        producer = lane_producer(driver.view, LANE) or 9000
+        driver.keep([producer_record(LANE, producer_id=producer, run=plan.run, at_ms=0)])
+        return with_identical(plan, replace(found, receipts=last_receipts(driver.view, LANE)), producer)
 
     def begin(self, plan: Plan) -> Attempt:
         """A copy step of a run begins."""
@@ -145,14 +160,14 @@ class Lane:
             flow=FLOW, lane=LANE, run=attempt.run, generation=attempt.generation, attempt=attempt.number, slot=slot
         )
         limits = CopyLimits(
-            memory_bytes=1 << 20,
+            memory_bytes=self.memory_bytes,
             chunk_bytes=chunk_bytes,
             chunk_seconds=30,
             transaction_timeout_ms=TIMEOUT_MS,
             isolation=READ_COMMITTED,
             request_bytes=request_bytes,
         )
-        port = KafkaSlot(
+        port = self.port(
             SlotWiring(
                 source=source or self._source,
                 target=target or self._target,

@@ -20,6 +20,8 @@ from tests.pure.scripted.batches import Part
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Asked
 
+_BROKER = 4
+"""Kafka's number of a broker whose settings are asked for."""
 _OF_TOPIC, _DEFAULT = 1, 5
 """Where a setting comes from, by Kafka's number."""
 _TIMES = struct.Struct(">qq")
@@ -47,8 +49,6 @@ class WholeBrokers(Brokers):
     """The groups that the login may describe, if it may not describe the cluster; None: it may."""
     acls: list[Mapping[str, Any]] = field(default_factory=list)
     """Each ACL with the names of Kafka's protocol."""
-    begins: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where logs begin whose oldest records were deleted."""
 
     def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
         """Create a topic."""
@@ -94,6 +94,9 @@ class WholeBrokers(Brokers):
         result = kind.DescribeConfigsResult
         entry = result.DescribeConfigsResourceResult
 
+        def there(one: Any) -> bool:
+            return one.resource_type == _BROKER or one.resource_name in self.ids
+
         def configs(one: Any) -> list[Any]:
             own = self.own.get(one.resource_name, {})
             return [
@@ -114,7 +117,7 @@ class WholeBrokers(Brokers):
                 result(
                     resource_type=one.resource_type,
                     resource_name=one.resource_name,
-                    error_code=0 if one.resource_name in self.ids else codes.UNKNOWN_TOPIC_OR_PARTITION,
+                    error_code=0 if there(one) else codes.UNKNOWN_TOPIC_OR_PARTITION,
                     configs=configs(one),
                 )
                 for one in asked.request.resources

@@ -21,6 +21,7 @@ from ferry.wire.batch import (
     extended_digest,
     marker_type,
     obstacle,
+    producer_of,
     restamped,
     whole_batch_bytes,
 )
@@ -107,6 +108,7 @@ def test_old_formats_are_handed_out_to_be_named() -> None:
         builder.append(0, timestamp=1, key=b"k", value=b"v")
         (batch,) = batches(bytes(builder.build()))
         assert (batch.magic, batch.record_count, batch.base_offset) == (magic, 0, 0)
+        assert producer_of(batch) == (-1, -1, -1)
 
 
 # Where a buffer ends

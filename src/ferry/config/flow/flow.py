@@ -68,6 +68,11 @@ class FlowConfig:
     features: Mapping[type[FeatureSettings], FeatureSettings]
     """The settings of features, by their class; `of` returns them."""
 
+    @property
+    def slots(self) -> int:
+        """The number of slots of a run: `tasks.max`, or more where a feature needs more."""
+        return max(self.copy.tasks_max, *(one.least_slots for one in self.features.values()))
+
     def of(self, kind: type[S]) -> S:
         """Return the settings of a feature; its defaults where the file was not read for it."""
         found = self.features.get(kind)

@@ -37,12 +37,13 @@ class FeatureSettings:
     @classmethod
     def own_keys(cls) -> tuple[FerryKey, ...]:
         """Return the keys, in the order of the fields."""
-        return tuple(one.metadata[_KEY] for one in fields(cls))
+        return tuple(one.metadata[_KEY] for one in fields(cls) if _KEY in one.metadata)
 
     @classmethod
     def read(cls, value: Read) -> Self:
         """Return the settings of a flow."""
-        return cls(**{one.name: value(one.metadata[_KEY].name, one.metadata[_CONVERT]) for one in fields(cls)})
+        own = (one for one in fields(cls) if _KEY in one.metadata)
+        return cls(**{one.name: value(one.metadata[_KEY].name, one.metadata[_CONVERT]) for one in own})
 
     def digested(self) -> object | None:
         """Return what the digest of the flow has of them, as JSON; None: nothing.
@@ -51,9 +52,26 @@ class FeatureSettings:
         """
         return None
 
+    @property
+    def least_slots(self) -> int:
+        """How many slots a run needs at least, however small `tasks.max` is."""
+        return 1
+
     def without_effect(self, flow: Any) -> Mapping[str, str]:
         """Return, by the names of keys, why their lines have no effect in a flow with these settings, a FlowConfig."""
         return {}
+
+    def refused(self, flow: Any) -> Mapping[str, str]:
+        """Return, by the names of keys, why their lines are wrong in a flow with these settings, a FlowConfig."""
+        return {}
+
+    def placed(self, where: Callable[[str], str]) -> Self:
+        """Return the settings with the places of their lines: `where` returns file, line and key of a key's name."""
+        return self
+
+    def reads_target_settings(self) -> str:
+        """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
+        return ""
 
     def in_lane(self) -> Self:
         """Return the settings in a backfill or a drill, which does nothing but copy."""

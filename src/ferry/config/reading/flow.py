@@ -10,7 +10,7 @@ from ferry.config.flow.acls import AclPolicy, AclSync, principal_mapping
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import GUARD_KEYS, Guards, guard_policy
 from ferry.config.flow.lag_start import LagStart
-from ferry.config.flow.origins import origins_of
+from ferry.config.flow.origins import Origin, origins_of
 from ferry.config.flow.parts import (
     MOST_RUNS,
     AclsConfig,
@@ -207,9 +207,10 @@ class FlowReader:
             ),
             records=RecordsConfig(transforms=transforms, dead_letters=dead.letters(transforms, selection, policy)),
             report=self._report(),
-            features={kind: kind.read(self._value) for kind in feature_settings().values()},
+            features={kind: kind.read(self._value).placed(self._where) for kind in feature_settings().values()},
         )
         self._warn_of_idle_lines(flow)
+        self._refuse_lines(flow)
         return flow
 
     def _warn_of_idle_lines(self, flow: FlowConfig) -> None:
@@ -218,6 +219,17 @@ class FlowReader:
                 entry = self.entries.of_flow(self.flow, name)
                 if entry is not None:
                     self.findings.warn(entry, entry.key, why)
+
+    def _refuse_lines(self, flow: FlowConfig) -> None:
+        for settings in flow.features.values():
+            for name, why in settings.refused(flow).items():
+                entry = self.entries.of_flow(self.flow, name)
+                self.findings.report(entry, name if entry is None else entry.key, why)
+
+    def _where(self, name: str) -> str:
+        entry = self.entries.of_flow(self.flow, name)
+        line = None if entry is None else entry.line
+        return str(Origin(file=self.entries.file, line=line, key=name if entry is None else entry.key))
 
     def _mirror(self, refresh_topics: Periodic) -> MirrorConfig:
         return MirrorConfig(

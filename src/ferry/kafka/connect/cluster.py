@@ -144,10 +144,18 @@ class Cluster:
         version: tuple[int, ...] | None = self._manager.broker_version
         return version
 
-    async def submit(self, request: Any, node: int | None = None, *, timeout_ms: float | None = None) -> Future:
+    async def submit(
+        self,
+        request: Any,
+        node: int | None = None,
+        *,
+        timeout_ms: float | None = None,
+        before: Callable[[], None] = lambda: None,
+    ) -> Future:
         """Put a request on its connection (in call order) and return the future answer.
 
         Waits while the connection is being made or throttled (KIP-219); raises Retryable when it cannot be made.
+        `before` is called right before the request is put there; what it raises is raised, and nothing is sent.
         """
         until = time.monotonic() + self.patience_s
         while True:
@@ -161,6 +169,7 @@ class Cluster:
                 if connection.initializing:
                     await connection
                 if not connection.paused:
+                    before()
                     answer = connection.send_request(request, request_timeout_ms=timeout_ms)
                     answer.add_callback(self._note_throttling)
                     return answer

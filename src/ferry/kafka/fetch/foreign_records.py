@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from ferry.errors import Retryable, Unreachable
@@ -27,15 +27,22 @@ _ALL_BYTES = 8 << 20
 class Strangers:
     """By partition (`found`) the first offset with a record that no transaction aborted.
 
-    `failed` are the partitions that could not be read.
+    `own` has the offset after the last batch of the own producer before that. `failed` are the partitions that could
+    not be read.
     """
 
     found: dict[TopicPartition, int]
+    own: dict[TopicPartition, int] = field(default_factory=dict)
     failed: dict[TopicPartition, Unavailable]
 
 
-async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, list[Range]]) -> Strangers:
-    """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed."""
+async def first_strangers(
+    target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: int | None = None
+) -> Strangers:
+    """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed.
+
+    `own` is a producer id whose records are no stranger's; None: there is none.
+    """
     waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
     strangers = Strangers(found={}, failed={})
     while waiting:
@@ -60,7 +67,9 @@ async def first_strangers(target: Cluster, open_parts: Mapping[TopicPartition, l
             if part.error_code == codes.OFFSET_OUT_OF_RANGE:
                 outside.append(part.place)
                 continue
-            stranger, seen = _judged(part, parts)
+            stranger, seen, own_end = _judged(part, parts, own)
+            if own_end is not None:
+                strangers.own[part.place] = own_end
             if stranger is not None:
                 strangers.found[part.place] = stranger
                 parts.clear()
@@ -142,19 +151,23 @@ def _is_led(target: Cluster, place: TopicPartition, leader: int) -> bool:
     return partition is not None and partition.leader == leader
 
 
-def _judged(part: FetchedPartition, open_parts: Iterable[Range]) -> tuple[int | None, int]:
+def _judged(part: FetchedPartition, open_parts: Iterable[Range], own: int | None) -> tuple[int | None, int, int | None]:
     """Return the first offset of a live record in one of `open_parts`, and the offset up to which the answer decides.
+
+    The third value is the offset after the last batch of `own` there; None: there is none.
 
     A partition that is not the first of a request may come without a whole batch: then nothing is judged.
     """
     seen = min(low for low, _ in open_parts)
+    own_end = None
     aborted = AbortedTransactions()
     aborted.learn(part.aborted)
     for batch in batches(part.records):
         seen = batch.next_offset
-        if aborted.leaves_out(batch):
+        low, high = next(((a, b) for a, b in open_parts if batch.base_offset < b and a < batch.next_offset), (0, 0))
+        if low == high or aborted.leaves_out(batch):
             continue
-        for low, high in open_parts:
-            if batch.base_offset < high and low < batch.next_offset:
-                return max(low, batch.base_offset), seen
-    return None, seen
+        if batch.producer_id != own:
+            return max(low, batch.base_offset), seen, own_end
+        own_end = min(high, batch.next_offset)
+    return None, seen, own_end

@@ -21,6 +21,11 @@ LATEST = -1
 EARLIEST_LOCAL = -4
 """The first offset that a leader has on its own disks (KIP-405); the log's start where there is no tiered storage."""
 
+CONSUMER = -1
+"""The replica id of a consumer: LATEST is the high watermark."""
+LEADER_LOG = -2
+"""Kafka's id of a replica that debugs (`FetchRequest.DEBUGGING_CONSUMER_ID`): LATEST is the end of the leader's log."""
+
 _LOCAL_SINCE = 8  # ListOffsetsRequest; an older broker would take -4 for a time
 
 
@@ -35,14 +40,16 @@ class ListedOffsets:
     failed: dict[TopicPartition, Unavailable]
 
 
-async def listed_offsets(cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int) -> ListedOffsets:
+async def listed_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int, replica: int = CONSUMER
+) -> ListedOffsets:
     """Return the offset of each partition for EARLIEST, LATEST or a time in ms; one request per leader, all at once.
 
     With isolation READ_COMMITTED, LATEST is the last stable offset. A time after the last record gives -1. Errors are
     repeated for the cluster's patience. A partition that still has one then, or whose leader does not answer, is in
-    `failed`. Raises Unreachable when no leader answered at all.
+    `failed`. Raises Unreachable when no leader answered at all. `replica`: as whom it asks, CONSUMER or LEADER_LOG.
     """
-    question = _Question(cluster, wanted, isolation)
+    question = _Question(cluster, wanted, isolation, replica)
     try:
         await cluster.retrying(question.ask)
     except Unreachable as error:
@@ -58,7 +65,7 @@ class _Incomplete(Retryable):
 class _Question:
     """The partitions that are not answered yet, asked for round by round."""
 
-    def __init__(self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int) -> None:
+    def __init__(self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int, replica: int) -> None:
         self.found: dict[TopicPartition, int] = {}
         self.failed: dict[TopicPartition, Unavailable] = {}
         self.denied: dict[TopicPartition, Unavailable] = {}
@@ -66,6 +73,7 @@ class _Question:
         self._cluster = cluster
         self._left = dict(wanted)
         self._isolation = isolation
+        self._replica = replica
 
     async def ask(self) -> None:
         """Ask one round; raise _Incomplete when another round may bring more."""
@@ -87,10 +95,10 @@ class _Question:
 
     async def _send(self, part: Mapping[TopicPartition, int], node: int) -> Any:
         try:
-            return await self._cluster.ask(_list_request(part, self._isolation), node)
+            return await self._cluster.ask(_list_request(part, self._isolation, self._replica), node)
         except TooOld:  # for EARLIEST_LOCAL: without tiered storage a log begins where it begins locally
             begins = {place: EARLIEST if which == EARLIEST_LOCAL else which for place, which in part.items()}
-            return await self._cluster.ask(_list_request(begins, self._isolation), node)
+            return await self._cluster.ask(_list_request(begins, self._isolation, self._replica), node)
 
     def _by_leader(self) -> dict[int, dict[TopicPartition, int]]:
         found: dict[int, dict[TopicPartition, int]] = {}
@@ -164,7 +172,7 @@ def _said(cluster: Cluster, node: int, code: int) -> Unavailable:
     return Unavailable(kind=RefusalKind.NO_LEADER, why=f"{where} {codes.describe(code)}: look at that broker's log")
 
 
-def _list_request(places: Mapping[TopicPartition, int], isolation: int) -> Any:
+def _list_request(places: Mapping[TopicPartition, int], isolation: int, replica: int) -> Any:
     topic = ListOffsetsRequest.ListOffsetsTopic
     by_topic: dict[str, list[Any]] = {}
     for place, timestamp in places.items():
@@ -172,7 +180,7 @@ def _list_request(places: Mapping[TopicPartition, int], isolation: int) -> Any:
             topic.ListOffsetsPartition(partition_index=place.partition, current_leader_epoch=-1, timestamp=timestamp)
         )
     return ListOffsetsRequest(
-        replica_id=-1,
+        replica_id=replica,
         isolation_level=isolation,
         topics=[topic(name=name, partitions=parts) for name, parts in by_topic.items()],
         timeout_ms=30_000,

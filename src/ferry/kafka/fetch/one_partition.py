@@ -15,7 +15,8 @@ from ferry.kafka.fetch.requests import READ_COMMITTED, fetch_request, fetched
 from ferry.model import TopicPartition
 from ferry.wire.batch import Batch, batches
 
-_FETCH_BYTES = 8 << 20
+FETCH_BYTES = 8 << 20
+"""What a request asks for at most; a single larger batch comes alone."""
 
 Take = Callable[[Sequence[Batch], Any], int | None]
 """Takes the next batches, and the part of the fetch answer that they came in.
@@ -44,16 +45,17 @@ async def read_batches(
 
 
 async def _read_on(cluster: Cluster, place: TopicPartition, at: int, end: int, take: Take, isolation: int) -> int:
-    request = fetch_request(
-        cluster,
-        {place: at},
-        isolation=isolation,
-        max_bytes=_FETCH_BYTES,
-        partition_bytes=_FETCH_BYTES,
-        max_wait_ms=200,
-    )
     try:
-        answer = await cluster.ask(request, cluster.leader(place))
+        leader = cluster.leader(place)  # first: a topic that was not asked for yet has no id for the request
+        request = fetch_request(
+            cluster,
+            {place: at},
+            isolation=isolation,
+            max_bytes=FETCH_BYTES,
+            partition_bytes=FETCH_BYTES,
+            max_wait_ms=200,
+        )
+        answer = await cluster.ask(request, leader)
     except Retryable:
         await cluster.refresh([place.topic])
         raise

@@ -184,16 +184,25 @@ class Writer:
 
     async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
         """Send one batch per partition to their leader; return the future answer, a ProduceResponse."""
+        version = None if self.joins_by_producing else 11
+        return await self.cluster.submit(self.produced(self.transactional_id, batches, version), node)
+
+    def produced(
+        self,
+        transactional_id: str | None,
+        batches: Mapping[TopicPartition, bytes | memoryview],
+        max_version: int | None,
+    ) -> Any:
+        """Return the request that writes one batch per partition; None as `transactional_id`: in no transaction."""
         by_topic: dict[str, list[tuple[int, bytes | memoryview]]] = {}
         for place, records in batches.items():
             by_topic.setdefault(place.topic, []).append((place.partition, records))
         topics = self.cluster.topics
-        request = produce_request(
-            self.transactional_id,
+        return produce_request(
+            transactional_id,
             [(name, topics[name].topic_id, parts) for name, parts in by_topic.items()],
-            max_version=None if self.joins_by_producing else 11,
+            max_version=max_version,
         )
-        return await self.cluster.submit(request, node)
 
     async def send_positions(self, group: str, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Commit `(offset, metadata)` per partition to a group inside this transaction (TxnOffsetCommit).

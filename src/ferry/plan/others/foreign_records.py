@@ -23,6 +23,7 @@ from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import others_transactions
 from ferry.ledger.ledger import LedgerView, accounted
+from ferry.ledger.producer_codec import lane_producer
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, outcome
 from ferry.ledger.unit_codec import last_units, open_units
@@ -58,7 +59,9 @@ async def with_foreign_writers(
     undecided = await others_transactions(target, stable.found, ends, writers)
     parts = {place: [(begin, stable.found[place])] for place, begin in begins.items() if place in stable.found}
     looked = await first_strangers(
-        target, {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]}
+        target,
+        {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]},
+        own=lane_producer(view, lane),
     )
     unseen |= (sources.keys() - stable.found.keys()) | looked.failed.keys()
     seen = {
@@ -105,8 +108,8 @@ def _behind_receipts(
             continue
         begin = max(last.target_next or 0, before.get(place, 0))
         # The end of an adopted predecessor was asked for: its markers are before it, and the lane has none after it
-        # yet.
-        marker = 1 if begin == last.target_next and not last.adopted else 0
+        # yet. Records with identical offsets are in no transaction.
+        marker = 1 if begin == last.target_next and not last.adopted and not last.identical else 0
         if topic.ends[place.partition] - begin > marker:
             begins[place] = begin
     return sources, begins

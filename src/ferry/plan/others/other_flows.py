@@ -19,11 +19,12 @@ from ferry.lane.map_entries import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.ledger.map_block import Chain
 from ferry.ledger.other_flows import Neighbour, gaps, neighbour_of, ranges, uncut
-from ferry.ledger.receipts import open_receipts
+from ferry.ledger.producer_codec import lane_producers, sent_places
+from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Range, Receipt, TopicPartition
 from ferry.model.observed import Unavailable
-from ferry.plan.rules.facts import Facts, TargetFacts
+from ferry.plan.rules.facts import Facts, NoReceipt, TargetFacts
 from ferry.plan.rules.flow_names import names_tell_flows_apart
 
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
@@ -79,7 +80,7 @@ async def with_neighbours(
         strangers = looked.found
         upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
         facts = replace(facts, target=without_unseen(facts.target, looked.failed.keys(), looked.failed))
-    returned, originals = await _returned(facts, source, ledgers)
+    returned, originals, no_receipt = await _returned(facts, source, ledgers)
     facts = await _behind_originals(facts, target, originals)
     return replace(
         facts,
@@ -88,6 +89,7 @@ async def with_neighbours(
             facts.others,
             flows=neighbours,
             returned=returned,
+            no_receipt=no_receipt,
             accounted={**facts.others.accounted, **upto},
             unaccounted=strangers,
             back_paused=await _back_paused(flow, facts.now_ms, source, ledgers),
@@ -181,13 +183,15 @@ async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[To
 
 async def _returned(
     facts: Facts, source: Cluster, ledgers: LedgerCaches
-) -> tuple[dict[TopicPartition, tuple[Range, ...]], dict[TopicPartition, int]]:
+) -> tuple[dict[TopicPartition, tuple[Range, ...]], dict[TopicPartition, int], dict[TopicPartition, NoReceipt]]:
     """Return by source partition the offsets that flows from the target cluster wrote there, under any alias.
 
-    The second value holds by target partition the offset up to which those flows have read it.
+    The second value holds by target partition the offset up to which those flows have read it. The third one has by
+    source partition what they wrote with identical offsets, and no receipt covers yet.
     """
     found: dict[TopicPartition, tuple[Range, ...]] = {}
     originals: dict[TopicPartition, int] = {}
+    no_receipt: dict[TopicPartition, NoReceipt] = {}
     begins = {
         TopicPartition(topic=name, partition=number): part.log_start
         for name, topic in facts.source.topics.items()
@@ -213,4 +217,43 @@ async def _returned(
                 for number, end in enumerate(last.ends):
                     at = TopicPartition(topic=last.source.topic, partition=number)
                     originals[at] = max(end, originals.get(at, 0))
-    return found, originals
+        for lane, producer in lane_producers(view).items():
+            no_receipt |= await _no_receipt(facts, source, f"{alias}->{source.alias}", view, lane, producer)
+    return found, originals, no_receipt
+
+
+async def _no_receipt(
+    facts: Facts, source: Cluster, writer: str, view: LedgerView, lane: str, producer: int
+) -> dict[TopicPartition, NoReceipt]:
+    """Return what a lane wrote to the source with identical offsets after its receipts, by source partition.
+
+    It writes nothing after a record of another producer, so the source is read up to the first one. What the flow has
+    copied is not read again. A lane without receipts may be of any cluster, so it counts.
+    """
+    lasts = [*last_receipts(view, lane).values(), *open_receipts(view, lane)]
+    if lasts and all(last.source_cluster_id != facts.target.cluster_id for last in lasts):
+        return {}
+    begins: dict[TopicPartition, int] = {}
+    for place in sent_places(view, lane):
+        topic = facts.source.topics.get(place.topic)
+        part = None if topic is None else topic.partitions.get(place.partition)
+        if part is not None:
+            told = [last.target_next or 0 for last in lasts if last.target == place]
+            read = [last.end for last in facts.lane.receipts.values() if last.source == place]
+            begins[place] = max([part.log_start, *told, *read])
+    stable = await listed_offsets(source, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
+    ends = {place: facts.source.topics[place.topic].partitions[place.partition].end for place in begins}
+    parts = {place: (begin, min(ends[place], stable.found.get(place, begin))) for place, begin in begins.items()}
+    looked = await first_strangers(
+        source, {place: [part] for place, part in parts.items() if part[0] < part[1]}, own=producer
+    )
+    failed = {place: one.why for place, one in (stable.failed | looked.failed).items()}
+    known = {place: looked.own[place] for place in looked.own.keys() - failed.keys()}
+    return {
+        **{place: NoReceipt(start=begins[place], end=end, writer=writer) for place, end in known.items()},
+        **{
+            place: NoReceipt(start=begins[place], end=ends[place], writer=writer, why=why)
+            for place, why in failed.items()
+            if begins[place] < ends[place]
+        },
+    }

@@ -11,7 +11,7 @@ from ferry.plan.rules.absence import lost_partitions, lost_refusal
 from ferry.plan.rules.facts import Facts, SourceTopic
 from ferry.plan.rules.guards import leaderless_refusal, position_note, unserved_refusal
 from ferry.plan.rules.lost_ledger import lost_ledger_refusal
-from ferry.plan.rules.origins import returning_refusal, stranger_refusal
+from ferry.plan.rules.origins import no_receipt_refusal, returning_refusal, stranger_refusal
 from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import estimated_bytes, next_offset
 from ferry.plan.rules.resume_point import onward
@@ -87,6 +87,7 @@ def _candidate(
     start = next_offset(facts, source, part, last) if isinstance(found, Refusal) else found.start
     # A loop is checked first: the other findings result from it.
     loop = returning_refusal(rules, source, start, part.end, facts.others.returned.get(source, ()))
+    loop = loop or no_receipt_refusal(rules, source, start, part.end, facts.others.no_receipt.get(source))
     if loop is not None:
         return loop
     lost = lost_ledger_refusal(facts.lane, topic, target, number)

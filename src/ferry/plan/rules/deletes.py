@@ -27,7 +27,7 @@ from ferry.plan.rules.facts import Facts, OtherFacts, TargetTopic
 from ferry.plan.rules.planning_rules import Rules
 
 _MARKER = 1
-"""Offsets of the lane's own after the last receipt's data: the marker of its commit."""
+"""Offsets of the lane's own after the last receipt's data: the marker of its commit. Identical offsets have none."""
 
 
 def deletion(rules: Rules, facts: Facts, topic: str) -> TopicChange | Refusal | None:
@@ -69,7 +69,7 @@ def _foreign(rules: Rules, others: OtherFacts, topic: str, target: TargetTopic, 
     """
     if any(last.target_topic_id != target.topic_id for last in lasts) or not target.topic_id:
         return "it was deleted and created again"
-    written = {last.target.partition: (last.target_next or 0) + _MARKER for last in lasts}
+    written = {last.target.partition: (last.target_next or 0) + (0 if last.identical else _MARKER) for last in lasts}
     if rules.guards.of(RefusalKind.FOREIGN_WRITER, topic) is OnGuard.FAIL:
         for place in (last.target for last in lasts if last.target not in others.foreign):
             written[place.partition] = max(written[place.partition], others.accounted.get(place, 0))

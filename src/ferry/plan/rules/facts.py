@@ -200,6 +200,20 @@ class LaneFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoReceipt:
+    """Source offsets `[start, end)` that a flow with identical offsets wrote there, and that no receipt covers yet.
+
+    `why`: they could not be read, so it is not known whether that flow wrote them; empty: it did.
+    """
+
+    start: int
+    end: int
+    writer: str
+    """The flow that wrote them."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OtherFacts:
     """What others wrote to the copies, and what the ledgers of other flows show."""
 
@@ -207,6 +221,8 @@ class OtherFacts:
     """Other flows into the target, as far as their topics concern this one."""
     returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
     """The offsets that came from the target cluster, by source partition."""
+    no_receipt: Mapping[TopicPartition, NoReceipt] = field(default_factory=dict)
+    """What came from the target cluster and has no receipt yet, by source partition."""
     accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The offset up to which target partitions were searched for records of others."""
     foreign: Mapping[TopicPartition, int] = field(default_factory=dict)

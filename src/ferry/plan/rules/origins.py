@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ferry.ledger.other_flows import owned_elsewhere
 from ferry.messages.refusals import refused
 from ferry.model import Flow, Range, Refusal, RefusalKind, TopicPartition, scratch_lane
-from ferry.plan.rules.facts import Facts, LaneFacts, OtherFacts
+from ferry.plan.rules.facts import Facts, LaneFacts, NoReceipt, OtherFacts
 from ferry.plan.rules.planning_rules import Rules
 from ferry.policy import MAX_TOPIC_NAME, illegal_name, is_ferry_internal
 
@@ -130,6 +130,25 @@ def stranger_refusal(others: OtherFacts, source: TopicPartition, target: TopicPa
     if offset is None:
         return None
     return refused("foreign.merged", source.topic, source.partition, offset=offset, place=str(target))
+
+
+def no_receipt_refusal(
+    rules: Rules, source: TopicPartition, start: int, end: int, found: NoReceipt | None
+) -> Refusal | None:
+    """Return why source offsets `[start, end)` may not go to the target: some may have come from there, unrecorded."""
+    if rules.scratch or found is None or found.end <= start or end <= found.start:
+        return None
+    code = "way.unread" if found.why else "way.no-receipt"
+    return refused(
+        code,
+        source.topic,
+        source.partition,
+        start=found.start,
+        last=found.end - 1,
+        cluster=rules.flow.target,
+        writer=found.writer,
+        why=found.why,
+    )
 
 
 def returning_refusal(

@@ -129,6 +129,9 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
     yield acl(group, "Read", "to keep the positions")
     slots = transactional_id(flow.flow, flow.lane, 0).removesuffix("0")
     yield acl(Resource(kind="transactional-id", name=slots, prefixed=True), "Write", "to write in transactions")
+    needed = _why_settings(flow)
+    if needed:
+        yield acl(_CLUSTER, "DescribeConfigs", needed)
     if flow.topics.target_free_percent is not None:
         yield Acl(
             side="target",
@@ -139,11 +142,21 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
         )
 
 
+def _why_settings(flow: FlowConfig) -> str:
+    """Return for what the settings of the target's topics and brokers are needed; empty: they are not."""
+    return next(filter(None, (one.reads_target_settings() for one in flow.features.values())), "")
+
+
 def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
     """Yield the ACLs that features need on the target's topics, in addition to those for the copy itself."""
     why = "to see how settings differ from the source's, and to set them; without it they stay as they were created"
-    for operation in ("DescribeConfigs", "AlterConfigs") if flow.topics.sync_topic_configs else ("DescribeConfigs",):
-        yield Acl(side="target", resource=topics, operation=operation, why=why, optional=True)
+    needed = _why_settings(flow)
+    if needed:
+        yield Acl(side="target", resource=topics, operation="DescribeConfigs", why=needed)
+    else:
+        yield Acl(side="target", resource=topics, operation="DescribeConfigs", why=why, optional=True)
+    if flow.topics.sync_topic_configs:
+        yield Acl(side="target", resource=topics, operation="AlterConfigs", why=why, optional=True)
     if flow.topics.sync_topic_deletes:
         yield Acl(
             side="target",

@@ -14,7 +14,7 @@ from ferry.messages.refusals import open_facts, refused
 from ferry.model import Era, Receipt, Refusal, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import Mismatch, retention_trouble, unserved_refusal
-from ferry.plan.rules.origins import returning_refusal
+from ferry.plan.rules.origins import no_receipt_refusal, returning_refusal
 from ferry.plan.rules.planning_rules import Rules
 from ferry.plan.rules.progress import next_offset
 from ferry.plan.rules.repartition_shares import Lot
@@ -69,6 +69,7 @@ class DealLook:
             place = TopicPartition(self.topic.name, number)
             low, high = _span(found, number)
             loop = returning_refusal(self.rules, place, low, high, self.facts.others.returned.get(place, ()))
+            loop = loop or no_receipt_refusal(self.rules, place, low, high, self.facts.others.no_receipt.get(place))
             if loop is not None:
                 refusals[number] = loop
         if refusals:

@@ -19,6 +19,7 @@ from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.preflight import unreturned
 from ferry.features.switch.acts.redirect import words_of
 from ferry.features.switch.acts.report import samples_of_drain
+from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.passed_over import passed_of_all
 from ferry.features.switch.rules.report import (
@@ -91,7 +92,11 @@ class FullDrill:
         copy: Copy = copy_plan,
         patience_s: float = 60.0,
     ) -> None:
-        """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained."""
+        """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained.
+
+        Raises Refused if the flow, or its reverse, has identical offsets.
+        """
+        refuse_identical(settings, flow, "ferry drills full")
         self._settings = settings
         self._flow = flow
         self._options = options

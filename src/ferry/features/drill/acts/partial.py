@@ -21,6 +21,7 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
 from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.groups.acts.of_run import sync_groups
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import (
@@ -63,6 +64,8 @@ class PartialDrill:
     """One partial drill. `preview` returns what it would do; `run` does it."""
 
     def __init__(self, flow: FlowConfig, options: PartialOptions, *, patience_s: float = 60.0) -> None:
+        """Choose the flow. Raises Refused if it has identical offsets."""
+        flow.of(IdenticalSettings).refuse(flow, "ferry drills partial")
         self._flow = flow
         self._options = options
         self._patience_s = patience_s

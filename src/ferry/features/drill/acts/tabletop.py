@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import Settings
 from ferry.errors import FerryError
 from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, refused_by, report_of
 from ferry.features.drill.acts.scratch_groups import ScratchGroups
@@ -11,6 +12,7 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
+from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.rules.steps import sentence
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import EvidenceKind, EvidenceReport
@@ -21,9 +23,13 @@ from ferry.words import count_of
 
 
 def tabletop(
-    flow: FlowConfig, drill: str, who: str, diary: Timeline, *, patience_s: float = 60.0
+    settings: Settings, flow: FlowConfig, drill: str, who: str, diary: Timeline, *, patience_s: float = 60.0
 ) -> tuple[EvidenceReport, FerryError | None]:
-    """Read both clusters, and return the report; also why it ended early, if it did."""
+    """Read both clusters, and return the report; also why it ended early, if it did.
+
+    `settings` has the flow and its reverse. Raises Refused if one of them has identical offsets.
+    """
+    refuse_identical(settings, flow, "ferry drills tabletop")
     found, failure = Found(), None
     try:
         _look(flow, diary, found, patience_s)

@@ -59,10 +59,10 @@ def tabletop_command(
     """Show what a failover would do and lose now, with numbers. Writes nothing but the report."""
     from ferry.features.drill.acts.tabletop import tabletop  # noqa: PLC0415 - brings the Kafka clients
 
-    chosen = context.flow()
+    both, chosen = context.both_ways()
     folder = None if dry_run else prepared(chosen.report, report)
     with _diary(quiet=context.quiet) as diary:
-        evidence, failure = tabletop(chosen, new_run("tabletop"), person(), diary, patience_s=context.patience_s)
+        evidence, failure = tabletop(both, chosen, new_run("tabletop"), person(), diary, patience_s=context.patience_s)
     return ended(context, evidence, folder, failure)
 
 

@@ -247,6 +247,8 @@ class _Loading:
 
     def made(self, stands_at: int | None, *, backward: bool) -> PartitionMap:
         """Make the map, once no block is needed."""
+        if self.last.identical:
+            stands_at = None  # no marker follows its records, so what is there is another producer's
         rows = [row for of in self.rows for row in self.rows[of]]
         rows += [row for blocks in self.blocks.values() for block in blocks.values() for row in block]
         rows += [MapEntry.of(adopted_receipt(one), -1) for one in self.adoptions]

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.errors import BadInput, Corrupt, Refused
+from ferry.features.identical.rules.written import refuse_written
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.at_rest import (
     Mm2Place,
     copies_of,
@@ -193,9 +195,11 @@ def mm1_left(lane: OpenLane, group: str) -> ReadLeft:
 
 
 def preview_adoption(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions) -> Takeover:
-    """Return what would be adopted now; writes nothing."""
+    """Return what would be adopted now; writes nothing. Raises Refused if the flow has identical offsets."""
+    _refuse_identical(runs)
 
     async def work(lane: OpenLane, view: LedgerView) -> Takeover:
+        refuse_written(view, lane.flow, "ferry migrate")
         return (await _decide(lane, view, read_left(lane, place), options, watch=True))[0]
 
     return runs.act(work)
@@ -205,14 +209,21 @@ def adopt(runs: MicroRuns, place: PredecessorPlace, options: AdoptionOptions, ru
     """Adopt what can be adopted, in a run of its own.
 
     An error that concerns all partitions is raised before anything is written. Raises Refused while the predecessor
-    runs or a run of the lane is active, and the errors of `fence_and_seal`.
+    runs, a run of the lane is active, or the flow has identical offsets; and the errors of `fence_and_seal`.
     """
+    _refuse_identical(runs)
     return runs.act(lambda lane, view: _adopt(lane, view, read_left(lane, place), options, run, origin))
+
+
+def _refuse_identical(runs: MicroRuns) -> None:
+    """Raise Refused if records keep their offsets: what a predecessor copied has others."""
+    runs.flow.of(IdenticalSettings).refuse(runs.flow, "ferry migrate")
 
 
 async def _adopt(
     lane: OpenLane, view: LedgerView, read: ReadLeft, options: AdoptionOptions, run: str, origin: Origin
 ) -> Takeover:
+    refuse_written(view, lane.flow, "ferry migrate")
     refuse_while_at_work(await lane.with_newest(view), lane.name)
     before, _ = await _decide(lane, view, read, options, watch=True)
     if not before.of(Verdict.ADOPT):

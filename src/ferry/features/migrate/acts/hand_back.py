@@ -21,6 +21,8 @@ from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused, Superseded
+from ferry.features.identical.rules.written import refuse_written
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.at_rest import (
     Mm2Place,
     copies_of,
@@ -85,8 +87,10 @@ class HandedBack:
 
 def preview_hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions) -> HandedBack:
     """Return what would be handed back now; writes nothing. Raises BadInput if the flow never ran."""
+    _refuse_identical(runs)
 
     async def work(lane: OpenLane, view: LedgerView) -> HandedBack:
+        refuse_written(view, lane.flow, "ferry migrate hand-back")
         return (await _decide(lane, view, place, options, watch=True))[0]
 
     return runs.act(work, ran=True)
@@ -98,12 +102,19 @@ def hand_back(runs: MicroRuns, place: Mm2Place, options: HandBackOptions, run: s
     Raises Refused while a run of the lane is active, or MirrorMaker 2 runs. Raises BadInput if MirrorMaker 2 has no
     offsets topic, or if the flow never ran. With some topics only, the flow is not paused.
     """
+    _refuse_identical(runs)
     return runs.act(lambda lane, view: _hand_back(lane, view, place, options, run, origin), ran=True)
+
+
+def _refuse_identical(runs: MicroRuns) -> None:
+    """Raise Refused if records keep their offsets: MirrorMaker 2 would give others to what it copies next."""
+    runs.flow.of(IdenticalSettings).refuse(runs.flow, "ferry migrate hand-back")
 
 
 async def _hand_back(
     lane: OpenLane, view: LedgerView, place: Mm2Place, options: HandBackOptions, run: str, origin: Origin
 ) -> HandedBack:
+    refuse_written(view, lane.flow, "ferry migrate hand-back")
     refuse_while_at_work(await lane.with_newest(view), lane.name)
     await _decide(lane, view, place, options, watch=True)
     record = admitted(view, lane.record(run, origin), take_over=False)

@@ -12,7 +12,10 @@ from ferry.features.switch.rules.opposite import opposing, opposing_sentence
 from ferry.features.switch.rules.readiness import Check
 from ferry.lane import connections
 from ferry.ledger.ledger import UNREAD
+from ferry.ledger.producer_codec import sent_places
 from ferry.ledger.switch_codec import switch_states
+from ferry.messages.catalogue import sentence
+from ferry.model import TopicPartition
 from ferry.model.switch import Step, Switch, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 
@@ -26,9 +29,14 @@ class Opposite:
 
     states: Mapping[str, SwitchState] = field(default_factory=dict)
     unread: str | None = None
+    written: TopicPartition | None = None
+    """A target partition to which the lane of the flow back has written identical offsets, so no switch follows it."""
 
     def check(self, switch: Switch) -> Check:
-        """Make the check for opposite switches before a switch begins."""
+        """Make the check for opposite switches before a switch begins, and for a flow back that could not return it."""
+        if self.written is not None and switch.verb is not Verb.FAILBACK:
+            why = sentence("identical.back.written", back=str(switch.back), place=str(self.written))
+            return Check(name="opposite", ok=False, message=why)
         if self.unread is not None:
             message = f"whether clients are being switched the other way is not known: {self.unread}"
             return Check(name="opposite", ok=True, message=message)
@@ -60,7 +68,8 @@ def look_along(back: FlowConfig, *, patience_s: float, needed: bool) -> Opposite
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         with LedgerAccess(back, patience_s=patience_s) as ledger:
-            return Opposite(states=switch_states(ledger.view() if ledger.exists() else UNREAD))
+            view = ledger.view() if ledger.exists() else UNREAD
+            return Opposite(states=switch_states(view), written=min(sent_places(view, back.lane), default=None))
     except (Unreachable, Refused) as error:
         if needed:
             raise

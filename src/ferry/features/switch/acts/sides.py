@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.model import Flow
 from ferry.model.switch import Verb
 
@@ -34,6 +35,17 @@ class Sides:
     def new(self) -> str:
         """The alias of the cluster that is switched to."""
         return self.via.flow.target
+
+
+def refuse_identical(settings: Settings, flow: FlowConfig, act: str) -> None:
+    """Raise Refused if a flow, or the flow back, has identical offsets, because no switch supports them yet.
+
+    `act` is what was asked for, such as a command. Clients that were moved could not be moved back.
+    """
+    flow.of(IdenticalSettings).refuse(flow, act)
+    back = sides_of(settings, flow, Verb.SWITCHOVER).back
+    if back is not None:
+        back.of(IdenticalSettings).refuse_back(back, act, flow)
 
 
 def sides_of(settings: Settings, named: FlowConfig, verb: Verb) -> Sides:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
-from ferry.features.switch.acts.sides import sides_of
+from ferry.features.switch.acts.sides import refuse_identical, sides_of
 from ferry.features.switch.cli.forms import READINESS
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
 from ferry.features.switch.cli.switches import clients_json, clients_line
@@ -32,6 +32,7 @@ def readiness_command(
     from ferry.features.switch.acts.readiness import check_readiness, look_since  # noqa: PLC0415 - as above
 
     both, chosen = context.both_ways()
+    refuse_identical(both, chosen, "ferry readiness")
     sides = sides_of(both, chosen, Verb.SWITCHOVER)
     rpo = Rpo(
         records=chosen.rpo.records if max_records is None else max_records,

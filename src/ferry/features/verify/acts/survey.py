@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
@@ -14,7 +14,7 @@ from ferry.features.verify.rules.beginnings import begins
 from ferry.features.verify.rules.clients import with_clients
 from ferry.features.verify.rules.portions import OffsetBytes
 from ferry.features.verify.rules.repartitioned import DealtCopy, source_ranges
-from ferry.features.verify.rules.stretches import Asked, Ends, Stretch, stretches
+from ferry.features.verify.rules.stretches import Asked, Ends, Stretch, no_receipt_yet, stretches
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -23,9 +23,11 @@ from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.map_block import Chain
+from ferry.ledger.receipts import last_receipts
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.unit_codec import eras
 from ferry.model import Begin, NotCompared, NotComparedKind, TopicPartition
+from ferry.plan.gather import isolation_of
 from ferry.plan.rules.starts import recorded_starts
 
 
@@ -90,6 +92,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     there = list(_with_both_sides(every, source, target, found))
     bounds = await _bounds(source, there, wanted)
     ends = await _ends(connections, [one for one in there if one.source in bounds], found)
+    await _offset_by_offset(flow, connections, view, [one for one in there if one.source in ends], ends, found)
     compacted = await compacted_topics(source, {one.source.topic for one in there}, found.notes)
     compacted_copies = await compacted_topics(target, {one.target.topic for one in there}, found.notes)
     for one in there:
@@ -107,6 +110,8 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             found.stretches += [one for one in some if not one.transform]
             found.transformed += [one for one in some if one.transform]
             found.not_compared += left
+    if wanted.run is None:
+        found.notes += no_receipt_yet([(one, ends[one.source]) for one in there if one.source in ends])
     found.sizes = await offset_bytes(source, {*(one.source for one in found.transformed), *source_ranges(found.dealt)})
     return found
 
@@ -249,3 +254,29 @@ async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Su
             why = failed[0].why if failed else "it has no leader at the moment: bring its brokers back"
             _leave_out(found, one, NotComparedKind.UNREADABLE, f"{one.source} or its copy {one.target}: {why}")
     return ends
+
+
+async def _offset_by_offset(
+    flow: FlowConfig,
+    connections: FlowConnections,
+    view: LedgerView,
+    every: Sequence[Copied],
+    ends: dict[TopicPartition, Ends],
+    found: Survey,
+) -> None:
+    """Add to `ends` where the source ends for the flow, for copies with identical offsets that have more than receipts.
+
+    Their records are in no transaction, so readers see them before their receipts.
+    """
+    lasts = last_receipts(view, flow.lane)
+    ahead = [one for one in every if one.target in lasts and ends[one.source].stable > one.target_next]
+    kept = [one for one in ahead if lasts[one.target].identical]
+    places = dict.fromkeys((one.source for one in kept), LATEST)
+    listed = await listed_offsets(connections.source, places, isolation=isolation_of(flow))
+    for one in kept:
+        if one.source in listed.found:
+            ends[one.source] = replace(ends[one.source], same_until=listed.found[one.source])
+        else:
+            del ends[one.source]
+            why = listed.failed[one.source].why if one.source in listed.failed else "it has no leader at the moment"
+            _leave_out(found, one, NotComparedKind.UNREADABLE, f"{one.source}: {why}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ferry.features.verify.rules.differences import Places
 from ferry.ledger.copied import Copied, common, without
 from ferry.model import NotCompared, NotComparedKind, Range, Segment, TopicPartition
+from ferry.words import agreeing, several
 
 SAMPLE_RECORDS = 10_000
 """The most records of a piece of a sample: longer segments are cut."""
@@ -38,13 +39,16 @@ class Ends:
     target_start: int
     target_end: int
     stable: int
+    same_until: int | None = None
+    """With identical offsets, where the source's log ends for the flow. None: the target has offsets of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
     """Source and target offsets that are compared with each other, and the segments between them.
 
-    Records of the target from `told_until` on are in no receipt that was read. `void` are target offsets of copies that
+    Records of the target from `told_until` on are in no receipt that was read. With identical offsets they are compared
+    without one, and there are none after `told_until`. `void` are target offsets of copies that
     do not count any more (`Copied.void`).
     """
 
@@ -101,14 +105,49 @@ def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> t
             for a, b in lost
         ]  # fmt: skip
     bounded = asked.end is not None or asked.run is not None or copied.shared
-    behind = copied.target_next if bounded else max(copied.target_next, ends.stable)
+    same = ends.same_until is not None
+    behind = copied.target_next if bounded or same else max(copied.target_next, ends.stable)
     found = [
         _stretch(copied, places, a, b, behind, ends, compacted=compacted, transform=digest)
         for a, b, digest in _by_rule(left, copied.transformed)
     ]
     if asked.sample is not None:
         found = list(_sampled(found, asked.sample, asked.seed))
+    elif ends.same_until is not None and not bounded and (asked.start or 0) < copied.target_next:
+        after, gone = _after_receipts(copied, ends, ends.same_until, compacted=compacted)
+        found = [replace(one, told_until=max(one.told_until, ends.stable)) for one in [*found, *after]]
+        out += gone
     return found, out
+
+
+def _after_receipts(
+    copied: Copied, ends: Ends, same_until: int, *, compacted: bool
+) -> tuple[list[Stretch], list[NotCompared]]:
+    """Return what has identical offsets and no receipt yet, and what of it the source has deleted.
+
+    A run writes it before its receipts, and may be active, or may have been killed in between.
+    """
+    source, begin, end = copied.source, max(copied.target_next, ends.target_start), ends.stable
+    start = max(begin, min(ends.source_start, end))
+    lost = []
+    if start > begin:
+        message = f"offsets {begin} to {start - 1} of {source} have no receipt, and the source has deleted them"
+        why = NotComparedKind.SOURCE_DELETED
+        lost.append(NotCompared(source=source, start=begin, end=start, why=why, message=message, asked=True))
+    if start >= end:
+        return [], lost
+    until = max(start, min(end, same_until))
+    stretch = Stretch(
+        source=source,
+        target=copied.target,
+        source_range=(start, until),
+        target_range=(start, end),
+        segments=(Segment(source_start=start, target_start=start, count=until - start),) if until > start else (),
+        told_until=end,
+        void=common(copied.void, [(start, end)]),
+        compacted=compacted,
+    )
+    return [stretch], lost
 
 
 def _by_rule(left: Sequence[Range], transformed: Sequence[tuple[Range, str]]) -> list[tuple[int, int, str]]:
@@ -168,6 +207,24 @@ def _losses(copied: Copied, ends: Ends, places: Places) -> Iterator[tuple[NotCom
             "when it has ended (kafka-transactions.sh find-hanging lists those that do not)"
         )
         yield NotComparedKind.NOT_STABLE, (places.next_back(ends.stable, end), end), unstable, True
+
+
+def no_receipt_yet(every: Iterable[tuple[Copied, Ends]]) -> list[str]:
+    """Return a note if copies with identical offsets have records that no receipt covers yet."""
+    found = [
+        (ends.stable - copied.target_next, f"{copied.target} from offset {copied.target_next}")
+        for copied, ends in every
+        if ends.same_until is not None and ends.stable > copied.target_next
+    ]
+    if not found:
+        return []
+    count, where = sum(one for one, _ in found), several([place for _, place in found])
+    records = agreeing(count, "record has", "records have")
+    note = (
+        f"{records} no receipt yet ({where}), as while a run copies, or after one was killed: they are compared with "
+        "the source's records at the same offsets, and the next run writes their receipts if they are equal"
+    )
+    return [note]
 
 
 def _stretch(

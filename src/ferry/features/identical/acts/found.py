@@ -1,0 +1,143 @@
+"""Records at the target that no receipt covers: a run wrote them and died. They are compared with the source's.
+
+Both sides are read a fetch at a time, and compared batch by batch. So memory holds one answer of each side, and one
+batch of each side that must be opened.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ferry.copy.chunk import PartProgress
+from ferry.copy.prepared_batch import PreparedBatch
+from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.fetch.one_partition import read_batches
+from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.model import Content, TopicPartition
+from ferry.protocol.drops import Dropped, drop
+from ferry.wire.batch import Batch, producer_of
+from ferry.wire.codecs import Malformed, TooLong
+from ferry.wire.content import contents, same_bytes
+
+
+class _Side:
+    """The data batches of one side that hold offsets of `[start, end)`, in order."""
+
+    def __init__(self, cluster: Cluster, place: TopicPartition, start: int, end: int, most: int) -> None:
+        """`most`: bytes of one batch that are kept decompressed."""
+        self._cluster, self._place, self._most = cluster, place, most
+        self._at, self._end = start, end
+        self._waiting: deque[Batch] = deque()
+        self._opened: Iterator[Content] = iter(())
+        self._record: Content | None = None
+        self.epoch = -1
+        """The leader epoch of the batch that was taken last."""
+
+    async def peek(self) -> Batch | None:
+        """Return the next batch without taking it; None: there is none."""
+        while not self._waiting and self._at < self._end:
+            start, self._at = self._at, self._end
+            await read_batches(self._cluster, self._place, start, self._end, self._take_in, isolation=READ_UNCOMMITTED)
+        return self._waiting[0] if self._waiting else None
+
+    def _take_in(self, found: Sequence[Batch], _: Any) -> int:
+        self._at = found[-1].next_offset
+        self._waiting += [one._replace(data=memoryview(bytes(one.data))) for one in found if not one.is_control]
+        return self._end  # one answer at a time
+
+    async def take(self) -> Batch | None:
+        """Return the next batch; None: there is none."""
+        if await self.peek() is None:
+            return None
+        batch = self._waiting.popleft()
+        self.epoch = batch.leader_epoch
+        return batch
+
+    async def record_at(self, offset: int) -> Content | None:
+        """Return the record at an offset, those before it are passed; None: there is none.
+
+        Raises _Unopened when its batch cannot be read.
+        """
+        while self._record is None or self._record.offset < offset:
+            self._record = next(self._opened, None)
+            if self._record is None:
+                batch = await self.take()
+                if batch is None:
+                    return None
+                self._opened = opened(batch, self._place, self._most)
+        return self._record if self._record.offset == offset else None
+
+
+class _Unopened(Exception):
+    """A batch cannot be read: its place, its offset, why, and the code of the refusal."""
+
+    def __init__(self, place: TopicPartition, at: int, error: Malformed | TooLong) -> None:
+        super().__init__(f"{place} at offset {at}: {error}")
+        self.place, self.at, self.why = place, at, str(error)
+        self.code = "identical.too-large" if isinstance(error, TooLong) else "identical.malformed"
+
+
+def opened(batch: Batch, place: TopicPartition, most: int) -> Iterator[Content]:
+    """Yield the records of a batch. Raises _Unopened."""
+    try:
+        yield from contents(batch, most)
+    except (Malformed, TooLong) as error:
+        raise _Unopened(place, batch.base_offset, error) from error
+
+
+_Refusing = Callable[..., Dropped]
+"""Makes what is raised from the code of a refusal and its facts."""
+
+
+async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: int, end: int, most: int) -> None:
+    """Fill a part of a chunk with what is at the target from `part.start` up to `end`, and no receipt covers yet.
+
+    It counts only if each record is the source's at the same offset, and each batch is of the lane's producer. `begin`:
+    where the target's log begins. `most`: bytes of one batch that are kept decompressed. Raises Dropped otherwise.
+    """
+    piece = part.piece
+    ours = _Side(target, piece.target, part.start, end, most)
+    theirs = _Side(source, piece.source, part.start, end, most)
+    place, at = str(piece.target), part.start
+
+    def dropped(code: str, **facts: Any) -> Dropped:
+        return Dropped([drop(code, piece, part.start, **{"place": place, **facts})])
+
+    if begin > at:
+        raise dropped("identical.unread", at=at, begin=begin, end=end)
+    while at < end:
+        batch = await ours.take()
+        if batch is None or batch.base_offset > at:  # retention is faster than this
+            raise dropped("identical.unread", at=at, begin=end if batch is None else batch.base_offset, end=end)
+        own = producer_of(batch) == (piece.producer, 0, batch.base_offset) and not batch.is_transactional
+        if not own or batch.base_offset != at:
+            raise dropped("identical.foreign", end=end)
+        same = await theirs.peek()
+        verbatim = same is not None and same.base_offset == at and same_bytes(same, batch)
+        if verbatim:
+            await theirs.take()
+        else:
+            try:
+                await _compare(batch, theirs, piece.target, most, dropped)
+            except _Unopened as error:
+                raise dropped(error.code, where=str(error.place), at=error.at, why=error.why) from error
+        runs = ((at, batch.record_count),)
+        part.sent(PreparedBatch(batch, runs, batch.next_offset, theirs.epoch, not verbatim, ()))
+        part.written(runs, at)
+        at = batch.next_offset
+
+
+async def _compare(batch: Batch, theirs: _Side, place: TopicPartition, most: int, dropped: _Refusing) -> None:
+    """Raise what `dropped` makes unless the source has each record of a batch of the target."""
+    records = opened(batch, place, most)
+    for offset in range(batch.base_offset, batch.next_offset):
+        ours = next(records, None)
+        if ours is None or ours.offset != offset:
+            raise dropped("identical.differs", at=offset)
+        record = await theirs.record_at(offset)
+        if record is None:
+            raise dropped("identical.uncompared", at=offset)
+        if ours != record:
+            raise dropped("identical.differs", at=offset)

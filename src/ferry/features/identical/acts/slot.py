@@ -1,0 +1,144 @@
+"""One slot's writer that gives records the offsets that they have at the source.
+
+The data is in no transaction. A chunk's receipts follow it in the slot's own transaction, as without identical offsets.
+A process may die in between. The next one finds the records in the target's log, and compares them with the source's.
+Then it writes the receipts (ADR 57).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from ferry.clock import wall_ms
+from ferry.copy.batching import PackingRules
+from ferry.copy.chunk import PartProgress
+from ferry.copy.copier import Copier
+from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.errors import Refused
+from ferry.features.identical.acts.copier import IdenticalCopier
+from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
+from ferry.features.identical.acts.found import rebuilt
+from ferry.features.identical.acts.target import advanced, read_again, standings
+from ferry.kafka.fetch.source import SourceReader
+from ferry.ledger.producer_codec import sending_record
+from ferry.model import Plan, Slice, TopicPartition
+from ferry.protocol.slot import refuse_if_superseded
+from ferry.wire.content import MOST_DECOMPRESSED
+
+
+class IdenticalSlot(KafkaSlot):
+    """Copies slices that have a producer id."""
+
+    IDENTICAL: ClassVar[bool] = True
+
+    def __init__(self, wiring: SlotWiring) -> None:
+        super().__init__(wiring)
+        self._lease = Lease(self._look)
+        self._readings = Readings(self._read_again)
+        self._pieces: dict[TopicPartition, Slice] = {}
+        self._sendings = Sendings(self._note_sending, self._lease)
+        self._producer = -1
+        self._found: list[PartProgress] = []
+
+    async def _look(self) -> None:
+        """Read the ledger. Raises Superseded if a newer run or attempt took over."""
+        records, end = await self._ledger.read(self._ref.generation, None)
+        refuse_if_superseded(records, end, self._ref)
+
+    async def _read_again(self, known: Mapping[TopicPartition, Reading]) -> Mapping[TopicPartition, Reading]:
+        return await read_again(self._target, self._pieces, known)
+
+    async def _note_sending(self, places: Collection[TopicPartition]) -> None:
+        ref, at_ms = self._ref, wall_ms()
+        await self._ledger.append(
+            [
+                sending_record(ref.lane, place, producer_id=self._producer, run=ref.run, at_ms=at_ms)
+                for place in sorted(places)
+            ]
+        )
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
+        """Read the target's logs, then start to read what they do not have yet, by `Slice.source`.
+
+        Raises Dropped for slices whose logs have something else than the source's records. Raises Blocked for those
+        that cannot be read now.
+        """
+        self._found = []
+        other = next((piece for piece in todo.values() if piece.producer is None), None)
+        if other is not None:
+            raise Refused(f"slot {self._ref.slot} was to copy {other.source} with translated offsets (a bug)")
+        self._producer = next((piece.producer for piece in todo.values() if piece.producer is not None), -1)
+        self._sendings.known(piece.target for piece in todo.values() if piece.target_next is not None)
+        await self._lease.confirm()
+        await self._check_targets(plan, todo)
+        await self._logs.check(todo.values())
+        self._pieces = {piece.target: piece for piece in todo.values()}
+        planned = {piece.target: piece.end for piece in plan.of_slot(self._ref.slot)}
+        ends = await standings(self._target, todo.values(), planned)
+        self._readings.note({place: standing.reading for place, standing in ends.items()})
+        most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
+        for piece, standing in advanced(todo.values(), ends):
+            end = standing.end
+            part = PartProgress(
+                plan=plan,
+                origin=self._origin,
+                piece=piece,
+                start=piece.start,
+                end=piece.start,
+                target_next=piece.start,
+                aged=False,
+            )
+            await rebuilt(self._source, self._target, part, standing.begin, end, most)
+            self._found.append(part)
+            if end < piece.end:
+                left[piece.source] = replace(piece, start=end, target_next=end, read_epoch=None, read_end=None)
+            else:
+                del left[piece.source]
+        await super().begin(plan, left)
+
+    async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
+        """Return the offsets that first batches must get: those of the source. `begin` has read the logs."""
+        self._plan = plan
+        return {piece.target: piece.start for piece in todo.values()}
+
+    def _copier_of(
+        self,
+        plan: Plan,
+        reader: SourceReader,
+        pieces: Mapping[TopicPartition, Slice],
+        rules: PackingRules,
+        expected: Mapping[TopicPartition, int],
+    ) -> Copier:
+        data = DataWriter(
+            self._target,
+            self._producer,
+            self._lease,
+            self._readings,
+            self._sendings,
+            self._limits.transaction_timeout_ms,
+        )
+        copier = IdenticalCopier(
+            plan,
+            self._origin,
+            reader.buffer,
+            self._target,
+            data,
+            pieces,
+            rules=rules,
+            request_bytes=self._request_bytes,
+            expected=expected,
+        )
+        copier.data = data
+        return copier
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        """Write the next chunk's records, all acknowledged; empty when nothing is left.
+
+        The first chunk is what the target has already, and no receipt covers.
+        """
+        if self._found:
+            parts, self._found = self._found, []
+            return await self._chunk_of(parts)
+        return await super().copy_chunk()

@@ -1,0 +1,224 @@
+"""Why records cannot have identical offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.messages.entry import Entry
+from ferry.model import RefusalKind as K
+
+_TRANSLATED = "copy the topic in a flow with ferry.offsets = translated"
+_ELSEWHERE = "copy the topic to another target topic, in a flow with another alias for the source"
+_AGAIN = f"save what only one side has, and {_ELSEWHERE}; late requests of this lane cannot reach it there"
+
+IDENTICAL: Mapping[str, Entry] = {
+    # When the file is read.
+    "identical.file.transforms": Entry(
+        None,
+        "records with identical offsets are copied as they are, and this flow has transforms ({names})",
+        "remove them, or copy their topics in another flow",
+    ),
+    "identical.file.merged": Entry(
+        None,
+        "merged topics ({topics}) get records of several sources, which cannot all keep their offsets",
+        "remove ferry.merge.topics, or use ferry.offsets = translated",
+    ),
+    "identical.file.guards": Entry(
+        None,
+        "{guards} would pass offsets over or copy records again, so others would get their offsets",
+        "set these guards to fail, or use ferry.offsets = translated",
+    ),
+    "identical.file.deletes": Entry(
+        None,
+        "ferry.sync.topic.deletes.enabled = true deletes copies, and a late request could write into the next topic of "
+        "that name",
+        "set it to false, or use ferry.offsets = translated",
+    ),
+    # When a command begins.
+    "identical.command": Entry(
+        None,
+        "{act} does not support identical offsets yet, which flow {flow} has ({where})",
+        "use ferry run, ferry plan, ferry groups, ferry translate or ferry verify, or a flow with translated offsets",
+    ),
+    "identical.back": Entry(
+        None,
+        "{act} is for moves of clients along flow {flow}, and no command moves them back along flow {back}, which has "
+        "identical offsets ({where})",
+        "use ferry.offsets = translated for {back}, or disable {back}",
+    ),
+    "identical.written": Entry(
+        None,
+        "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
+        f"{_ELSEWHERE}",
+    ),
+    "identical.back.written": Entry(
+        None,
+        "no command moves clients back along flow {back}, because its lane has written identical offsets to {place}",
+        "disable {back}, and use a flow with another alias for its source",
+    ),
+    # When a run is planned.
+    "identical.lane": Entry(
+        K.INVALID_CONFIG,
+        "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
+        "use ferry.offsets = translated for it",
+    ),
+    "identical.spark": Entry(
+        K.INVALID_CONFIG,
+        "a Spark job was to copy {topic} with identical offsets, which only processes of one machine do yet",
+        "copy the flow with ferry run (without --spark), or use ferry.offsets = translated",
+    ),
+    "identical.spark.note": Entry(
+        None,
+        "this flow has identical offsets ({where}), which no Spark job copies yet",
+        "copy it with ferry run, without --spark; its DAG refuses it",
+    ),
+    "identical.heartbeats": Entry(
+        None,
+        "MirrorMaker 2's heartbeats ({topics}) are copied with translated offsets, because their topic is compacted",
+    ),
+    "identical.transform": Entry(
+        K.INVALID_CONFIG,
+        "{source} gets {name}, and its records cannot have identical offsets then",
+        f"leave the transform out, or {_TRANSLATED}",
+    ),
+    "identical.merged": Entry(
+        K.INVALID_CONFIG,
+        "other writers may write to {place}, so {source} cannot have identical offsets there",
+        "take it out of ferry.merge.topics, set ferry.guard.foreign.writer = fail, or use ferry.offsets = translated",
+    ),
+    "identical.translated": Entry(
+        K.INVALID_CONFIG,
+        "{place} has records up to offset {offset} that were copied with translated offsets",
+        f"use ferry.offsets = translated, or {_ELSEWHERE}",
+    ),
+    "identical.stays": Entry(
+        K.INVALID_CONFIG,
+        "this lane may have sent records of {source} to {place} with identical offsets, and a late request could "
+        "double one there",
+        f"use ferry.offsets = identical, or {_ELSEWHERE}",
+    ),
+    "identical.passed": Entry(
+        K.INVALID_CONFIG,
+        "offsets of {source} near {offset} would be passed over or copied again, which identical offsets do not permit",
+        "set the guards ferry.guard.* of the topic to fail, or use ferry.offsets = translated",
+    ),
+    "identical.gone": Entry(
+        K.RETENTION_PASSED,
+        "{source} begins at offset {log_start} now, and no receipt covers {place} from offset {start} on, so identical "
+        "offsets cannot continue there",
+        f"raise retention at the source; then {_AGAIN}",
+    ),
+    "identical.begins": Entry(
+        K.INVALID_CONFIG,
+        "{source} would be copied from offset {offset} on, and its copy {place} must continue at offset {end}",
+        f"identical offsets need the source's log from there on; {_TRANSLATED}",
+    ),
+    "identical.too-long": Entry(
+        K.INVALID_CONFIG,
+        "{source} reaches offset {offset}, and identical offsets end at {most}, Kafka's highest sequence number",
+        _TRANSLATED,
+    ),
+    "identical.compacted": Entry(
+        K.INVALID_CONFIG,
+        "{source} is compacted {where}, so its log has holes, and identical offsets do not pass holes yet",
+        _TRANSLATED,
+    ),
+    "identical.ahead": Entry(
+        K.TARGET_CHANGED,
+        "{place} ends at offset {end}, after offset {planned} where this run would end",
+        "run again without a limit of records or bytes; if that is refused, too, compare both sides",
+    ),
+    "identical.lost": Entry(
+        K.TARGET_CHANGED,
+        "{place} ends at offset {end}, and receipts show records up to {stands}",
+        f"its brokers lost acknowledged records: {_AGAIN}",
+    ),
+    "identical.unknown": Entry(
+        K.NOT_AUTHORIZED,
+        "the target does not show {what} for topic {topic_there}, so it is not known whether {source} can have "
+        "identical offsets",
+        "grant DESCRIBE_CONFIGS on the topic and on the cluster",
+    ),
+    "identical.not-shown": Entry(
+        K.TARGET_CHANGED,
+        "the target does not show topic {topic_there}, so it is not known whether {source} can have identical offsets",
+        "run again; if that is refused, too, find out why its brokers do not have the topic",
+    ),
+    "identical.timestamps": Entry(
+        K.INVALID_CONFIG,
+        "topic {topic_there} of the target has message.timestamp.type = {value}, so a run after a crash cannot compare "
+        "it with {source}",
+        "set it to CreateTime",
+    ),
+    "identical.late-unbounded": Entry(
+        K.INVALID_CONFIG,
+        "a broker of the target has {setting} = {value}, so a request for {source} may arrive at any time",
+        "set it to 600000, Kafka's default",
+    ),
+    "identical.state-too-short": Entry(
+        K.INVALID_CONFIG,
+        "the target has {setting} = {value} for the copy of {source}, and identical offsets need more than {needed}",
+        "raise it",
+    ),
+    "identical.may-lose": Entry(
+        K.INVALID_CONFIG,
+        "topic {topic_there} of the target may lose acknowledged records of {source}: it has {setting} = {value} and "
+        "{in_sync} replicas in sync",
+        "set unclean.leader.election.enable = false and min.insync.replicas = 2 with at least 2 replicas in sync",
+    ),
+    # While a slot copies.
+    "identical.hole": Entry(
+        K.INVALID_CONFIG,
+        "the log of {source} has no record at offset {at}: it is a transaction's marker, or aborted, compacted or "
+        "deleted",
+        f"identical offsets do not pass holes yet; {_TRANSLATED}, and to another target topic if this one has records",
+    ),
+    "identical.old": Entry(
+        K.INVALID_CONFIG,
+        "the batch at offset {at} of {source} has no timestamp after {oldest:time}, so the target's brokers may "
+        "forget the producer before a late request arrives",
+        "raise producer.id.expiration.ms and retention.ms at the target above the age of the oldest record",
+    ),
+    "identical.foreign": Entry(
+        K.FOREIGN_WRITER,
+        "the records before offset {end} of {place} are not those that this lane wrote for {source}",
+        f"find the other producer; then {_AGAIN}",
+    ),
+    "identical.shifted": Entry(
+        K.FOREIGN_WRITER,
+        "the record of {source} at offset {at} is at offset {base} of {place}",
+        f"another producer has written there: {_AGAIN}",
+    ),
+    "identical.differs": Entry(
+        K.TARGET_CHANGED,
+        "{place} has another record at offset {at} than {source}",
+        f"compare both sides (ferry verify); then {_AGAIN}",
+    ),
+    "identical.unread": Entry(
+        K.TARGET_CHANGED,
+        "no receipt covers {place} from offset {at} up to {end}, and its log begins at {begin} now, so it cannot be "
+        "compared with {source}",
+        _AGAIN,
+    ),
+    "identical.uncompared": Entry(
+        K.RETENTION_PASSED,
+        "no receipt covers offset {at} of {place}, and {source} has no record there now, so they cannot be compared",
+        _AGAIN,
+    ),
+    "identical.too-large": Entry(
+        K.TOO_LARGE,
+        "the batch at offset {at} of {where} is to be compared after a crash, before {place} is written, and {why}",
+        "raise ferry.task.memory.bytes",
+    ),
+    "identical.malformed": Entry(
+        K.CORRUPT,
+        "the batch at offset {at} of {where} is to be compared after a crash, before {place} is written, and cannot be "
+        "read: {why}",
+        "restore it from a replica, and run again",
+    ),
+    "identical.unsettled": Entry(
+        K.NO_LEADER,
+        "the log of {place} reaches offset {end} at its leader and {shown} at its replicas in sync",
+        "wait until its replicas have caught up, and run again",
+    ),
+}

@@ -1,0 +1,103 @@
+"""The settings of identical offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from ferry.config.flow.guards import FAIL
+from ferry.config.keys import values
+from ferry.config.keys.feature import FeatureSettings, setting
+from ferry.config.keys.key import FerryKey
+from ferry.errors import Refused
+from ferry.messages.catalogue import sentence
+
+if TYPE_CHECKING:
+    from ferry.config.flow.flow import FlowConfig
+
+TRANSLATED = "translated"
+"""Records get the target's next offsets, and Ferry translates."""
+KEPT = "identical"
+"""Records get the offsets that they have at the source, or the partition is refused."""
+
+PASSING = ("topic_recreated", "retention_passed", "source_truncated", "target_changed", "foreign_writer")
+"""Guards whose other policies pass offsets over, or copy them again."""
+
+OFFSETS = FerryKey(
+    name="ferry.offsets",
+    default=TRANSLATED,
+    values="`translated` or `identical`",
+    meaning="which offsets records get at the target; `identical`: those of the source, and what cannot have them is "
+    "refused ([identical offsets](identical-offsets.md))",
+)
+MAY_LOSE = FerryKey(
+    name="ferry.offsets.may.lose",
+    default="false",
+    values="`true` or `false`",
+    meaning="with `ferry.offsets = identical`: whether the target may be able to lose acknowledged records; for tests "
+    "on one broker ([identical offsets](identical-offsets.md#what-the-target-needs))",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdenticalSettings(FeatureSettings):
+    """What the file says of offsets."""
+
+    offsets: str = setting(OFFSETS, values.one_of((TRANSLATED, KEPT)))
+    may_lose: bool = setting(MAY_LOSE, values.boolean)
+    """Whether a target that may lose acknowledged records is taken: records can then get other offsets."""
+
+    where: str = ""
+    """File, line and key of `ferry.offsets`; empty: it is at its default, or the file was not read."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether records get the offsets that they have at the source."""
+        return self.offsets == KEPT
+
+    @property
+    def least_slots(self) -> int:
+        """Two with identical offsets: heartbeats stay translated, and a slot writes one kind of offsets."""
+        return 2 if self.keeps else 1
+
+    def placed(self, where: Callable[[str], str]) -> Self:
+        """Return the settings with the place of `ferry.offsets`."""
+        return replace(self, where=where(OFFSETS.name)) if self.keeps else self
+
+    def refused(self, flow: FlowConfig) -> Mapping[str, str]:
+        """Return why `ferry.offsets = identical` cannot be with other lines, such as transforms."""
+        if not self.keeps:
+            return {}
+        transforms = ", ".join(one.name for one in flow.records.transforms)
+        merged = ", ".join(flow.topics.merge.items)
+        guards = {name: getattr(flow.topics.guards, name) for name in PASSING}
+        passing = ", ".join(
+            f"ferry.guard.{name.replace('_', '.')} = {policy}" for name, policy in guards.items() if policy != FAIL
+        )
+        if transforms:
+            return {OFFSETS.name: sentence("identical.file.transforms", names=transforms)}
+        if merged:
+            return {OFFSETS.name: sentence("identical.file.merged", topics=merged)}
+        if flow.topics.sync_topic_deletes:
+            return {OFFSETS.name: sentence("identical.file.deletes")}
+        return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
+
+    def reads_target_settings(self) -> str:
+        """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
+        return f"to see whether records can have identical offsets ({OFFSETS.name})" if self.keeps else ""
+
+    def refuse(self, flow: FlowConfig, act: str) -> None:
+        """Raise Refused if records keep their offsets: `act`, such as a command, does not support that."""
+        if self.keeps:
+            raise Refused(sentence("identical.command", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
+
+    def refuse_back(self, back: FlowConfig, act: str, flow: FlowConfig) -> None:
+        """Raise Refused if records of the flow back keep their offsets: clients that `act` moves could not return."""
+        if self.keeps:
+            where = self.where or OFFSETS.name
+            raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
+
+    def digested(self) -> object | None:
+        """Return what changes the copies; None at the default."""
+        return None if self.offsets == TRANSLATED else self.offsets

@@ -1,0 +1,59 @@
+"""The producer id of a lane with identical offsets, as records: each is written before the id is first used (ADR 57).
+
+One has the lane's id. One more for each target partition says that a batch may have been sent there. A batch that was
+sent may arrive late, so it is not enough to know what has receipts.
+"""
+
+from __future__ import annotations
+
+from ferry.ledger.codec import IDENTICAL_VERSION, Json, encode
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.reading import read_as, whole
+from ferry.ledger.receipts import last_receipts
+from ferry.model import Record, TopicPartition
+
+PRODUCER = "producer"
+
+
+def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Record:
+    """Make the record of a lane's producer id. The lane uses no other, and the record outlives the lane."""
+    return Record(key=encode([PRODUCER, lane]), value=_body(producer_id, run, at_ms))
+
+
+def sending_record(lane: str, place: TopicPartition, *, producer_id: int, run: str, at_ms: int) -> Record:
+    """Make the record that a run is about to send a first batch to a target partition. It outlives the lane."""
+    return Record(key=encode([PRODUCER, lane, place.topic, place.partition]), value=_body(producer_id, run, at_ms))
+
+
+def _body(producer_id: int, run: str, at_ms: int) -> bytes:
+    body: Json = {"v": IDENTICAL_VERSION, "kind": PRODUCER, "producer_id": producer_id, "run": run, "at_ms": at_ms}
+    return encode(body)
+
+
+def lane_producer(view: LedgerView, lane: str) -> int | None:
+    """Return the producer id under which a lane writes at the source's offsets; None: it never did."""
+    for key, record in view.of_kind(PRODUCER):
+        if key[1:] == [lane] and record.value is not None:
+            return read_as(record, lambda body: whole(body["producer_id"]))
+    return None
+
+
+def lane_producers(view: LedgerView) -> dict[str, int]:
+    """Return the producer ids under which lanes write at the source's offsets, by lane."""
+    lanes = {key[1] for key, record in view.of_kind(PRODUCER) if record.value is not None}
+    found = {lane: lane_producer(view, lane) for lane in sorted(lanes)}
+    return {lane: producer for lane, producer in found.items() if producer is not None}
+
+
+def sent_places(view: LedgerView, lane: str) -> frozenset[TopicPartition]:
+    """Return the target partitions to which the lane may have sent batches at the source's offsets.
+
+    They may be in the log, or arrive late, whether or not receipts show them.
+    """
+    marked = {
+        TopicPartition(topic=key[2], partition=key[3])
+        for key, record in view.of_kind(PRODUCER)
+        if key[1] == lane and len(key) > 2 and record.value is not None
+    }
+    received = {place for place, last in last_receipts(view, lane).items() if last.identical}
+    return frozenset(marked | received)

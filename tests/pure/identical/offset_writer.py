@@ -1,0 +1,99 @@
+"""The modelled writer whose sequence numbers are offsets: it reads once, and continues by the answers that it gets."""
+
+from __future__ import annotations
+
+from ferry.features.identical.rules import next_step as rules
+from ferry.features.identical.rules import stamped
+from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse, Run, Send
+from tests.pure.identical.writer import LANE, Asking, Claim, Records, Writer
+
+
+def continues(answer: object) -> bool:
+    """Whether a batch is sent after one whose answer is not its base offset."""
+    return False
+
+
+def misplaced(base: int, offset: int) -> bool:
+    """Whether an answer shows that the batch is elsewhere than at its offset."""
+    return base != offset
+
+
+class OffsetWriter(Writer):
+    """One run's writer. It never waits, and writes its receipts when all data is there."""
+
+    def copy(self) -> Asking:
+        """Copy until nothing is left, something is refused, or a newer run is there."""
+        asked_at = self.cluster.clock()
+        claim = yield self.cluster.request("claim", self.cluster.claim)
+        if not isinstance(claim, Claim):
+            return
+        self.generation, self.receipts, self.planned_end = claim.generation, claim.receipts, claim.planned_end
+        self.confirmed_at = asked_at
+        while self.outcome is None and not self.superseded:
+            yield from self.keep()
+            if not self.superseded:
+                yield from self.once()
+
+    def keep(self) -> Asking:
+        """Ask the ledger again when half of the lease is over."""
+        if self.cluster.clock() >= self.confirmed_at + self.cluster.limits.lease // 2:
+            yield from self.confirm()
+
+    def once(self) -> Asking:
+        """One reading of the target, and all batches that follow from it."""
+        asked_at = self.cluster.clock()
+        seen = yield self.cluster.request("look", lambda: self.cluster.look(asked_at))
+        if not isinstance(seen, tuple):
+            return
+        look: Look = seen[0]
+        stale: bool = seen[1]
+        if not rules.settled(look):
+            return
+        wrong = stamped.wrong_with(look, receipts_end=self.receipts, planned_end=self.planned_end, producer=LANE)
+        if wrong is not None:
+            yield from self.refuse(Refuse(wrong))
+            return
+        yield from self.go_on(look.end, asked_at, stale)
+
+    def go_on(  # noqa: PLR0911 - each return reads again
+        self, end: int, known_at: int, stale: bool
+    ) -> Asking:
+        """Send one batch after the other; `known_at`: since when the log is known to end at `end`."""
+        cluster, limits = self.cluster, self.cluster.limits
+        while end < self.planned_end:
+            at = end
+            found = yield cluster.request("read", lambda: cluster.read(at))  # noqa: B023 - it is sent at once
+            if not isinstance(found, tuple) or found[0] is None:
+                return
+            ahead: Run | Hole = found[0]
+            records: Records = found[1]
+            if isinstance(ahead, Hole):
+                yield from self.refuse(Refuse(Code.MARKERS))
+                return
+            count = min(ahead.count, self.planned_end - end)
+            newest = Run(count=count, oldest=max(timestamp for _, timestamp in records[:count]))
+            yield from self.keep()
+            if self.superseded:
+                return
+            if not rules.strict(newest, self.view(ahead), limits):
+                yield from self.refuse(Refuse(Code.STATE_TOO_SHORT))
+                return
+            now = cluster.clock()
+            if stamped.is_outdated(known_at, now, limits.lease) or rules.lease_over(self.view(ahead), limits):
+                return
+            step = Send(end, count, stamped.sequence_of(end))
+            answer = yield cluster.request(
+                "send",
+                lambda: cluster.send(step, records[: step.count]),  # noqa: B023 - it is the newest step
+                writes=True,
+                stale=stale,
+            )
+            if isinstance(answer, int) and misplaced(answer, end):
+                yield from self.refuse(Refuse(Code.SHIFTED))
+                return
+            if not isinstance(answer, int) and not continues(answer):
+                return
+            end, known_at = end + count, now
+        if (yield cluster.request("end", lambda: self.cluster.ledger.end(self.generation, True))) is not None:
+            self.cluster.ledger.receipts = max(self.cluster.ledger.receipts, end)
+            self.outcome = Done(clean=True)

@@ -1,0 +1,196 @@
+"""Which slices of a plan can have identical offsets, and why others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ferry.features.identical.rules.planned import (
+    EXPIRATION,
+    IDLE,
+    LEASE_MS,
+    MARGIN_MS,
+    Found,
+    TargetTopicFound,
+    stays_identical,
+    with_identical,
+    without_skips,
+)
+from ferry.ledger.codec import IDENTICAL_VERSION
+from ferry.ledger.plan_codec import parse_plan, plan_records
+from ferry.messages.refusals import refused
+from ferry.model import Flow, Gap, Lifted, Plan, RefusalKind, Slice, TopicPartition
+from ferry.model import code_of as noted
+from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
+
+ORDERS = TopicPartition(topic="orders", partition=0)
+PIECE = Slice(source=ORDERS, target=ORDERS, start=0, end=100, slot=0, first=True, target_end=0)
+PLAN = Plan(flow=Flow(source="a", target="b"), lane="live", run="r", generation=7, slots=1, slices=(PIECE,))
+
+
+def found(settings: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None, **changes: Any) -> Found:
+    """A target that suits, but for some settings."""
+    topic = TargetTopicFound(settings={**SETTINGS, **(settings or {})}, in_sync={0: 2})
+    base = Found(
+        own_lane=True, may_lose=False, brokers={1: {**BROKER, **(broker or {})}}, topics={"orders": topic}, receipts={}
+    )
+    return replace(base, **changes)
+
+
+def code_of(plan: Plan) -> str | None:
+    """The code of the only refusal; None if there is none."""
+    assert bool(plan.refusals) != bool(plan.slices), "a slice is copied, or it is refused"
+    return next((one.code for one in plan.refusals), None)
+
+
+def test_a_slice_that_suits_has_the_producer_and_the_age_that_its_batches_may_have() -> None:
+    (piece,) = with_identical(PLAN, found(), 42).slices
+    late = (DAY - LEASE_MS) // 4  # more than connections.max.idle.ms and the margin
+    assert late > 600_000 + MARGIN_MS
+    assert (piece.producer, piece.max_age_ms) == (42, DAY - LEASE_MS - 2 * late)
+
+
+def test_such_a_plan_has_a_format_that_earlier_versions_do_not_read_and_comes_back() -> None:
+    plan = with_identical(PLAN, found(), 42)
+    *parts, seal = plan_records(plan)
+    values = {number: one.value for number, one in enumerate(parts) if one.value is not None}
+    assert (plan.version, seal.value is not None) == (IDENTICAL_VERSION, True)
+    assert parse_plan(values, seal.value or b"", "plan").slices == plan.slices
+    assert PLAN.version == 1
+
+
+@pytest.mark.parametrize(
+    ("piece", "code"),
+    [
+        ({"transform": "mask"}, "identical.transform"),
+        ({"merged": True}, "identical.merged"),
+        ({"since": 3}, "identical.passed"),
+        ({"start": 5}, "identical.begins"),
+        ({"end": 2**31}, "identical.too-long"),
+        ({"compacted": True}, "identical.compacted"),
+        ({"target_end": 101}, "identical.ahead"),
+        ({"start": 50, "target_next": 50, "target_end": 49}, "identical.lost"),
+        ({"target": TopicPartition(topic="orders", partition=1)}, "identical.transform"),
+        ({"start": 50, "target_next": 50, "target_end": 60}, None),
+    ],
+)
+def test_what_a_slice_needs(piece: Mapping[str, Any], code: str | None) -> None:
+    plan = replace(PLAN, slices=(replace(PIECE, **piece),))
+    assert code_of(with_identical(plan, found(), 42)) == code
+
+
+@pytest.mark.parametrize(
+    ("settings", "broker", "code"),
+    [
+        ({"cleanup.policy": "compact"}, {}, "identical.compacted"),
+        ({"message.timestamp.type": "LogAppendTime"}, {}, "identical.timestamps"),
+        ({"unclean.leader.election.enable": "true"}, {}, "identical.may-lose"),
+        ({"min.insync.replicas": "1"}, {}, "identical.may-lose"),
+        ({"retention.ms": "3600000"}, {}, "identical.state-too-short"),
+        ({"retention.bytes": "1000"}, {}, "identical.state-too-short"),
+        ({"cleanup.policy": "", "retention.ms": "3600000"}, {}, None),
+        ({"retention.ms": "-1"}, {}, None),
+        ({}, {EXPIRATION: "3600000"}, "identical.state-too-short"),
+        ({}, {IDLE: "-1"}, "identical.late-unbounded"),
+        ({}, {IDLE: str(DAY)}, "identical.state-too-short"),
+    ],
+)
+def test_what_the_target_needs(settings: Mapping[str, str], broker: Mapping[str, str], code: str | None) -> None:
+    assert code_of(with_identical(PLAN, found(settings, broker), 42)) == code
+
+
+def test_a_target_that_may_lose_is_taken_only_on_purpose() -> None:
+    one = TargetTopicFound(settings={**SETTINGS, "min.insync.replicas": "1"}, in_sync={0: 1})
+    assert code_of(with_identical(PLAN, found(topics={"orders": one}), 42)) == "identical.may-lose"
+    assert code_of(with_identical(PLAN, found(topics={"orders": one}, may_lose=True), 42)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"topics": {}, "denied": frozenset({"orders"})}, {"brokers": {}}, {"brokers": {1: {IDLE: "600000"}}}],
+)
+def test_what_is_not_known_is_refused(changes: Mapping[str, Any]) -> None:
+    assert code_of(with_identical(PLAN, found(**changes), 42)) == "identical.unknown"
+
+
+def test_a_topic_that_no_broker_shows_yet_is_not_a_missing_permission() -> None:
+    (refusal,) = with_identical(PLAN, found(topics={}), 42).refusals
+    assert (refusal.code, refusal.kind) == ("identical.not-shown", RefusalKind.TARGET_CHANGED)
+
+
+def test_a_lane_of_its_own_topics_is_refused() -> None:
+    assert code_of(with_identical(PLAN, found(own_lane=False), 42)) == "identical.lane"
+
+
+def test_offsets_that_a_guard_passes_over_are_refused() -> None:
+    gap = Gap(
+        source=ORDERS,
+        start=0,
+        end=0,
+        why=RefusalKind.FOREIGN_WRITER,
+        run="r",
+        at_ms=0,
+        how=Lifted.SKIP,
+        who="",
+        reason="",
+        generation=7,
+    )
+    assert code_of(with_identical(replace(PLAN, gaps=(gap,)), found(), 42)) == "identical.passed"
+
+
+def test_retention_that_passed_names_no_guard_that_skips() -> None:
+    refusals = (
+        refused("source.retention-passed", "orders", 1, log_start=9, start=5, last=8),
+        refused("source.retention-passed.one", "orders", 0, log_start=6, start=5),
+        refused("identical.stays", "orders", 2, place="a.orders-2"),
+    )
+    plan = without_skips(replace(PLAN, refusals=refusals), lambda topic: f"a.{topic}")
+    assert [(one.code, one.kind, one.partition) for one in plan.refusals] == [
+        ("identical.gone", RefusalKind.RETENTION_PASSED, 1),
+        ("identical.gone", RefusalKind.RETENTION_PASSED, 0),
+        ("identical.stays", RefusalKind.INVALID_CONFIG, 2),
+    ]
+    assert dict(plan.refusals[0].facts) == {"log_start": 9, "start": 5, "place": "a.orders-1"}
+
+
+BEATS = TopicPartition(topic="heartbeats", partition=0)
+BEAT = replace(PIECE, source=BEATS, target=BEATS, start=7, compacted=True)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 5])
+def test_heartbeats_stay_translated_in_a_slot_of_their_own_and_a_note_says_so(slots: int) -> None:
+    pieces = (PIECE, replace(PIECE, source=ORDERS._replace(partition=1), target=ORDERS._replace(partition=1)), BEAT)
+    suits = replace(found(), heartbeats=frozenset({"heartbeats"}))
+    suits.topics["orders"].in_sync[1] = 2  # type: ignore[index]
+    plan = with_identical(replace(PLAN, slots=slots, slices=pieces), suits, 42)
+    assert {piece.source: piece.producer for piece in plan.slices} == {
+        ORDERS: 42,
+        ORDERS._replace(partition=1): 42,
+        BEATS: None,
+    }
+    kinds = {number: {piece.producer for piece in plan.of_slot(number)} for number in plan.used_slots}
+    assert all(len(kind) == 1 for kind in kinds.values())
+    assert (plan.refusals, plan.slots, max(plan.used_slots) < plan.slots) == ((), max(2, slots), True)
+    assert list(map(noted, plan.notes)) == ["identical.heartbeats"]
+    assert with_identical(PLAN, suits, 42).notes == ()
+
+
+def test_a_plan_of_heartbeats_alone_asks_for_nothing_of_the_target() -> None:
+    bare = found(topics={}, brokers={}, heartbeats=frozenset({"heartbeats"}))
+    plan = with_identical(replace(PLAN, slices=(BEAT,)), bare, 42)
+    assert ([piece.producer for piece in plan.slices], plan.version) == ([None], 1)
+
+
+def test_a_partition_that_may_have_got_identical_offsets_is_never_copied_in_transactions_and_others_are() -> None:
+    second = replace(PIECE, source=ORDERS._replace(partition=1), target=ORDERS._replace(partition=1))
+    gaps = tuple(
+        Gap(source=piece.source, start=0, end=0, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=0, how=Lifted.SKIP)
+        for piece in (PIECE, second)
+    )
+    plan = stays_identical(replace(PLAN, slices=(PIECE, second), gaps=gaps), {ORDERS})
+    assert [(one.code, one.topic, one.partition) for one in plan.refusals] == [("identical.stays", "orders", 0)]
+    assert (plan.slices, plan.gaps) == ((second,), gaps[1:])
+    assert stays_identical(PLAN, {second.target}) == PLAN

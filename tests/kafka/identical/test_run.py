@@ -163,6 +163,8 @@ def test_a_hole_is_refused_with_its_offset_and_what_is_before_it_is_copied(
     client.begin_transaction()
     send(client, topic, [Message(value=b"in a transaction", partition=0)])
     client.commit_transaction(ANSWER_S)
+    # The coordinator answers before the partition has its marker.
+    wait_until(lambda: watermark(source_cluster, topic, 0) == before + 2, ANSWER_S)
     feed(source_cluster, topic, 40, begin=10_000)
     answer = ferry("run", "--json", config=it.write(tmp_path))
     assert answer.code != 0

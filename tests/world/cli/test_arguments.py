@@ -31,15 +31,17 @@ a->b.topics = orders.*
 def config(tmp_path: Path) -> Path:
     """A file whose clusters do not answer."""
     path = tmp_path / "mm2.properties"
-    path.write_text(FILE.format(port=_closed_port(), other=_closed_port()))
+    port, other = _closed_ports()
+    path.write_text(FILE.format(port=port, other=other))
     return path
 
 
-def _closed_port() -> int:
-    with socket.socket() as probe:
+def _closed_ports() -> tuple[int, int]:
+    """Two ports that differ: both are taken until both are known."""
+    with socket.socket() as probe, socket.socket() as another:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        another.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1], another.getsockname()[1]
 
 
 def test_help_brings_no_client_along() -> None:
@@ -248,7 +250,7 @@ def test_a_closed_port_is_exit_code_3_within_the_patience(config: Path, argument
 def test_a_port_that_never_answers_is_exit_code_3_within_the_patience(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         path = tmp_path / "mm2.properties"
-        path.write_text(FILE.format(port=mute.getsockname()[1], other=_closed_port()))
+        path.write_text(FILE.format(port=mute.getsockname()[1], other=_closed_ports()[0]))
         answer = ferry("run", "--patience", "2", "--json", config=path)
     assert answer.code == 3
     error = answer.json("error")["error"]

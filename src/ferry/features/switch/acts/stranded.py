@@ -135,7 +135,7 @@ async def _decided_ends(
     places = [TopicPartition(topic=info.name, partition=number) for info in names for number in info.partitions]
     if not places:
         return {}
-    writers = {transactional_id(via.flow, via.lane, slot) for slot in range(via.copy.tasks_max)}
+    writers = {transactional_id(via.flow, via.lane, slot) for slot in range(via.slots)}
     until = time.monotonic() + primary.patience_s
     while True:
         # The stable ends are read after the others: one that is not lower has no open transaction before it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -83,6 +83,8 @@ class KafkaSlot:
 
     IDENTICAL: ClassVar[bool] = False
     """Whether it writes records at the offsets that they have at the source."""
+    COPIER: ClassVar[type[Copier]] = Copier
+    """What moves the batches to the target."""
 
     def __init__(self, wiring: SlotWiring) -> None:
         ref, limits = wiring.ref, wiring.limits
@@ -132,12 +134,7 @@ class KafkaSlot:
         expected = await self._begin_targets(plan, todo)
         pieces = {place: piece for place, piece in todo.items() if not piece.dealt}
         changed = next((piece for piece in pieces.values() if piece.transform), None)
-        other = next((piece for piece in pieces.values() if (piece.producer is not None) is not self.IDENTICAL), None)
-        if other is not None:
-            raise Refused(
-                f"slot {self._ref.slot} was to copy {other.source} with the other kind of offsets (a bug): nothing was "
-                "written"
-            )
+        self._refuse_other_offsets(pieces.values())
         if changed is not None or len(pieces) < len(todo):
             what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
             raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
@@ -153,40 +150,37 @@ class KafkaSlot:
             options=self._limits.fetch,
             throttle=self._share.throttle if self._share is not None else None,
         )
-        rules = PackingRules(
-            compression=self._limits.compression,
-            batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
-            memory_bytes=self._limits.memory_bytes,
+        self._copier = self.COPIER(
+            plan,
+            self._origin,
+            self._reader.buffer,
+            self._target,
+            self._data_writer(),
+            pieces,
+            rules=PackingRules(
+                compression=self._limits.compression,
+                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
+                memory_bytes=self._limits.memory_bytes,
+            ),
+            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
+            expected=expected,
         )
-        self._copier = self._copier_of(plan, self._reader, pieces, rules, expected)
         if self._share is not None:
             self._share.begin(plan)
         await self._reader.start()
 
-    def _copier_of(
-        self,
-        plan: Plan,
-        reader: SourceReader,
-        pieces: Mapping[TopicPartition, Slice],
-        rules: PackingRules,
-        expected: Mapping[TopicPartition, int],
-    ) -> Copier:
-        """Return what moves the batches of `pieces` to the target."""
-        return Copier(
-            plan,
-            self._origin,
-            reader.buffer,
-            self._target,
-            self._writer,
-            pieces,
-            rules=rules,
-            request_bytes=self._request_bytes,
-            expected=expected,
-        )
+    def _data_writer(self) -> Writer:
+        """Return the writer of the records."""
+        return self._writer
 
-    @property
-    def _request_bytes(self) -> int:
-        return min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES)
+    def _refuse_other_offsets(self, pieces: Iterable[Slice]) -> None:
+        """Raise Refused for a slice of the other kind of offsets, which would be written in another way."""
+        other = next((piece for piece in pieces if (piece.producer is not None) is not self.IDENTICAL), None)
+        if other is not None:
+            raise Refused(
+                f"slot {self._ref.slot} was to copy {other.source} with the other kind of offsets (a bug): nothing was "
+                "written"
+            )
 
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Check the target's logs after the last receipts; return the offsets that our first batches must get.

@@ -16,7 +16,7 @@ from ferry.copy.transcode_pool import Workshop
 from ferry.features.identical.acts.data_writer import DataWriter
 from ferry.features.identical.rules.stamped import sequence_of
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.fetch_buffer import ReadFailure
+from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
 from ferry.messages.refusals import refused
 from ferry.model import Refusal, TopicPartition
 from ferry.protocol.drops import Drop, drop
@@ -55,12 +55,14 @@ class OneByOne(ProduceQueue):
 class WithoutHoles(Packing):
     """The next batch of each partition, if it begins where the last one ended and has a record at each offset.
 
-    Otherwise the partition is read no further, and `refusals` has the reason.
+    Otherwise the partition is read no further, and `stopped` has the reason.
     """
 
-    def __init__(self, copier: IdenticalCopier, rules: PackingRules, workshop: Workshop) -> None:
-        super().__init__(copier.buffer, rules, workshop)
+    def __init__(self, copier: IdenticalCopier, buffer: FetchBuffer, rules: PackingRules, workshop: Workshop) -> None:
+        super().__init__(buffer, rules, workshop)
         self._copier = copier
+        self.stopped: dict[TopicPartition, Refusal] = {}
+        """The reasons of the partitions that are read no further."""
 
     def next(self, place: TopicPartition, part: PartProgress) -> PreparedBatch | None:
         """Return the batch to send next; None when nothing waits, or nothing of it can have its offset."""
@@ -80,23 +82,21 @@ class WithoutHoles(Packing):
         for out in self.dropped(place):
             self._buffer.release(out.answers)
         self._buffer.give_up(place, ReadFailure(kind=refusal.kind, message=refusal.message, offset=-1))
-        self._copier.stopped[place] = refusal
+        self.stopped[place] = refusal
 
 
 class IdenticalCopier(Copier):
     """Fills chunks whose records have the offsets of the source. They are in no transaction."""
 
     MARKERS: ClassVar[int] = 0
-    data: DataWriter
-    """Its writer, as what it is."""
+    _writer: DataWriter
+    _packing: WithoutHoles
 
-    def _packing_of(self, rules: PackingRules, workshop: Workshop) -> Packing:
-        self.buffer = self._buffer
-        self.stopped: dict[TopicPartition, Refusal] = {}
-        return WithoutHoles(self, rules, workshop)
+    def _packing_of(self, rules: PackingRules, workshop: Workshop) -> WithoutHoles:
+        return WithoutHoles(self, self._buffer, rules, workshop)
 
     def _queue(self) -> ProduceQueue:
-        return OneByOne(self._target, self.data, self._buffer.wake)
+        return OneByOne(self._target, self._writer, self._buffer.wake)
 
     def _stamped(self, part: PartProgress, out: PreparedBatch) -> memoryview:
         writer = self._writer
@@ -106,7 +106,7 @@ class IdenticalCopier(Copier):
 
     def _sort_arrivals(self) -> None:
         super()._sort_arrivals()
-        self.refusals |= self.stopped
+        self.refusals |= self._packing.stopped
 
     def _finish(self, place: TopicPartition) -> None:
         part = self._part(place)

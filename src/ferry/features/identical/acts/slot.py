@@ -12,16 +12,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 from ferry.clock import wall_ms
-from ferry.copy.batching import PackingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
-from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
 from ferry.features.identical.acts.found import rebuilt
 from ferry.features.identical.acts.target import advanced, read_again, standings
-from ferry.kafka.fetch.source import SourceReader
 from ferry.ledger.producer_codec import sending_record
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.protocol.slot import refuse_if_superseded
@@ -32,6 +29,7 @@ class IdenticalSlot(KafkaSlot):
     """Copies slices that have a producer id."""
 
     IDENTICAL: ClassVar[bool] = True
+    COPIER: ClassVar[type[Copier]] = IdenticalCopier
 
     def __init__(self, wiring: SlotWiring) -> None:
         super().__init__(wiring)
@@ -66,9 +64,7 @@ class IdenticalSlot(KafkaSlot):
         that cannot be read now.
         """
         self._found = []
-        other = next((piece for piece in todo.values() if piece.producer is None), None)
-        if other is not None:
-            raise Refused(f"slot {self._ref.slot} was to copy {other.source} with translated offsets (a bug)")
+        self._refuse_other_offsets(todo.values())
         self._producer = next((piece.producer for piece in todo.values() if piece.producer is not None), -1)
         self._sendings.known(piece.target for piece in todo.values() if piece.target_next is not None)
         await self._lease.confirm()
@@ -103,15 +99,8 @@ class IdenticalSlot(KafkaSlot):
         self._plan = plan
         return {piece.target: piece.start for piece in todo.values()}
 
-    def _copier_of(
-        self,
-        plan: Plan,
-        reader: SourceReader,
-        pieces: Mapping[TopicPartition, Slice],
-        rules: PackingRules,
-        expected: Mapping[TopicPartition, int],
-    ) -> Copier:
-        data = DataWriter(
+    def _data_writer(self) -> DataWriter:
+        return DataWriter(
             self._target,
             self._producer,
             self._lease,
@@ -119,19 +108,6 @@ class IdenticalSlot(KafkaSlot):
             self._sendings,
             self._limits.transaction_timeout_ms,
         )
-        copier = IdenticalCopier(
-            plan,
-            self._origin,
-            reader.buffer,
-            self._target,
-            data,
-            pieces,
-            rules=rules,
-            request_bytes=self._request_bytes,
-            expected=expected,
-        )
-        copier.data = data
-        return copier
 
     async def copy_chunk(self) -> list[PartProgress]:
         """Write the next chunk's records, all acknowledged; empty when nothing is left.

@@ -116,7 +116,7 @@ def with_ages(shape: str, start: int, age: int) -> World:
 
 
 def ended(it: World, task: Task) -> None:
-    """A writer goes on without faults, and what is late arrives."""
+    """A writer continues without faults, and what is late arrives."""
     it.finish(task)
     while it.late:
         it.deliver_late(0)

@@ -238,9 +238,9 @@ async def _no_receipt(
         topic = facts.source.topics.get(place.topic)
         part = None if topic is None else topic.partitions.get(place.partition)
         if part is not None:
-            told = [last.target_next or 0 for last in lasts if last.target == place]
+            covered = [last.target_next or 0 for last in lasts if last.target == place]
             read = [last.end for last in facts.lane.receipts.values() if last.source == place]
-            begins[place] = max([part.log_start, *told, *read])
+            begins[place] = max([part.log_start, *covered, *read])
     stable = await listed_offsets(source, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = {place: facts.source.topics[place.topic].partitions[place.partition].end for place in begins}
     parts = {place: (begin, min(ends[place], stable.found.get(place, begin))) for place, begin in begins.items()}

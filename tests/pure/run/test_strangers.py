@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from ferry.kafka.fetch.foreign_records import Strangers, first_strangers
 from ferry.model import Range, Record, RefusalKind, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.net.answers import lead, listed
+from tests.pure.wire.logs import marker
 
 FIRST, SECOND = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 OPEN: dict[TopicPartition, list[Range]] = {FIRST: [(0, 10)], SECOND: [(0, 10)]}
@@ -32,6 +34,7 @@ class Scripted(Cluster):
         self.answers = answers
         self.leaders = {FIRST: 1, SECOND: 1}
         self.begins = {FIRST: 10, SECOND: 0}
+        self.aborted: list[SimpleNamespace] = []
         super().__init__(event_loop(), "backup", {"bootstrap_servers": "127.0.0.1:1"}, patience_s=0.2)
 
     async def refresh(self, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
@@ -52,7 +55,7 @@ class Scripted(Cluster):
                     high_watermark=-1 if code else 10,
                     last_stable_offset=-1 if code else 10,
                     log_start_offset=-1 if code else 0,
-                    aborted_transactions=None,
+                    aborted_transactions=self.aborted,
                     preferred_read_replica=-1,
                     records=records,
                 )
@@ -117,6 +120,24 @@ def test_what_lasts_is_said_of_its_partition(
     ((place, unserved),) = judged.failed.items()
     assert (place, unserved.kind) == (FIRST, kind)
     assert re.search(said, unserved.why), unserved.why
+
+
+def test_a_marker_between_two_gaps_ends_its_transaction() -> None:
+    """A transaction was aborted by a marker that is in no gap; the next one of the same producer is a stranger's."""
+    writer = ProducerIdentity(producer_id=7, producer_epoch=0, sequence=0, transactional=True)
+
+    def at(offset: int, count: int) -> bytes:
+        return struct.pack(">q", offset) + build_batch([Record(key=b"k", value=b"v")] * count, 1, writer)[8:]
+
+    cluster = Scripted({FIRST: lambda: (codes.NONE, at(0, 1) + bytes(marker(1, 7, commits=False).data) + at(2, 8))})
+    cluster.aborted = [SimpleNamespace(producer_id=7, first_offset=0)]
+    cluster.loop.run(partial(cluster.refresh, None))
+    try:
+        found = cluster.loop.run(partial(first_strangers, cluster, {FIRST: [(0, 1), (2, 10)]}))
+    finally:
+        cluster.close()
+        cluster.loop.close()
+    assert found == Strangers(found={FIRST: 2}, failed={})
 
 
 @pytest.mark.parametrize("leader", [-1, 2], ids=["no leader", "a leader that does not answer"])

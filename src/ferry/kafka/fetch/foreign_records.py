@@ -164,10 +164,11 @@ def _judged(part: FetchedPartition, open_parts: Iterable[Range], own: int | None
     aborted.learn(part.aborted)
     for batch in batches(part.records):
         seen = batch.next_offset
-        low, high = next(((a, b) for a, b in open_parts if batch.base_offset < b and a < batch.next_offset), (0, 0))
-        if low == high or aborted.leaves_out(batch):
+        if aborted.leaves_out(batch):  # also of a batch outside of the parts: its marker may end a transaction
             continue
-        if batch.producer_id != own:
-            return max(low, batch.base_offset), seen, own_end
-        own_end = min(high, batch.next_offset)
+        for low, high in open_parts:
+            if batch.base_offset < high and low < batch.next_offset:
+                if batch.producer_id != own:
+                    return max(low, batch.base_offset), seen, own_end
+                own_end = min(high, batch.next_offset)
     return None, seen, own_end

@@ -1,6 +1,7 @@
 """How long each test file takes: kept in durations.json, used for dealing, measured in each session.
 
-A session writes what it measured to build/durations.json: seconds per file, set-up and clean-up included.
+A session writes what it measured to build/durations.json: seconds per file, set-up and clean-up included. What a
+fixture of a session or of a package takes to start is no file's own: the first file to ask waits for it.
 `python -m tests.durations` compares the two. Its exit code is 1 when a file takes more than twice its time and
 MORE_SECONDS more, and again so when it is run alone. A file that is not listed is named, for the next `--write`. The
 speed of the machine does not count: times are divided by the median of all ratios in the first session, where that is
@@ -13,8 +14,9 @@ import math
 import statistics
 import subprocess
 import sys
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,13 @@ LISTED_SECONDS = 5.0
 """Shorter files are not listed."""
 
 MORE_SECONDS = 15.0
-"""What a file may take more in any case: the first user of a broker waits for its start."""
+"""What a file may take more in any case: the first user of a program pays for its caches, and one stop of a package."""
+
+SHARED_SCOPES = ("session", "package")
+SHARED = "shared seconds"
+"""The property of a report that says how long its test waited for fixtures of these scopes."""
+
+_shared = pytest.StashKey[float]()
 
 
 def read(path: Path) -> dict[str, float]:
@@ -41,6 +49,30 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0].removeprefix("tests/")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Count the seconds of a fixture that many files share; those that it asks for are in its time."""
+    if fixturedef.scope not in SHARED_SCOPES:
+        return (yield)
+    stash, begun = request.config.stash, time.perf_counter()
+    before = stash.get(_shared, 0.0)
+    try:
+        return (yield)
+    finally:
+        stash[_shared] = before + time.perf_counter() - begun
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what was counted since the last report; in a process of `pytest -n`, the report carries it to the first."""
+    report = yield
+    report.user_properties.append((SHARED, item.config.stash.get(_shared, 0.0)))
+    item.config.stash[_shared] = 0.0
+    return report
+
+
 class Durations:
     """A plugin that counts the seconds of each file; with `pytest -n`, in the process that has the reports of all."""
 
@@ -50,7 +82,8 @@ class Durations:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a set-up, a call or a clean-up."""
-        self._seconds[file_of(report.nodeid)] += report.duration
+        shared = sum(float(str(value)) for name, value in report.user_properties if name == SHARED)
+        self._seconds[file_of(report.nodeid)] += report.duration - shared
         self._tests[file_of(report.nodeid)].add(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

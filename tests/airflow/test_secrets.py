@@ -67,8 +67,8 @@ def run(flows: Flows, alias: str, *, carried: set[tuple[str, str, str]], command
     dag = flows.dag(alias)
     with planted.Watch() as watch:
         number, state = flows.run(alias)
+        assert state == "success", flows.rest.log(dag, number, "report")
         said = {task: flows.rest.log(dag, number, task) for task in flows.rest.states(dag, number)}
-    assert state == "success", said
     assert flows.lab(alias).assert_equal() == RECORDS
     assert watch.carried == carried
     for command in commands:

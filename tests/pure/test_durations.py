@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -105,3 +105,57 @@ def test_what_is_listed_is_long_and_there(files: tuple[Path, Path]) -> None:
     measured.write_text(json.dumps({"kafka/test_a.py": 2.0, "spark/test_c.py": 90.0}))
     assert durations.main("--write") == 0
     assert json.loads(kept.read_text()) == {"kafka/test_d.py": 6.0, "spark/test_c.py": 90.0}
+
+
+def test_what_many_files_share_is_no_files_own_time(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def broker():
+            pass
+
+        @pytest.fixture(scope="package")
+        def airflow(request):
+            request.getfixturevalue("broker")
+        """
+    )
+    pytester.makepyfile(
+        """
+        def test_first(airflow): pass
+        def test_second(airflow, broker): pass
+        """
+    )
+    run = pytester.inline_run("-p", "no:cacheprovider", plugins=[durations])
+    reports: Sequence[pytest.TestReport] = run.getreports("pytest_runtest_logreport")
+    shared = {
+        (report.location[2], report.when): float(str(dict(report.user_properties)[durations.SHARED]))
+        for report in reports
+    }
+    assert len(shared) == 6
+    assert {place for place, seconds in shared.items() if seconds} == {("test_first", "setup")}
+    assert shared["test_first", "setup"] <= next(report.duration for report in reports if report.when == "setup")
+
+
+def test_a_file_is_listed_without_what_it_shares(files: tuple[Path, Path]) -> None:
+    _, measured = files
+    counted = durations.Durations()
+    for duration, shared in ((40.0, 30.0), (2.0, 0.0)):
+        counted.pytest_runtest_logreport(report(duration, shared))
+    counted.pytest_sessionfinish()
+    assert json.loads(measured.read_text()) == {"kafka/test_a.py": 12.0}
+
+
+def report(duration: float, shared: float) -> pytest.TestReport:
+    """What pytest says of a test of kafka/test_a.py."""
+    return pytest.TestReport(
+        nodeid="tests/kafka/test_a.py::test_a",
+        location=("tests/kafka/test_a.py", 0, "test_a"),
+        keywords={},
+        outcome="passed",
+        longrepr=None,
+        when="call",
+        duration=duration,
+        user_properties=[(durations.SHARED, shared)],
+    )

@@ -19,8 +19,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests import durations
-from tests.durations import KEPT, TESTS, Durations, file_of, read
+from tests.durations import KEPT, TESTS, Durations, Shared, file_of, read
 from tests.purity import nothing_but_python
 from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
 
@@ -43,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the session's seed once, FERRY_SEED, else a fresh one that the header shows; time its files."""
     given = getattr(config, "workerinput", {}).get(SEED_VARIABLE) or os.environ.get(SEED_VARIABLE)
     config.stash[SEED] = int(given or secrets.randbits(32))
-    config.pluginmanager.register(durations)
+    config.pluginmanager.register(Shared())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Durations())
 

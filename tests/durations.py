@@ -35,8 +35,6 @@ SHARED_SCOPES = ("session", "package")
 SHARED = "shared seconds"
 """The property of a report that says how long its test waited for fixtures of these scopes."""
 
-_shared = pytest.StashKey[float]()
-
 
 def read(path: Path) -> dict[str, float]:
     """Seconds per file, its path below tests/."""
@@ -49,28 +47,33 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0].removeprefix("tests/")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
-) -> Generator[None, object, object]:
-    """Count the seconds of a fixture that many files share; those that it asks for are in its time."""
-    if fixturedef.scope not in SHARED_SCOPES:
-        return (yield)
-    stash, begun = request.config.stash, time.perf_counter()
-    before = stash.get(_shared, 0.0)
-    try:
-        return (yield)
-    finally:
-        stash[_shared] = before + time.perf_counter() - begun
+class Shared:
+    """A plugin that counts the seconds of fixtures that many files share; with `pytest -n`, in each process.
 
+    Each report carries, as a property, what was counted since the one before.
+    """
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add what was counted since the last report; in a process of `pytest -n`, the report carries it to the first."""
-    report = yield
-    report.user_properties.append((SHARED, item.config.stash.get(_shared, 0.0)))
-    item.config.stash[_shared] = 0.0
-    return report
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+        """Count the start of a fixture; what it asks for is in its time."""
+        if fixturedef.scope not in SHARED_SCOPES:
+            return (yield)
+        before, begun = self._seconds, time.perf_counter()
+        try:
+            return (yield)
+        finally:
+            self._seconds = before + time.perf_counter() - begun
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Add the property."""
+        report = yield
+        report.user_properties.append((SHARED, self._seconds))
+        self._seconds = 0.0
+        return report
 
 
 class Durations:

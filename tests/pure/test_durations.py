@@ -127,7 +127,7 @@ def test_what_many_files_share_is_no_files_own_time(pytester: pytest.Pytester) -
         def test_second(airflow, broker): pass
         """
     )
-    run = pytester.inline_run("-p", "no:cacheprovider", plugins=[durations])
+    run = pytester.inline_run("-p", "no:cacheprovider", plugins=[durations.Shared()])
     reports: Sequence[pytest.TestReport] = run.getreports("pytest_runtest_logreport")
     shared = {
         (report.location[2], report.when): float(str(dict(report.user_properties)[durations.SHARED]))

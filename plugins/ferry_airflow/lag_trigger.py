@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -166,13 +167,13 @@ class _SensorTrigger(_FlowTrigger):
         """Return the time (ms) that counts, if one does."""
         return None
 
+    @abstractmethod
     def is_met(self, look: LagLook) -> bool:
         """Return whether the wait is over."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sentence(self, look: LagLook) -> str:
         """Return what was measured, and what is waited for."""
-        raise NotImplementedError
 
 
 class CaughtUpTrigger(_SensorTrigger):

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.model.check import Check
 from ferry.model.flow import Flow, TopicPartition
 
 
@@ -204,15 +205,6 @@ class Compared:
     differences: int
     findings: tuple[str, ...] = ()
     """One sentence for each difference that is shown, and for each range that could not be compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """Something that had to hold, and whether it did: a sentence for each side."""
-
-    name: str
-    held: bool
-    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,7 +124,7 @@ def group(reread: int | None) -> GroupMoved:
 def test_each_deviation_is_a_sentence(golden: Golden) -> None:
     different = Compared(equal=False, complete=True, partitions=1, records=9, bytes=9, seconds=1, differences=2)
     unfinished = replace(different, differences=0, complete=False)
-    check = replace(EVIDENCE.checks[0], held=False, detail="primary.orders grew")
+    check = replace(EVIDENCE.checks[0], ok=False, message="primary.orders grew")
     found = deviations_of([], [replace(group(0), exact=0)], different, [check])
     assert len(found) == 3
     golden("\n".join(found), "a group, the content, a check")

@@ -16,8 +16,8 @@ from ferry.features.groups.rules.outside import named_with_reason, offsets_claus
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.lane.connections import FlowConnections
 from ferry.model import Plan
+from ferry.model.check import Check
 from ferry.model.evidence import (
-    Check,
     Compared,
     EvidenceCluster,
     EvidenceKind,

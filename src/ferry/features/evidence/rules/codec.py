@@ -11,8 +11,8 @@ from ferry.codec.kinds import FLOW, Kind, const, enum, fields, filled, many, opt
 from ferry.errors import MALFORMED, BadInput, Corrupt
 from ferry.features.evidence.rules.canonical import canonical
 from ferry.ledger.codec import SOURCE, TARGET
+from ferry.model.check import Check
 from ferry.model.evidence import (
-    Check,
     Compared,
     EvidenceCluster,
     EvidenceKind,
@@ -117,6 +117,8 @@ GOAL = Form(
     F("of", default="", omit=lambda goal: not goal.of, says="what alone it is about; absent: all"),
 )
 
+CHECK = Form(Check, F("name"), F("held", "ok"), F("detail", "message"))
+
 COMPARED = Form(
     Compared,
     *map(F, ("equal", "complete", "partitions", "records", "bytes", "seconds", "differences")),
@@ -191,7 +193,7 @@ EVIDENCE = Form(
     F("groups", kind=many(GROUP.kind)),
     F("verification", kind=optional(COMPARED.kind)),
     F("samples", kind=many(fields(Sample)), says="lag and throughput while records were copied"),
-    F("checks", kind=many(fields(Check))),
+    F("checks", kind=many(CHECK.kind)),
     F("would", kind=many(), says="what was not done but would be"),
     F("deviations", kind=many()),
     F("refusals", kind=many()),

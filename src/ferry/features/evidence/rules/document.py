@@ -229,8 +229,8 @@ def _sections(one: EvidenceReport) -> Iterator[Section]:
             Row(
                 cells=(
                     Part(check.name),
-                    Part("\N{CHECK MARK} held", "met") if check.held else Part(f"{_CROSS} did not", "missed"),
-                    Part(readable(check.detail)),
+                    Part("\N{CHECK MARK} held", "met") if check.ok else Part(f"{_CROSS} did not", "missed"),
+                    Part(readable(check.message)),
                 )
             )
             for check in one.checks

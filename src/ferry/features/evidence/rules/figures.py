@@ -6,18 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.model import Receipt, Verified
-from ferry.model.evidence import (
-    Check,
-    Compared,
-    EvidenceKind,
-    Goal,
-    GroupMoved,
-    Loss,
-    PassedOver,
-    Sample,
-    oldest_loss,
-    summed,
-)
+from ferry.model.check import Check
+from ferry.model.evidence import Compared, EvidenceKind, Goal, GroupMoved, Loss, PassedOver, Sample, oldest_loss, summed
 from ferry.plan.rules.lag import PartitionLag
 from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import agreeing, count_of, several
@@ -225,7 +215,7 @@ def deviations_of(
             if verification.differences
             else "not all of the content could be compared"
         )
-    found += [f"{check.name}: {check.detail}" for check in checks if not check.held]
+    found += [f"{check.name}: {check.message}" for check in checks if not check.ok]
     return tuple(found)
 
 

@@ -9,13 +9,13 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.opposite import opposing, opposing_sentence
-from ferry.features.switch.rules.readiness import Check
 from ferry.lane import connections
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.producer_codec import sent_places
 from ferry.ledger.switch_codec import switch_states
 from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
+from ferry.model.check import Check
 from ferry.model.switch import Step, Switch, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 

@@ -13,7 +13,7 @@ from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
-from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
+from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.kafka.groups.listing import ListedGroups
@@ -24,6 +24,7 @@ from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
 from ferry.ledger.writers import LedgerWriters
 from ferry.model import Left, Plan, TopicPartition, Why
+from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
@@ -166,8 +167,7 @@ async def _groups(
 
 async def _of_features(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
     """Return the checks that features add, in order."""
-    rows = [row for check in readiness_checks() for row in await check(lane, view, plan)]
-    return [Check(name=row.name, ok=row.held, message=row.detail) for row in rows]
+    return [row for check in readiness_checks() for row in await check(lane, view, plan)]
 
 
 async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWriters:

@@ -36,7 +36,7 @@ from ferry.features.switch.acts.stop import count_loss, stop_flow
 from ferry.features.switch.acts.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.features.switch.acts.topics import live_topics
 from ferry.features.switch.rules.opposite import moved_sentence, opposing
-from ferry.features.switch.rules.readiness import Check, Readiness
+from ferry.features.switch.rules.readiness import Readiness
 from ferry.features.switch.rules.steps import (
     refuse_ended,
     refuse_second,
@@ -48,6 +48,7 @@ from ferry.features.switch.settings import SwitchHook, SwitchSettings
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.runs import has_run
 from ferry.ledger.switch_codec import ID
+from ferry.model.check import Check
 from ferry.model.switch import STEPS, Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.run.ledger.access import LedgerAccess

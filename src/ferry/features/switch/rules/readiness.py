@@ -10,6 +10,7 @@ from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.model.check import Check
 from ferry.model.evidence import PassedOver
 from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
@@ -26,24 +27,6 @@ _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED
 
 _WELL = frozenset({PastState.SUCCESS, *NOT_ENDED})
 """The states of a healthy last run, unless it is silent. What runs leave undone shows in the lag."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One line of the answer: the name of the check, whether it passed, and a sentence with the remedy.
-
-    `known` is false if what the check is about is not known. Such a check holds up no switch, so `ok` is true.
-    """
-
-    name: str
-    ok: bool
-    message: str
-    known: bool = True
-
-    @property
-    def outcome(self) -> str:
-        """The outcome in words."""
-        return ("ok" if self.known else "not known") if self.ok else "NOT OK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

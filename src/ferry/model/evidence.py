@@ -77,6 +77,7 @@ class Loss:
     """What the target lacks of one source partition, which a failover at that moment loses: its RPO.
 
     `records` counts offsets, so it is an upper bound; `seconds` is the age of the oldest of them. None: not known.
+    `via` is the flow, where that is not the report's own: a full drill is about both ways.
     """
 
     source: TopicPartition
@@ -86,6 +87,7 @@ class Loss:
     records: int | None
     bytes: int | None
     seconds: float | None
+    via: str = ""
 
 
 START = "start"
@@ -146,7 +148,8 @@ class GroupMoved:
     Offsets were `committed` for some of its `partitions`. Of these, `exact` continue at exactly the record that they
     would have read next; None: they were not compared. `reread` and `skipped` count records of these partitions.
     `beyond` counts source offsets that the group had read beyond the copy; `lag` is what it had not read at the source
-    before anything was changed. None of the others: not known.
+    before anything was changed. None of the others: not known. `via` is the flow, where that is not the report's own: a
+    full drill is about both ways.
     """
 
     group: str
@@ -159,16 +162,26 @@ class GroupMoved:
     beyond: int | None = None
     note: str = ""
     lag: int | None = None
+    via: str = ""
+
+    @property
+    def where(self) -> str:
+        """The group, with the flow where that is not the report's own."""
+        return f"{self.group} of {self.via}" if self.via else self.group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One moment of the copying: records still to be copied, and the rate since the sample before."""
+    """One moment of the copying: records still to be copied, and the rate since the sample before.
+
+    `via` is the flow, where that is not the report's own: a full drill is about both ways.
+    """
 
     at_ms: int
     lag_records: int
     records_per_second: float
     bytes_per_second: float
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,10 +221,19 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way of a full drill: the flow along which clients moved, and when (ms) its losses were measured; 0: never."""
+
+    flow: Flow
+    losses_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceReport:
     """A whole report. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service.
 
-    A figure of None is not known, or was not measured.
+    A figure of None is not known, or was not measured. A full drill has `losses`, `groups`, `samples` and `passed_over`
+    of both ways. What is counted of them is None, because no number is true of both.
     """
 
     id: str
@@ -230,7 +252,9 @@ class EvidenceReport:
     goals: tuple[Goal, ...] = ()
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
-    """When the losses were measured; 0: they were not."""
+    """When the losses were measured; 0: they were not, or `ways` has when."""
+    ways: tuple[Way, ...] = ()
+    """Of a full drill: each way that was begun, in order. Empty also where an earlier version of Ferry wrote it."""
     passed_over: tuple[PassedOver, ...] | None = None
     """What was never copied on purpose, which is no part of the losses; None: not known, or not asked for."""
     rto_s: float | None = None
@@ -258,22 +282,36 @@ class EvidenceReport:
         return (self.ended_ms - self.began_ms) / 1000
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether it is about both ways of a full drill, and an earlier version of Ferry did not keep them apart."""
+        drain = f"{EvidenceKind.FAILBACK}-drain"  # the first step of the way back of which a report has figures
+        return self.kind is EvidenceKind.FULL and not self.ways and any(one.name == drain for one in self.steps)
+
+    @property
+    def _is_one_way(self) -> bool:
+        return not self.ways and not self.is_mixed
+
+    @property
     def lost_records(self) -> int | None:
         """Records of all partitions that the target lacks, at most.
 
-        None when the number is not known for a partition, or there is no partition.
+        None when the number is not known for a partition, there is no partition, or it is about two ways.
         """
-        return summed([loss.records for loss in self.losses]) if self.losses_at_ms and self.losses else None
+        known = self._is_one_way and self.losses_at_ms and self.losses
+        return summed([loss.records for loss in self.losses]) if known else None
 
     @property
     def lost_seconds(self) -> float | None:
-        """The largest age of what the target lacks; None when it is not known for a partition, or there is none."""
-        return oldest_loss(self.losses) if self.losses_at_ms else None
+        """The largest age of what the target lacks; None when `lost_records` may be, too."""
+        return oldest_loss(self.losses) if self._is_one_way and self.losses_at_ms else None
 
     @property
     def reread(self) -> int | None:
-        """Records that the groups read twice; None when it is not known for a group, or there is no group."""
-        return summed([group.reread for group in self.groups]) if self.groups else None
+        """Records that the groups read twice.
+
+        None when it is not known for a group, there is no group, or it is about two ways.
+        """
+        return summed([group.reread for group in self.groups]) if self._is_one_way and self.groups else None
 
 
 def summed(counts: Collection[int | None]) -> int | None:

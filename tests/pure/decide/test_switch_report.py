@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from ferry.features.evidence.rules.codec import PASSED_OVER
 from ferry.features.evidence.rules.figures import LOST_SECONDS, REREAD, RTO
 from ferry.features.evidence.rules.lines import first_record, told_lines
-from ferry.features.switch.rules.passed_over import passed_of_all, passed_rows
+from ferry.features.switch.rules.passed_over import passed_rows
 from ferry.features.switch.rules.report import switch_report
 from ferry.model import Flow, TopicPartition
 from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal, PassedOver
@@ -27,7 +25,6 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
-from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import count_of
 from tests.golden import Golden
 
@@ -168,29 +165,6 @@ def test_what_was_passed_over_is_read_from_rows_that_are_no_partitions() -> None
     assert report.passed_over == tuple(ranges)
     assert [one.source.partition for one in report.losses] == [0]
     assert [(one.exact, one.reread, one.skipped) for one in report.groups] == [(1, 0, 1)]
-
-
-def test_what_both_ways_passed_over_is_told_apart() -> None:
-    """Topics of both clusters may have one name, and offsets of the one mean nothing in the other."""
-    there, back = FLOW, Flow(source=FLOW.target, target=FLOW.source)
-    gap = PassedOver(source=HERE, start=3, end=5, why="stuck")
-
-    def stopped(via: Flow, facts: Mapping[str, int]) -> SwitchState:
-        switch = Switch(
-            id="f1", verb=Verb.SWITCHOVER, named=via, via=via, who="anna", approved_by="", approved_ms=0, at_ms=AT
-        )
-        evidence = Evidence(sentence="done", rows=tuple(passed_rows([gap])), facts=facts)
-        done = StepDone(step=Step.STOP, who="anna", begun_ms=AT, done_ms=AT, evidence=evidence)
-        return SwitchState(switch=switch, offset=0, done={Step.STOP: done}, end=None)
-
-    both = passed_of_all([stopped(there, {"passed_over": 1}), stopped(back, {"passed_over": 1})], there)
-    assert both == (gap, replace(gap, via=str(back)))
-    assert f"{HERE}, {HERE} of {back}" in passed_clause(both)
-    written = [PASSED_OVER.dump(one) for one in both]
-    assert [one.get("via") for one in written] == [None, str(back)]
-    assert tuple(map(PASSED_OVER.load, written)) == both
-    assert passed_of_all([stopped(there, {"passed_over": 1}), stopped(back, {})], there) is None
-    assert passed_of_all([], there) is None
 
 
 def test_notes_of_many_decisions_are_bounded_and_the_numbers_are_exact() -> None:

@@ -19,6 +19,8 @@ class ReportTold:
     outcome: str
     began_ms: int
     lost_records: int | None
+    per_way: bool
+    """Whether the lost records are not one number, because each way of a full drill has its own."""
     rto_s: float | None
     summary: str
 
@@ -100,6 +102,7 @@ def _told(evidence: EvidenceReport) -> ReportTold:
         outcome=evidence.outcome.value,
         began_ms=evidence.began_ms,
         lost_records=evidence.lost_records,
+        per_way=bool(evidence.ways),
         rto_s=evidence.rto_s,
         summary=evidence.summary,
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from ferry.codec.form import F, Form
 from ferry.ledger.codec import SOURCE
-from ferry.model import Flow, TopicPartition
+from ferry.model import TopicPartition
 from ferry.model.evidence import PassedOver, summed
 from ferry.model.switch import PASSED, Json, Step, SwitchState
 
@@ -28,21 +27,6 @@ def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
     if state.fact(Step.STOP, "passed_over") is None:
         return None
     return tuple(map(_ROW.load, state.passed_rows(Step.STOP)))
-
-
-def passed_of_all(states: Sequence[SwitchState], flow: Flow) -> tuple[PassedOver, ...] | None:
-    """Return what the flows of several switches had passed over, each with its flow where that is not `flow`.
-
-    None: it is not known of one of them, or none has stopped its flow.
-    """
-    found: list[PassedOver] = []
-    stopped = [state for state in states if Step.STOP in state.done]
-    for state in stopped:
-        passed, via = passed_of(state), state.switch.via
-        if passed is None:
-            return None
-        found += passed if via == flow else (replace(one, via=str(via)) for one in passed)
-    return tuple(found) if stopped else None
 
 
 def by_partition(passed: Iterable[PassedOver]) -> PassedBy:

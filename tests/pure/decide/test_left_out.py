@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from ferry.model.evidence import ADOPTED, DEAD_LETTERS, PassedOver
 from ferry.plan.rules.passed_over import passed_clause, passed_over, passed_sentences
 from ferry.plan.rules.starts import start_record
 from tests.pure.decide.test_adopted_map import ADOPTION
+from tests.pure.decide.test_museum import EXHIBITS, exhibit
 from tests.pure.decide.test_unit_codec import ONE
 from tests.pure.decide.values import LANE, RECEIPT, lying, place, redealt
 
@@ -161,3 +163,13 @@ def test_a_group_does_not_know_which_of_its_records_are_among_the_counted_ones()
     one = letters(10, 20, 3)
     assert [one.unread(at) for at in (5, 15, 20)] == [None, None, 0]
     assert [one.holds(at) for at in (5, 10, 19, 20)] == [False, None, None, False]
+
+
+@pytest.mark.parametrize("path", EXHIBITS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_no_ledger_of_an_earlier_version_is_said_to_have_left_out_nothing_without_its_receipts(path: Path) -> None:
+    kept = exhibit(path)
+    view = fold(kept.records, kept.end)
+    short = {one.why for one in found(rolled_up(view))}
+    assert {one.records for one in found(view)} <= {None}, "none of them made a dead letter"
+    assert {one.why for one in found(view)} == ({ADOPTED} if path.stem == "adopted" else set())
+    assert (DEAD_LETTERS in short) is (path.stem == "dealt")

@@ -96,6 +96,12 @@ START = "start"
 STRANDED = "stranded"
 """Why offsets were passed over that a switch left out: records that came to the old cluster and were never copied."""
 
+DEAD_LETTERS = "dead-letters"
+"""Why records are not on the target on which a transform failed: they are among the dead letters."""
+
+ADOPTED = "adopted"
+"""Why records may not be on the target from before an adoption: what the replicator of then left out is not known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
@@ -104,6 +110,9 @@ class PassedOver:
     `start` None: where they begin is not known, so their number is not known. `why` is the refusal in whose place it
     was decided, or `START` or `STRANDED`. `who` and `reason` are empty where the ledger does not have them. `via` is
     the flow, where that is not the report's own: a full drill is about both ways.
+
+    With DEAD_LETTERS or ADOPTED as `why`, it is so many `records` in that range that the target lacks, not all of it;
+    None: not known. The partition is -1 where the ledger does not have it, because the topic is repartitioned.
     """
 
     source: TopicPartition
@@ -113,26 +122,37 @@ class PassedOver:
     who: str = ""
     reason: str = ""
     via: str = ""
+    records: int | None = None
 
     @property
     def where(self) -> str:
-        """The partition, with the flow where that is not the report's own."""
-        return f"{self.source} of {self.via}" if self.via else str(self.source)
+        """The partition or topic, with the flow where that is not the report's own."""
+        place = self.source.topic if self.source.partition < 0 else str(self.source)
+        return f"{place} of {self.via}" if self.via else place
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is about `records` in the range, and not about all of its offsets."""
+        return self.why in (DEAD_LETTERS, ADOPTED)
 
     @property
     def offsets(self) -> int | None:
         """How many offsets it holds; None: not known."""
+        if self.is_counted:
+            return self.records
         return None if self.start is None else self.end - self.start
 
     def unread(self, offset: int) -> int | None:
         """Return how many of its offsets a reader at `offset` has not read; None: not known."""
         if offset >= self.end:
             return 0
-        return None if self.start is None else self.end - max(self.start, offset)
+        return None if self.start is None or self.is_counted else self.end - max(self.start, offset)
 
-    def holds(self, offset: int) -> bool:
-        """Return whether an offset is known to be in it."""
-        return self.start is not None and self.start <= offset < self.end
+    def holds(self, offset: int) -> bool | None:
+        """Return whether an offset is in it; None: it may be."""
+        if offset >= self.end or (self.start is not None and offset < self.start):
+            return False
+        return None if self.start is None or self.is_counted else True
 
 
 def oldest_loss(losses: Collection[Loss]) -> float | None:
@@ -256,7 +276,7 @@ class EvidenceReport:
     ways: tuple[Way, ...] = ()
     """Of a full drill: each way that was begun, in order. Empty also where an earlier version of Ferry wrote it."""
     passed_over: tuple[PassedOver, ...] | None = None
-    """What was never copied on purpose, which is no part of the losses; None: not known, or not asked for."""
+    """What the target lacks, the losses apart; None: not known, or not asked for."""
     rto_s: float | None = None
     rto_means: str = ""
     """What the RTO was computed from, or why it is not known, in a sentence."""
@@ -299,6 +319,22 @@ class EvidenceReport:
         """
         known = self._is_one_way and self.losses_at_ms and self.losses
         return summed([loss.records for loss in self.losses]) if known else None
+
+    @property
+    def dead_letters(self) -> int | None:
+        """Records that are dead letters in place of copies; None: not known, or it is about two ways."""
+        return self._lacking(DEAD_LETTERS)
+
+    @property
+    def before_adoption(self) -> int | None:
+        """Records that another replicator left out before an adoption; None: not known, or of two ways."""
+        return self._lacking(ADOPTED)
+
+    def _lacking(self, why: str) -> int | None:
+        passed = self.passed_over
+        if passed is None or not self._is_one_way:
+            return None
+        return summed([one.records for one in passed if one.why == why])
 
     @property
     def lost_seconds(self) -> float | None:

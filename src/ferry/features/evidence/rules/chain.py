@@ -152,6 +152,8 @@ LISTED = Form(
     F("summary", "report.evidence.summary"),
     F("rpo_records", "report.evidence.lost_records", says="null: not known, or of a full drill, whose ways have it"),
     F("rpo_seconds", "report.evidence.lost_seconds", says="null: as of rpo_records"),
+    F("dead_letters", "report.evidence.dead_letters", says="records, in place of copies; null: not known"),
+    F("before_adoption", "report.evidence.before_adoption", says="records left out before; null: not known"),
     F("rto_seconds", "report.evidence.rto_s"),
     F("who", "report.evidence.who"),
     name="listed",

@@ -67,18 +67,28 @@ LOSS = Form(
 
 PASSED_OVER = Form(
     PassedOver,
-    *SOURCE,
+    F("topic", "source.topic"),
+    F("partition", "source.partition", least=-1, says="-1: the topic is repartitioned, so it is of all its partitions"),
     F("start", least=None, says="first source offset in it; null: not known, so their number is not known"),
     F("end", says="the offset after it"),
     F(
         "why",
-        says="start: before the start of the lane; stranded: a switch left them out; otherwise the kind of the "
-        "refusal that was lifted",
+        says="start: before the start of the lane; stranded: a switch left them out; dead-letters: a transform failed "
+        "on records; adopted: from before an adoption; otherwise the kind of the refusal that was lifted",
     ),
     F("who", default="", says="who decided it, or the key of the policy; empty: not recorded"),
     F("reason", default=""),
     VIA,
+    F(
+        "records",
+        kind=typed(int | None),
+        default=None,
+        omit=lambda one: not one.is_counted,
+        says="of dead-letters and adopted: so many records of these offsets the target lacks; null: not known; absent: "
+        "it lacks all of them",
+    ),
 )
+
 
 STEP = Form(
     TimelineStep,
@@ -149,6 +159,16 @@ _MEASURED = (
     F("at_ms", "losses_at_ms", filled(0), says="when it was measured; null: it was not"),
     F("records", "lost_records", says="of all partitions, at most; null: there is none, or one is not known"),
     F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known"),
+    F(
+        "dead_letters",
+        omit=lambda _: False,  # always there, but not in reports of earlier versions
+        says="records that became dead letters in place of copies; null: not known",
+    ),
+    F(
+        "before_adoption",
+        omit=lambda _: False,  # as above
+        says="records that another replicator left out; 0: the lane took over nothing; null: not known",
+    ),
 )
 WAY = Form(EvidenceReport, F("via", "flow", FLOW, says="the flow along which clients moved"), *_MEASURED, name="way")
 RPO = Form(
@@ -166,12 +186,13 @@ RPO = Form(
     F(
         "passed_over",
         kind=optional(many(PASSED_OVER.kind)),
-        omit=lambda _: False,  # always there, but not in reports of earlier versions
-        says="source offsets that were never copied on purpose, which are no part of `records`; null: not known; not "
-        "there in reports of earlier versions",
+        omit=lambda _: False,  # as above
+        says="source offsets that were never copied on purpose, which are no part of `records`, and records that are "
+        "not on the target for another reason; null: not known; not there in reports of earlier versions",
     ),
     name="rpo",
 )
+
 RTO = Form(
     EvidenceReport,
     F("seconds", "rto_s", says="of a failover from the loss; null: not known, or not measured"),
@@ -287,7 +308,7 @@ def _evidence(body: dict[str, Any]) -> EvidenceReport:
         losses=tuple(map(LOSS.load, rpo["partitions"])),
         losses_at_ms=rpo["at_ms"] or 0,
         ways=tuple(Way(flow=Flow.parse(way["via"]), losses_at_ms=way["at_ms"] or 0) for way in rpo.get("ways", ())),
-        passed_over=_passed_over(rpo.get("passed_over")),  # an earlier Ferry did not record it
+        passed_over=_passed_over(rpo),
         rto_s=rto["seconds"],
         rto_means=rto["means"],
         from_start_s=rto.get("from_start_seconds"),  # an earlier Ferry did not measure it
@@ -296,5 +317,7 @@ def _evidence(body: dict[str, Any]) -> EvidenceReport:
     )
 
 
-def _passed_over(rows: list[dict[str, Any]] | None) -> tuple[PassedOver, ...] | None:
+def _passed_over(rpo: dict[str, Any]) -> tuple[PassedOver, ...] | None:
+    """Return what the target lacks; an earlier Ferry did not record it, or not the dead letters."""
+    rows = rpo.get("passed_over") if "dead_letters" in rpo else None
     return None if rows is None else tuple(map(PASSED_OVER.load, rows))

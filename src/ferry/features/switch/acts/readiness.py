@@ -31,7 +31,7 @@ from ferry.plan.options import WHOLE
 from ferry.plan.preview import survey
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.rules.passed_over import passed_over
-from ferry.plan.transforms import transform_digests
+from ferry.plan.transforms import transform_digests, without_letters
 
 
 def check_readiness(
@@ -104,7 +104,12 @@ async def _checked(
         behind_groups=behind,
         excepted=excepted,
         features=features,
-        passed=passed_over(view, flow.lane, {name: one.topic_id for name, one in facts.source.topics.items()}),
+        passed=passed_over(
+            view,
+            flow.lane,
+            {name: one.topic_id for name, one in facts.source.topics.items()},
+            without_letters(flow),
+        ),
         writers=await _writers(flow, connections),
         back=back[0],
         wants_back=back[1],

@@ -14,7 +14,16 @@ PassedBy = Mapping[TopicPartition, Sequence[PassedOver]]
 """What a lane passed over, by source partition."""
 
 
-_ROW = Form(PassedOver, *SOURCE, F("start", least=None), F("end"), F(PASSED, "why"), F("who"), F("reason"))
+_ROW = Form(
+    PassedOver,
+    *SOURCE,
+    F("start", least=None),
+    F("end"),
+    F(PASSED, "why"),
+    F("who"),
+    F("reason"),
+    F("records", default=None, omit=lambda one: not one.is_counted),
+)
 
 
 def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
@@ -23,8 +32,8 @@ def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
 
 
 def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
-    """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record it."""
-    if state.fact(Step.STOP, "passed_over") is None:
+    """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record all."""
+    if state.fact(Step.STOP, "left_out") is None:
         return None
     return tuple(map(_ROW.load, state.passed_rows(Step.STOP)))
 
@@ -40,7 +49,7 @@ def by_partition(passed: Iterable[PassedOver]) -> PassedBy:
 def unread_of(passed: PassedBy | None, offsets: Iterable[tuple[TopicPartition, int]]) -> int | None:
     """Return how many of the offsets passed over a group has not read; it is at `offsets` of the source.
 
-    None: not known.
+    None: not known, as of single records that the target lacks.
     """
     if passed is None:
         return None

@@ -93,7 +93,7 @@ class Looked:
     features: Sequence[Check] = ()
     """The checks that features add (`ferry.lane.checks`)."""
     passed: Collection[PassedOver] = ()
-    """What the lane has never copied, on purpose."""
+    """What the target lacks that is no lag, as what the lane has never copied on purpose."""
     writers: LedgerWriters | None = None
     """The principals that may write to the ledger; None: not checked."""
     outside: Collection[OutsideGroup] = ()
@@ -227,11 +227,13 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
 
 
 def _passed(looked: Looked) -> Check:
-    """Show what was never copied on purpose. The check never fails: a switch cannot bring it, and it was decided."""
+    """Show what the target lacks that is no lag. The check never fails, because no switch can bring it."""
     if not looked.passed:
-        return Check(name="passed-over", ok=True, message="no offset was passed over on purpose")
+        nothing = "no offset was passed over on purpose, and no record became a dead letter"
+        return Check(name="passed-over", ok=True, message=nothing)
     said = "; ".join(passed_sentences(looked.passed, looked.plan.flow.target))
-    return Check(name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}")
+    known = all(one.offsets is not None for one in looked.passed)
+    return Check(name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}", known=known)
 
 
 def _refused(refusals: Sequence[Refusal]) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ferry.features.evidence.rules.figures import LISTED, beside_the_loss, deviations_of, goals_of
+from ferry.features.evidence.rules.figures import LISTED, NOT_KNOWN, beside_the_loss, deviations_of, goals_of
 from ferry.features.switch.rules.partition_state import (
     PartitionState,
     best_known,
@@ -243,11 +243,11 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
 def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] | None = ()) -> str:
     """Say what a switch has lost: as a number only if the loss of each partition is known.
 
-    If offsets were `passed` over, it is no loss of nothing. None: that is not known.
+    If the target lacks what was `passed` over, it is no loss of nothing. None: that is not known.
     """
     clause = beside_the_loss(passed)
     if clause and losses and all(loss.records == 0 for loss in losses):
-        return f"all that was to be copied is there; {clause}"
+        return f"nothing was left to copy; {clause}"
     return f"{_lost(losses)}; {clause}" if clause else _lost(losses)
 
 
@@ -257,7 +257,7 @@ def passed_notes(state: SwitchState) -> tuple[str, ...]:
         return ()
     passed = passed_of(state)
     if passed is None:
-        return ("what was passed over on purpose is not known: an earlier version of Ferry stopped the flow",)
+        return (f"{NOT_KNOWN}: an earlier version of Ferry stopped the flow",)
     return passed_sentences(passed, state.switch.via.target)
 
 
@@ -350,7 +350,7 @@ def _group(
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
     read = [(TopicPartition(topic, partition), offset) for topic, partition, offset in row.get("from", ())]
-    in_gap, before = _inside(passed or {}, read)
+    in_gap, before, unsure = _inside(passed or {}, read)
     same = sum(word in _SAME for word in words) - min(in_gap, words.count("gap"))
     # Of these it reads nothing again: where it would continue was passed over, and the next record comes after it.
     after = min(in_gap, words.count("gap")) + min(before, words.count("before"))
@@ -368,7 +368,7 @@ def _group(
         target_group=row["group"],
         partitions=len(words) + len(kept),
         committed=len(row["offsets"]),
-        exact=same if known and not (passed is None and "gap" in words) else None,
+        exact=same if known and not ((passed is None or unsure) and "gap" in words) else None,
         reread=0 if whole or (row.get("outside") and row.get("again") == 0) else None,
         skipped=unread_of(passed, read) if whole else None,
         beyond=_beyond(frozen, copied) if is_certain and frozen is not None else None,
@@ -382,11 +382,15 @@ def _group(
     )
 
 
-def _inside(passed: PassedBy, read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int]:
-    """Count the partitions in which a group's next offset was passed over: in a gap, and before the start."""
+def _inside(passed: PassedBy, read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int, int]:
+    """Count the partitions in which a group's next offset was passed over: in a gap, and before the start.
+
+    The third number is of partitions in which its next record may be one that the target lacks.
+    """
     held = [[one.why for one in passed.get(place, ()) if one.holds(offset)] for place, offset in read]
     starts = sum(START in whys for whys in held)
-    return sum(map(bool, held)) - starts, starts
+    unsure = sum(any(one.is_counted and one.holds(at) is None for one in passed.get(place, ())) for place, at in read)
+    return sum(map(bool, held)) - starts, starts, unsure
 
 
 def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:

@@ -87,9 +87,11 @@ def test_no_number_is_that_of_both_ways() -> None:
     assert (FULL.lost_records, FULL.lost_seconds, FULL.reread) == (None, None, None)
     rpo = evidence_json(FULL)["rpo"]
     assert [rpo[name] for name in ("at_ms", "records", "seconds")] == [None] * 3
+    assert (FULL.dead_letters, rpo["dead_letters"], rpo["before_adoption"]) == (None, None, None)
+    none = {"dead_letters": 0, "before_adoption": 0}
     assert rpo["ways"] == [
-        {"via": str(THERE), "at_ms": OUT.losses_at_ms, "records": 94, "seconds": 12.345},
-        {"via": str(BACK), "at_ms": HOME.losses_at_ms, "records": 7, "seconds": 3.5},
+        {"via": str(THERE), "at_ms": OUT.losses_at_ms, "records": 94, "seconds": 12.345, **none},
+        {"via": str(BACK), "at_ms": HOME.losses_at_ms, "records": 7, "seconds": 3.5, **none},
     ]
     assert [one.get("via") for one in rpo["partitions"]] == [None] * 3 + [str(BACK)]
     assert [one.get("via") for one in rpo["passed_over"]] == [None, str(BACK), str(BACK)]

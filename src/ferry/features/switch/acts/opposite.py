@@ -39,7 +39,7 @@ class Opposite:
             return Check(name="opposite", ok=False, message=why)
         if self.unread is not None:
             message = f"whether clients are being switched the other way is not known: {self.unread}"
-            return Check(name="opposite", ok=True, message=message)
+            return Check(name="opposite", ok=True, message=message, known=False)
         other = opposing(switch, self.states, self.states)
         if other is not None:
             return Check(name="opposite", ok=False, message=opposing_sentence(other))

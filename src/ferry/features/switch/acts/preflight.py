@@ -119,7 +119,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             message=f"no answer from {count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}): bring "
             "their brokers back"
             if silent
-            else f"{answering} copied partitions of {sides.new} answer",
+            else f"of {count_of(answering, 'copied partition')} {sides.new} answers",
         ),
         _groups(sides, state, patience_s),
     ]

@@ -13,6 +13,7 @@ from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
+from ferry.features.switch.rules.partition_state import without_new_topics
 from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
@@ -69,7 +70,8 @@ def look_since(back: FlowConfig, after: SwitchState, *, patience_s: float = 60.0
         view = await connection.view() if await connection.has_ledger() else UNREAD
         there = (await connection.target.refresh(topics)).values() if topics else ()
         ends, _ = await ends_of(connection.target, there)
-        return ends, frozenset(claims(view))
+        now = {info.name: info.id_text for info in there}
+        return without_new_topics(ends, after.rows(Step.STOP), now), frozenset(claims(view))
 
     with TargetConnection.of(back, patience_s=patience_s) as connection:
         ends, copied = connection.run(work)

@@ -315,7 +315,10 @@ class Switcher:
         return Evidence(
             sentence=readiness.passed_sentence(),
             facts=facts,
-            rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
+            rows=tuple(
+                {"name": check.name, "ok": check.ok, "message": check.message, "known": check.known}
+                for check in readiness.checks
+            ),
         )
 
     def _promote(self, state: SwitchState, still_mine: StillMine) -> Evidence:
@@ -351,7 +354,12 @@ def _checked_before(state: SwitchState) -> Readiness:
     """Return the checks that a switch began with."""
     return Readiness(
         checks=tuple(
-            Check(name=row["name"], ok=row["ok"], message=f"when it began: {row['message']}")
+            Check(
+                name=row["name"],
+                ok=row["ok"],
+                message=f"when it began: {row['message']}",
+                known=row.get("known", True),  # an earlier version did not record it
+            )
             for row in state.rows(Step.READINESS)
         ),
         records=state.fact(Step.READINESS, "records") or 0,

@@ -164,7 +164,7 @@ def told_losses(state: SwitchState) -> tuple[Loss, ...]:
 
 
 def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
-    """Return what came to the old cluster after it was drained, as the last step saw it.
+    """Return what came to the old cluster since the switch saw its ends, as the last step saw it.
 
     Each has a partition, a start and an end offset.
     """
@@ -173,20 +173,27 @@ def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
 
 
 def unseen(state: SwitchState) -> frozenset[TopicPartition]:
-    """Return the partitions of the old cluster whose ends the last step could not read."""
+    """Return the partitions of the old cluster whose ends the last step could not read, or did not."""
+    if Step.REVERSE in state.done and state.fact(Step.REVERSE, "stayed") is None:  # an earlier version did not look
+        return frozenset(one.source for one in parse_standings(state.rows(Step.STOP)) if one.source_known == "source")
     rows: Sequence[tuple[str, int]] = state.fact(Step.REVERSE, "unseen") or ()
     return frozenset(TopicPartition(topic, partition) for topic, partition in rows)
 
 
 def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
-    """Say that records came to the old cluster after it was drained: no run copies them, so that is a deviation."""
+    """Say that records came to the old cluster since the switch saw its ends; no run copies them: a deviation."""
     found = stayed(state)
     if not found:
         return ()
     via = state.switch.via
     counts = {place: end - start for place, start, end in found}
     where, are = several(list(map(str, counts))), "is" if sum(counts.values()) == 1 else "are"
-    return (f"{came_sentence(counts, via.source)} after it was drained ({where}), and {are} not on {via.target}",)
+    return (f"{came_sentence(counts, via.source)} {since_seen(state)} ({where}), and {are} not on {via.target}",)
+
+
+def since_seen(state: SwitchState) -> str:
+    """Return since when a switch knows nothing of the old cluster but by its last step, as a part of a sentence."""
+    return "after it was drained" if Step.DRAIN in state.done else "after its flow was stopped"
 
 
 def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartition, start: int, end: int) -> Loss:
@@ -237,7 +244,7 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
         return sentences
     of = f"{count_of(len(silent), 'partition')} of {state.switch.via.source}"
     where = several(sorted(map(str, silent)))
-    return (*sentences, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
+    return (*sentences, f"what came to {of} {since_seen(state)} is not known ({where})")
 
 
 def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] | None = ()) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from pypdf import PdfReader
 from ferry.features.evidence.acts import html
 from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport, encode_report
+from ferry.features.evidence.rules.ways import joined
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
@@ -153,3 +155,14 @@ def test_reports_are_in_pages_the_newest_first(desk: Desk, folder: Path) -> None
     assert (status, "1\u201350 of 60 reports" in first) == (200, True)
     assert ("Open report 60" in first, "Open report 11" in first, "Open report 10" in first) == (True, True, False)
     assert 'Open report 1"' in opened(desk, "/reports?page=2")[1]
+
+
+def test_the_list_has_no_number_of_lost_records_for_both_ways_of_a_full_drill(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN)
+    whole = replace(EVIDENCE, flow=OWN, kind=EvidenceKind.FULL)
+    back = replace(EVIDENCE, flow=OWN.back, kind=EvidenceKind.FAILBACK)
+    sealed = SealedReport(number=2, evidence=joined(whole, [EVIDENCE, back]), previous=None, signer=None)
+    (folder / report_name(2)).write_bytes(encode_report(sealed))
+    _, text = opened(desk, "/reports")
+    cells = re.findall(r'<td class="num">([^<]*)</td>', text)
+    assert cells[::2] == ["per way", str(EVIDENCE.lost_records)], "newest first"

@@ -208,15 +208,15 @@ class LedgerTopic:
             )
             batch = build_batch(part, wall_ms(), identity)
 
-            async def send(batch: bytes = batch, count: int = len(part)) -> None:
+            async def send(batch: bytes = batch, part: Sequence[Record] = part) -> None:
                 sent = await writer.produce(self.cluster.leader(self.place), {self.place: batch})
                 outcome = (await self.cluster.answered(sent)).responses[0].partition_responses[0]
                 # A repeat of a fenced request would fence the writer that took over; with version 2 the end may still
                 # be completing.
                 if outcome.error_code in codes.FENCED or outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     writer.raise_for(outcome.error_code, "writing receipts")
-                await self._appender.check_written(outcome.error_code)
-                offsets.update(range(outcome.base_offset, outcome.base_offset + count))
+                await self._appender.check_written(outcome.error_code, part, batch)
+                offsets.update(range(outcome.base_offset, outcome.base_offset + len(part)))
 
             await writer.patiently(send)
         return frozenset(offsets)

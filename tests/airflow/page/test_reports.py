@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -17,7 +18,7 @@ from ferry.features.evidence.rules.codec import SealedReport, encode_report
 from ferry.features.evidence.rules.ways import joined
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
-from ferry.model.evidence import EvidenceKind
+from ferry.model.evidence import DEAD_LETTERS, EvidenceKind, PassedOver
 from ferry.reader.watch import Sight
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
@@ -40,9 +41,9 @@ def folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind.SHADOW) -> None:
+def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind.SHADOW, **fields: Any) -> None:
     """A report as it lies there, with a page that says whose it is."""
-    evidence = replace(EVIDENCE, flow=flow, kind=kind)
+    evidence = replace(EVIDENCE, flow=flow, kind=kind, **fields)
     sealed = SealedReport(number=number, evidence=evidence, previous=None, signer=None)
     name = report_name(number)
     (folder / name).write_bytes(encode_report(sealed))
@@ -61,6 +62,15 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
 
     assert until(lambda: is_read() and read[-1][0] != 503, ANSWER_S)
     return read[-1]
+
+
+def test_the_list_has_what_is_not_on_the_target_next_to_the_loss(desk: Desk, folder: Path) -> None:
+    letters = PassedOver(source=EVIDENCE.losses[0].source, start=0, end=9, why=DEAD_LETTERS, records=7)
+    for number, passed in enumerate(((letters,), None, ()), 1):
+        put(folder, number, OWN, passed_over=passed)
+    _, text = opened(desk, "/reports")
+    assert text.count("7 records became dead letters") == 1
+    assert text.count("or became a dead letter, is not known") == 1
 
 
 def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there(desk: Desk, folder: Path) -> None:

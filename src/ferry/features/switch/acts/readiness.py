@@ -13,6 +13,7 @@ from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
+from ferry.features.switch.acts.passed_over import passed_by
 from ferry.features.switch.rules.partition_state import without_new_topics
 from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
@@ -31,8 +32,7 @@ from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
 from ferry.plan.preview import survey
 from ferry.plan.rules.lag import lag_of
-from ferry.plan.rules.passed_over import passed_over
-from ferry.plan.transforms import transform_digests, without_letters
+from ferry.plan.transforms import transform_digests
 
 
 def check_readiness(
@@ -106,12 +106,7 @@ async def _checked(
         behind_groups=behind,
         excepted=excepted,
         features=features,
-        passed=passed_over(
-            view,
-            flow.lane,
-            {name: one.topic_id for name, one in facts.source.topics.items()},
-            without_letters(flow),
-        ),
+        passed=passed_by(flow, view, {name: one.topic_id for name, one in facts.source.topics.items()}),
         writers=await _writers(flow, connections),
         back=back[0],
         wants_back=back[1],

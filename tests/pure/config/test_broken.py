@@ -58,6 +58,7 @@ ONE_LINE_MORE = [
             "http://h:99999/x",
             "http://h:x/",
             "http://h/a b",
+            "http://h/\\u00fc",
             "ftp://h/x",
             "h/x",
         )

@@ -246,9 +246,10 @@ def optional_url(value: str) -> str | None:
     try:
         address = urlsplit(url)
         reachable = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+        sent = f"{address.path}{address.query}".isascii() and not _UNSENT.search(url)
     except ValueError:  # an odd bracket, or a port that is no number
-        reachable = False
-    if not reachable or _UNSENT.search(url):
+        reachable = sent = False
+    if not (reachable and sent):
         raise BadValue(sentence("value.address"))
     return url
 

@@ -42,6 +42,27 @@ ONE_LINE_MORE = [
     "topics.exclude = a{1,3}",
     "topics = \\\\p{Lower}",
     "config.properties.exclude = (",
+    "topics = a{99999999999}",
+    f"topics = {'(' * 60}a{')' * 60}",
+    f"west->east.topics.exclude = {'(?i)' * 60}a",
+    "groups = a{99999999999}",
+    "ferry.merge.topics = a{99999999999}",
+    "config.properties.exclude = a{99999999999}",
+    "config.providers.env.param.allowlist.pattern = a{99999999999}",
+    *(
+        f"ferry.switch.{hook}.url = {url}?s=geheim"
+        for hook in ("stop", "redirect")
+        for url in (
+            "http://[::1/x",
+            "http://[x]/",
+            "http://h:99999/x",
+            "http://h:x/",
+            "http://h/a b",
+            "http://h/\\u00fc",
+            "ftp://h/x",
+            "h/x",
+        )
+    ),
     "tasks.max = many",
     "tasks.max = 0",
     "tasks.max = 5 # five",

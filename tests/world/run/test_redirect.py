@@ -173,17 +173,21 @@ def test_no_hook_is_said() -> None:
             "exit code 3 .no route.",
         ),
         (SwitchHook(command="/no/such/program now", url=None), "'/no/such/program' could not be started"),
+        (SwitchHook(command="echo a\0b", url=None), "'echo' could not be started"),
         (
             # It waits for a signal that only its end brings.
             SwitchHook(command=python("import signal; signal.pause()"), url=None, timeout_seconds=1),
             "took longer than 1 s",
         ),
         (SwitchHook(command=None, url="http://127.0.0.1:1/"), "could not be called"),
+        (SwitchHook(command=None, url="127.0.0.1/hook?token=secret"), "could not be called"),
+        (SwitchHook(command=None, url="http://127.0.0.1:1/s\u00ebcret"), "could not be called"),
     ],
 )
 def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: SwitchHook, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(Refused, match=why) as refused:
         redirect(sides(), state(), hook, mine)
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("status", "seconds", "why"), [(503, 0, "HTTP 503"), (200, SLOW_SECONDS, "timed out")])
@@ -233,6 +237,15 @@ def test_the_end_of_what_a_command_says_is_kept_and_the_beginning_of_an_http_ans
 def test_a_command_that_cannot_be_read_is_refused_before_anything_is_written(command: str) -> None:
     with pytest.raises(BadInput, match="the redirect command"):
         refuse_unusable(SwitchHook(command=command, url=None), "redirect")
+
+
+@pytest.mark.parametrize(
+    "url", ["", " ", "h/hook?token=secret", "ftp://h/secret", "http://[::1/secret", "http:///secret"]
+)
+def test_an_address_that_cannot_be_called_is_refused_without_it(url: str) -> None:
+    with pytest.raises(BadInput, match="--stop-url") as refused:
+        refuse_unusable(SwitchHook(command=None, url=url), "stop")
+    assert "secret" not in str(refused.value)
 
 
 def test_a_hook_that_is_given_takes_the_place_of_its_kind_alone() -> None:

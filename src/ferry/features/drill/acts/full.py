@@ -19,7 +19,7 @@ from ferry.features.evidence.rules.figures import deviations_of
 from ferry.features.evidence.rules.ways import goals_of_ways, joined, longest, on_the_way
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.preflight import unreturned
-from ferry.features.switch.acts.redirect import words_of
+from ferry.features.switch.acts.redirect import refuse_unusable, words_of
 from ferry.features.switch.acts.report import samples_of_drain
 from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
@@ -82,9 +82,11 @@ class FullDrill:
     ) -> None:
         """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained.
 
-        Raises Refused if the flow, or its reverse, has identical offsets.
+        Raises Refused if the flow, or its reverse, has identical offsets, BadInput for a hook that cannot be called.
         """
         refuse_identical(settings, flow, "ferry drills full")
+        if options.hook is not None:
+            refuse_unusable(options.hook, "redirect")
         self._settings = settings
         self._flow = flow
         self._options = options

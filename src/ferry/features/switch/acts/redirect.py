@@ -19,6 +19,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys import values
+from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
@@ -92,13 +94,22 @@ def words_of(given: SwitchHook | None) -> tuple[str, ...]:
 
 
 def refuse_unusable(hook: SwitchHook, what: str) -> None:
-    """Raise BadInput for an empty command of the `stop` or the `redirect` hook, and for one with unbalanced quotes."""
+    """Raise BadInput for a command or URL of the `stop` or the `redirect` hook that cannot be run or called.
+
+    A command is empty or has unbalanced quotes. A URL is no `http` or `https` address; the message does not repeat it.
+    """
     try:
         words = shlex.split("none" if hook.command is None else hook.command)
     except ValueError as error:
         raise BadInput(f"the {what} command cannot be read ({error}): correct its quotes") from None
     if not words:
         raise BadInput(f"the {what} command is empty: name a program, or remove the line")
+    try:
+        callable_url = hook.url is None or values.optional_url(hook.url)
+    except BadValue as error:
+        raise BadInput(f"--{what}-url {error}") from None
+    if not callable_url:
+        raise BadInput(f"--{what}-url is empty: write an address, or omit it")
 
 
 def _bootstrap(flow: FlowConfig) -> str:
@@ -121,7 +132,7 @@ def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, obje
         )
     except subprocess.TimeoutExpired:
         raise Refused(_again(f"the {what} command took longer than {seconds} s")) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a ValueError: a byte 0 in it
         raise Refused(_again(f"the {what} command {words[0]!r} could not be started ({error})")) from None
     said = (done.stdout + done.stderr)[-SAID_BYTES:].decode(errors="replace").strip()
     if done.returncode:
@@ -142,14 +153,14 @@ def _environment() -> dict[str, str]:
 
 def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
     what = body["hook"]
-    request = urllib.request.Request(
-        url,
-        data=json.dumps(body).encode(),
-        headers={"Content-Type": "application/json", "Idempotency-Key": body["switch"]},
-        method="POST",
-    )
     began = time.monotonic()
     try:
+        request = urllib.request.Request(
+            url,
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", "Idempotency-Key": body["switch"]},
+            method="POST",
+        )
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
             said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
     except urllib.error.HTTPError as error:
@@ -160,6 +171,8 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
         if isinstance(error, HTTPException):
             reason = f"its answer is no HTTP: {type(error).__name__}"
         raise Refused(_again(f"the {what} hook could not be called ({reason})")) from None
+    except ValueError:  # its text may repeat the address, and with it a secret
+        raise Refused(_again(f"the {what} hook could not be called (its address is not one that HTTP has)")) from None
     took = time.monotonic() - began
     return {
         "kind": "http",

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -67,6 +68,7 @@ class Gateway:
     said: bytes = b"moved"
     location: str | None = None
     told: list[tuple[dict[str, str], str | None]] = field(default_factory=list)
+    logins: list[str | None] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
 
     @property
@@ -84,6 +86,7 @@ def gateway() -> Iterator[Gateway]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.told.append((body, self.headers["Idempotency-Key"]))
+            made.logins.append(self.headers["Authorization"])
             ended.wait(made.seconds)
             if made.status:
                 self.send_response(made.status)
@@ -195,6 +198,13 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: i
     gateway.status, gateway.seconds = status, seconds
     with pytest.raises(Refused, match=why):
         redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=1), mine)
+
+
+def test_the_login_of_an_address_is_sent_as_basic_authentication(gateway: Gateway) -> None:
+    host = gateway.url.removeprefix("http://")
+    for login in ("", "ferry:p%40ss@"):
+        redirect(sides(), state(), SwitchHook(command=None, url=f"http://{login}{host}"), mine)
+    assert gateway.logins == [None, f"Basic {b64encode(b'ferry:p@ss').decode()}"]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -84,6 +84,11 @@ class Found:
         self.notes += passed_sentences(self.passed_over, flow.flow.target)
 
     @property
+    def knows_groups(self) -> bool:
+        """Whether the source listed all its groups, and all that the file takes reported their offsets."""
+        return self.all_groups and not self.of_groups
+
+    @property
     def equal(self) -> bool | None:
         """Whether the content is equal; None: it was not compared."""
         return None if self.verification is None else self.verification.equal

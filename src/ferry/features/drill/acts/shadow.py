@@ -281,7 +281,9 @@ class ShadowDrill:
         deviations = deviations_of(goals, found.groups, found.verification, found.checks)
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
-        result = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
+        result = shadow_sentence(
+            found.records, found.equal, found.groups, found.rto_s, live.flow.target, knows_groups=found.knows_groups
+        )
         loss = loss_sentence(found.losses, live.flow.source, found.passed_over, part=self._only is not None)
         lane, who = self._options.lane, self._options.who
         return report_of(

@@ -13,10 +13,11 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from dataclasses import replace
 from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.keys import values
@@ -155,13 +156,7 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
     what = body["hook"]
     began = time.monotonic()
     try:
-        request = urllib.request.Request(
-            url,
-            data=json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", "Idempotency-Key": body["switch"]},
-            method="POST",
-        )
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
+        with urllib.request.build_opener(_NoRedirect).open(_request(url, body), timeout=seconds) as answer:
             said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
     except urllib.error.HTTPError as error:
         error.close()
@@ -181,6 +176,17 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
         "said": said,
         "sentence": f"the hook answered with HTTP {status} in {took:.1f} s",
     }
+
+
+def _request(url: str, body: dict[str, str]) -> urllib.request.Request:
+    """Return the call. urllib takes a login in an address for a part of the host, so it goes into a header."""
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    headers = {"Content-Type": "application/json", "Idempotency-Key": body["switch"]}
+    if login:
+        headers["Authorization"] = f"Basic {b64encode(unquote(login).encode()).decode()}"
+    address = parts._replace(netloc=host).geturl()
+    return urllib.request.Request(address, data=json.dumps(body).encode(), headers=headers, method="POST")
 
 
 def _elsewhere(error: urllib.error.HTTPError) -> str:

@@ -29,7 +29,7 @@ _CRON_NAMES = {
     "month": ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
     "weekday": ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 }
-_CRON_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([1-9][0-9]*))?")
+_CRON_ITEM = re.compile(r"(\*|[0-9a-z]{1,9})(?:-([0-9a-z]{1,9}))?(?:/([1-9][0-9]{0,8}))?")
 _SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _UNSENT = re.compile(r"[\x00-\x20\x7f]")
@@ -55,7 +55,7 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
     bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -LONG_MAX else ""
 
     def read(text: str) -> int:
-        if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
+        if not re.fullmatch(r"[+-]?[0-9]{1,100}", text.strip(), re.ASCII):
             raise BadValue(sentence("value.number", value=text, bounds=bounds))
         number = int(text)
         if number < low or (named is not None and number > named):

@@ -11,6 +11,7 @@ from ferry.features.switch.rules.draining import PASSING, lasting, left_sentence
 from ferry.ledger.draining import drain_run, standing_back
 from ferry.ledger.ledger import fold
 from ferry.ledger.switch_codec import begun_record, done_records, end_record, switch_record, switch_states
+from ferry.messages.refusals import refused
 from ferry.model import Flow, Record, Refusal, RefusalKind
 from ferry.model.switch import (
     STEPS,
@@ -103,9 +104,16 @@ def test_what_somebody_has_to_mend_ends_a_drain_at_once_and_each_topic_is_told(g
     assert {one.kind for one in lasting(every)} == set(RefusalKind) - PASSING
     assert RefusalKind.TRANSFORM not in PASSING
     twice = [refused(RefusalKind.TRANSFORM, number) for number in (0, 0, 1)]
-    golden(undrained(twice), "two topics")
+    golden(undrained(twice, Verb.SWITCHOVER), "two topics")
     five = [refused(RefusalKind.TRANSFORM, number) for number in range(5)]
-    golden(undrained(five), "five topics")
+    golden(undrained(five, Verb.SWITCHOVER), "five topics")
+
+
+@pytest.mark.parametrize(("verb", "remedy"), [(Verb.SWITCHOVER, True), (Verb.FAILBACK, False)])
+def test_a_failback_never_advises_to_delete_what_another_client_wrote(verb: Verb, remedy: bool) -> None:
+    found = refused("foreign.record", "orders", 0, place="orders-0", offset=3)
+    assert (found.message in undrained([found], verb)) is remedy
+    assert ("abandon" in undrained([found], verb)) is not remedy
 
 
 def test_a_lag_that_is_not_known_is_not_left_out_of_what_a_drain_has_not_copied(golden: Golden) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.features.acls.rules.compared import compared
+from ferry.features.doctor.rules.findings import of_readiness
 from ferry.features.switch.rules.readiness import Looked, Rpo, came_since, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
@@ -30,8 +31,9 @@ from ferry.model import (
     Why,
 )
 from ferry.model.check import Check
+from ferry.model.finding import Grade
 from ferry.model.observed import OpenTransaction
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
+from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchEnd, SwitchOutcome, SwitchState, Verb
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS
 from ferry.plan.rules.lag import lag_of, with_ages
@@ -538,6 +540,20 @@ def test_what_came_to_the_cluster_that_clients_left_is_named(
     known = {"orders-0", "orders-1"} <= ends.keys() or bool(copied)
     assert (check.name, check.ok, check.known) == ("stranded", True, known)
     golden(check.message)
+
+
+@pytest.mark.parametrize(("ended", "name"), [(True, "standby"), (False, "replication")])
+def test_a_flow_that_a_switch_stopped_is_not_to_be_resumed(ended: bool, name: str) -> None:
+    state = switched()
+    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann", why="", at_ms=1) if ended else None
+    pause = Pause(topic="", who="ann", why=f"{state.switch.id}: to backup", since_ms=0)
+    looked = replace(
+        WELL, facts=facts_with(WELL.facts, lane={"pauses": {"": pause}}), stopped_by=replace(state, end=end)
+    )
+    check = readiness_of(looked, POLICY, "a", Rpo()).checks[1]
+    assert (check.name, check.ok, state.switch.id in check.message) == (name, False, True)
+    assert "ferry resume" not in check.message
+    assert [one.grade for one in of_readiness("a->b", [check])] == [Grade.PASS if ended else Grade.FAIL]
 
 
 def test_if_no_partition_reports_its_end_nothing_is_said_to_have_come_to_none() -> None:

@@ -8,8 +8,8 @@ from ferry.messages.entry import Entry
 
 _STANDS = "group {group} is at {offset} of {place} on {target}, "
 _KEEP = (
-    "{doubt}. According to {source} it would be {wanted}: keep it, or overwrite it with ferry groups sync --force "
-    "--group {group}"
+    "{doubt}. According to {source} it would be {wanted}: keep it if its members use {target} now, or overwrite it "
+    "with ferry groups sync --force --group {group}"
 )
 _CANNOT = "and cannot be translated, because"
 _START_ANEW = "start it as a new group on the target, or name it in groups.exclude"

@@ -31,6 +31,7 @@ class ClusterFacts:
 _GRADES = {
     "source": Grade.FAIL,
     "replication": Grade.FAIL,
+    "standby": Grade.PASS,
     "refusals": Grade.FAIL,
     "target": Grade.FAIL,
     "clock": Grade.WARN,
@@ -84,7 +85,8 @@ def of_readiness(flow: str, checks: Iterable[Check]) -> Iterator[Finding]:
     """Yield those checks of `ferry readiness` that concern runs."""
     for check in checks:
         if check.name in _GRADES:
-            grade = Grade.PASS if check.ok else _GRADES[check.name]
+            passed = Grade.PASS if check.known else Grade.UNKNOWN
+            grade = passed if check.ok else _GRADES[check.name]
             name = _PARTITIONS.get(check.name, check.name)
             yield Finding(about=flow, check=name, grade=grade, message=check.message)
 

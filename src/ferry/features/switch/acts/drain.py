@@ -16,7 +16,7 @@ from ferry.features.switch.rules.draining import lasting, left_sentence, undrain
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.draining import drain_run
 from ferry.model import Plan, Refusal
-from ferry.model.switch import Evidence, Step, SwitchState
+from ferry.model.switch import Evidence, Step, Switch, SwitchState
 from ferry.plan.lag import measure_lag
 from ferry.plan.rules.lag import total_of
 from ferry.run.local import copy_plan
@@ -41,7 +41,7 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
     runs = records = 0
     while True:
         runs += 1
-        copied, refused = _run_once(flow, drain_run(state.switch.id, secrets.token_hex(4)), patience_s, copy)
+        copied, refused = _run_once(flow, state.switch, patience_s, copy)
         records += copied
         lags = [lag for lag in measure_lag(flow, patience_s=patience_s) if takes(flow, lag.source.topic)]
         left = total_of(lags)
@@ -49,7 +49,7 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
             break
         if time.monotonic() > until:
             behind = several([str(lag.source) for lag in lags if lag.records != 0])
-            why = undrained(refused) if refused else "see what holds them up with ferry plan"
+            why = undrained(refused, state.switch.verb) if refused else "see what holds them up with ferry plan"
             raise Refused(
                 f"after {options.drain_timeout_seconds:g} s not all is copied ({behind}): {left_sentence(left)}; "
                 f"{why}; then continue"
@@ -71,14 +71,14 @@ def drain(sides: Sides, state: SwitchState, *, patience_s: float, copy: Copy = c
     )
 
 
-def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tuple[int, list[Refusal]]:
+def _run_once(flow: FlowConfig, switch: Switch, patience_s: float, copy: Copy) -> tuple[int, list[Refusal]]:
     """Do one micro-run. Return how many records it copied, and its refusals that may end without an operator.
 
     Raises Refused for other refusals, and for paused topics.
     """
     try:
         with MicroRuns(flow, patience_s=patience_s) as runs:
-            plan = runs.open_new(run, local_origin())
+            plan = runs.open_new(drain_run(switch.id, secrets.token_hex(4)), local_origin())
             if plan.paused:
                 raise Refused(
                     f"paused, so not drained: {several(plan.held_back)}; end that with ferry resume, then continue"
@@ -90,7 +90,7 @@ def _run_once(flow: FlowConfig, run: str, patience_s: float, copy: Copy) -> tupl
     if overtaken:
         return report.records, []  # the next round decides
     if plan.refusals or lasting(report.refusals):
-        raise Refused(f"{undrained(report.refusals)}; all else is copied: fix that, then continue")
+        raise Refused(f"{undrained(report.refusals, switch.verb)}; all else is copied: fix that, then continue")
     return report.records, list(report.refusals)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ferry.messages.refusals import what_of
 from ferry.model import Refusal, RefusalKind
+from ferry.model.switch import Verb
 from ferry.plan.rules.lag import TotalLag
 from ferry.words import count_of
 
@@ -28,14 +30,24 @@ def lasting(refusals: Sequence[Refusal]) -> list[Refusal]:
     return [one for one in refusals if one.kind not in PASSING]
 
 
-def undrained(refusals: Sequence[Refusal]) -> str:
+def undrained(refusals: Sequence[Refusal], verb: Verb) -> str:
     """Say what a drain could not copy.
 
-    It has the sentences of the first `_MOST_TOLD` refusals, and how many more there are.
+    It has the sentences of the first `_MOST_TOLD` refusals, and how many more there are. In a failback, a record of
+    another client came after the step `stranded`. Another failback exports it, so that is the remedy there.
     """
-    sentences = list(dict.fromkeys(f"{one.message} [{one.kind}]" for one in refusals))
+    sentences = list(dict.fromkeys(_undrained(one, verb) for one in refusals))
     more = f"; and {len(sentences) - _MOST_TOLD} more" if len(sentences) > _MOST_TOLD else ""
     return f"not all can be copied: {'; '.join(sentences[:_MOST_TOLD])}{more}"
+
+
+def _undrained(refusal: Refusal, verb: Verb) -> str:
+    if verb is Verb.FAILBACK and refusal.kind is RefusalKind.FOREIGN_WRITER:
+        return (
+            f"{what_of(refusal)} [{refusal.kind}]: stop that client, abandon the failback, and begin another one, "
+            "which exports its records"
+        )
+    return f"{refusal.message} [{refusal.kind}]"
 
 
 def left_sentence(left: TotalLag) -> str:

@@ -9,7 +9,7 @@ from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason,
 from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
-from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.model import ChangeKind, Left, Pause, Plan, Refusal, TopicPartition, Why
 from ferry.model.check import Check
 from ferry.model.evidence import PassedOver
 from ferry.model.switch import Step, SwitchState
@@ -98,6 +98,8 @@ class Looked:
     """The principals that may write to the ledger; None: not checked."""
     outside: Collection[OutsideGroup] = ()
     """Groups that the file leaves out, though they have offsets in topics of the flow; without the `excepted`."""
+    stopped_by: SwitchState | None = None
+    """The switch that paused the flow; None: the flow is not paused, or something else paused it."""
     unlisted: str = ""
     """Why the source did not list all of its groups; empty: it listed them all."""
 
@@ -151,15 +153,23 @@ def _reachable(source: SourceFacts) -> Check:
     return Check(name="source", ok=True, message=f"{topics}, every partition answers")
 
 
+def _paused(pause: Pause, state: SwitchState | None) -> Check:
+    """Say who paused the flow. If it was a switch, an operator who resumes the flow undoes a part of that."""
+    if state is None:
+        message = f"the flow is paused by {pause.who} ({pause.why}): end that with ferry resume"
+        return Check(name="replication", ok=False, message=message)
+    what = f"{state.switch.verb} {state.switch.id}"
+    if state.end is None:
+        message = f"{what} stopped the flow and is not finished: continue or abandon it"
+        return Check(name="replication", ok=False, message=message)
+    message = f"the flow is on standby since {what}: do not resume it, because a switch back starts it"
+    return Check(name="standby", ok=False, message=message)
+
+
 def _running(looked: Looked) -> Check:
     paused = looked.facts.lane.pauses
     if "" in paused:
-        pause = paused[""]
-        return Check(
-            name="replication",
-            ok=False,
-            message=f"the flow is paused by {pause.who} ({pause.why}): end that with ferry resume",
-        )
+        return _paused(paused[""], looked.stopped_by)
     if paused:
         return Check(
             name="replication",

@@ -37,10 +37,10 @@ class OffsetMachine(IdenticalMachine):
     """Faults never shift, double or lose a record; what cannot be copied is refused."""
 
     @precondition(lambda self: not self.world.tasks)
-    @rule(start=indexes)
-    def begin_later(self, start: int) -> None:
-        """The source's log does not begin at 0, at least on the broker that leads."""
-        for broker in (0, 1):
+    @rule(starts=st.tuples(indexes, indexes))
+    def begin_later(self, starts: tuple[int, int]) -> None:
+        """The source's log does not begin at 0, and where depends on the broker."""
+        for broker, start in enumerate(starts):
             self.world.source.retain(min(start, self.world.source.end - 1), broker)
 
     @precondition(lambda self: self.live())

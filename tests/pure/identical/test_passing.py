@@ -153,6 +153,31 @@ def test_a_run_that_dies_after_it_deleted_leaves_the_receipts_to_the_next_one() 
         assert first_offsets(lane.view(), LANE) == {place(0): {BEGINS}}
 
 
+def test_a_run_that_is_stopped_among_the_empty_records_copies_no_record_of_the_partition() -> None:
+    lane = Later([[3, 2], [4]])
+    with at_work(lane):
+        result = lane.copy(lane.begin(lane.open("first")), stop=lambda: lane.target.log(TOPIC).end >= AT_ONCE)
+        assert (result.stopped, result.refusals) == (True, {})
+        assert (lane.target.log(TOPIC).end, lane.empty()) == (AT_ONCE, AT_ONCE)
+        lane.copy(lane.begin(lane.open("second")))
+        assert (lane.is_right(), lane.stands(1)) == (True, 4)
+
+
+def test_a_slot_whose_time_is_over_among_the_empty_records_copies_the_other_partitions_alone() -> None:
+    """It still has time for one chunk then."""
+    lane, over = Later([[3, 2], [4]]), [True]
+
+    def once() -> bool:
+        return lane.target.log(TOPIC).end >= AT_ONCE and bool(over) and over.pop()
+
+    with at_work(lane):
+        result = lane.copy(lane.begin(lane.open("first")), stop=once)
+        assert (result.stopped, result.refusals) == (False, {})
+        assert (lane.target.log(TOPIC).end, lane.empty(), lane.ends()) == (AT_ONCE, AT_ONCE, {place(1): 4})
+        lane.copy(lane.begin(lane.open("second")))
+        assert (lane.is_right(), lane.stands(1)) == (True, 4)
+
+
 def test_without_the_permission_to_delete_nothing_is_written() -> None:
     lane = Later([[3]])
     with at_work(lane):

@@ -150,6 +150,7 @@ class Lane:
         slot: int,
         *,
         chunk_bytes: int = 1 << 20,
+        stop: Callable[[], bool] = lambda: False,
         request_bytes: int | None = None,
         result: SlotResult | None = None,
         committed: Callable[[list[Receipt]], None] = lambda _: None,
@@ -177,13 +178,13 @@ class Lane:
                 limits=limits,
                 origin=Origin(),
                 began_ms=attempt.started_ms,
-                stop=lambda: False,
+                stop=stop,
             )
         )
 
         async def work() -> SlotResult:
             try:
-                return await copy_slot(port, ref, lambda: False, committed, result)
+                return await copy_slot(port, ref, stop, committed, result)
             finally:
                 await port.end()
 

@@ -1,7 +1,7 @@
-"""Files that are whole or absent, and the owner's alone.
+"""Files that are whole or absent, and the owner's alone; and files of others, read up to a limit.
 
-Each is written under a name that cannot be predicted, which exists as a new file only, and gets its own name at the
-end. So no link is followed, and no other process reads half of it.
+A new file is written under a name that cannot be predicted, which exists as a new file only. It gets its own name at
+the end. So no link is followed, and no other process reads half of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,25 @@ from typing import IO
 from ferry.errors import BadInput
 
 PRIVATE = 0o600
+MOST_BYTES = 1 << 20
+"""No key, token or login configuration is longer."""
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class TooLong(OSError):
+    """A file has more bytes than any of its kind has."""
+
+
+def read_bounded(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file. A device or a pipe has no size, so at most one byte more than `most` is read.
+
+    Raises TooLong for a file of more than `most` bytes, and OSError if it cannot be read.
+    """
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise TooLong(errno.EOVERFLOW, f"{path.name} has more than {most} bytes")
+    return content
 
 
 def is_full(error: OSError) -> bool:

@@ -13,6 +13,8 @@ LONG_MAX = 2**63 - 1
 _SIZE = re.compile(r"\+?(\d+)(?:\.(\d+))?\s*([kmgt]i?b|b)", re.ASCII | re.IGNORECASE)
 _PART = re.compile(r"(\d+)(?:\.(\d+))?(ms|[dhms])\s*", re.ASCII)
 _BARE = re.compile(r"\+?(\d+)(?:\.(\d+))?", re.ASCII)
+_LONGEST = 100
+"""Characters of a text: a number of some thousand digits is one that Python does not read, or that is no float."""
 _POWERS = "bkmgt"
 _MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _MICRO = 1000
@@ -40,6 +42,8 @@ class Size:
     def __call__(self, text: str) -> int:
         """Return the bytes. Raises Unreadable and OutOfRange."""
         bare, found = re.fullmatch(r"\+?\d+", text.strip(), re.ASCII), _SIZE.fullmatch(text.strip())
+        if len(text) > _LONGEST:
+            raise Unreadable(_unreadable(self, text))
         if bare is not None:
             count = int(bare[0])
         elif found is not None:
@@ -70,7 +74,7 @@ class Duration:
 
     def __call__(self, text: str) -> float:
         """Return the number of units. Raises Unreadable and OutOfRange."""
-        found = self._micros(text.strip())
+        found = self._micros(text.strip()) if len(text) <= _LONGEST else None
         per = _MS[self.unit] * _MICRO
         if found is None or (self.whole and found % per):
             raise Unreadable(_unreadable(self, text))

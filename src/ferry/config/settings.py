@@ -19,6 +19,7 @@ from ferry.config.reading.topology import selections_of
 from ferry.config.text.other_kinds import other_kind
 from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput
+from ferry.files import TooLong, read_bounded
 from ferry.model import Flow
 
 _MOST_NAMED = 4
@@ -135,23 +136,26 @@ def properties_text(path: Path, variable: str | None = None) -> str:
 
 
 def read_text(path: Path, variable: str | None = None) -> str:
-    """Return the text of a configuration file. Raises BadInput when there is none, or when it is not UTF-8."""
+    """Return the text of a configuration file. Raises BadInput when there is none, or it is too long or not UTF-8."""
     name = str(path) if variable is None else f"{path} (named by {variable})"
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise BadInput(f"{name}: {size} bytes are too many for a configuration file; name a properties file")
-        content = path.read_bytes()
+        content = read_bounded(path, MAX_FILE_BYTES)
+    except TooLong:
+        raise _too_long(name) from None
     except OSError as error:
         raise BadInput(f"{name}: cannot be read: {error.strerror}; name a file that you may read") from None
     return _decoded(content, str(path))
 
 
+def _too_long(name: str) -> BadInput:
+    return BadInput(
+        f"{name}: more than {MAX_FILE_BYTES} bytes are too many for a configuration file; give a properties file"
+    )
+
+
 def _decoded(content: bytes, name: str) -> str:
     if len(content) > MAX_FILE_BYTES:
-        raise BadInput(
-            f"{name}: more than {MAX_FILE_BYTES} bytes are too many for a configuration file; give a properties file"
-        )
+        raise _too_long(name)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

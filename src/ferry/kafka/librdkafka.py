@@ -1,7 +1,7 @@
 """librdkafka, by confluent-kafka: an implementation of Kafka's protocol that shares no code with Ferry's own.
 
-It reads logs for `ferry verify --independent`, and is the application whose first record a switch and a drill measure.
-It commits no offset.
+It reads logs for `ferry verify --independent`. It is the application of a switch's smoke test, and the one whose first
+record a switch and a drill measure. It commits no offset.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, libversion
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, libversion
 from confluent_kafka import TopicPartition as Place
 
 from ferry.clock import wall_ms
-from ferry.errors import Refused
+from ferry.errors import Refused, Unreachable
 from ferry.model import RefusalKind, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,8 @@ class LogConsumer:
         """`committed`: records of aborted transactions are left out. Raises Refused for options that it cannot have."""
         self.alias = alias
         self._voice = _Voice()
-        self._consumer = _consumer(
+        self._consumer = _client(
+            Consumer,
             alias,
             {
                 **options,
@@ -154,7 +155,7 @@ def first_record(
         "auto.offset.reset": "earliest",
         "isolation.level": "read_committed",
     }
-    consumer = _consumer(alias, {**options, **group_options}, voice)
+    consumer = _client(Consumer, alias, {**options, **group_options}, voice)
     why, until = "", time.monotonic() + seconds
     try:
         consumer.subscribe(sorted({one.topic for one in starts}), on_assign=assigned)
@@ -174,6 +175,35 @@ def first_record(
     why = why or voice.last
     said = f": {why}" if why else ""
     return FirstRecord(None, f"a consumer in group {group} had no record of cluster {alias} within {seconds:g} s{said}")
+
+
+def write_records(
+    alias: str, options: Options, place: TopicPartition, records: Sequence[tuple[bytes, bytes]], *, seconds: float
+) -> None:
+    """Write `(key, value)` in order; return when all replicas in sync have all of them.
+
+    A record is there twice if its acknowledgement was lost. Raises Refused for options that librdkafka does not take,
+    Unreachable if a record is not acknowledged in time: it may be there all the same.
+    """
+    failed: list[str] = []
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            failed.append(str(error.str()))
+
+    voice = _Voice()
+    most: Options = {"acks": "all", "message.timeout.ms": int(seconds * 1000), "max.in.flight": 1}
+    producer = _client(Producer, alias, {**options, **most}, voice)
+    for key, value in records:
+        producer.produce(place.topic, value, key, place.partition, on_delivery=delivered)
+    waiting = producer.flush(seconds)
+    if failed or waiting:
+        why = next(iter(failed), voice.last or "no acknowledgement came")
+        count = len(failed) + waiting
+        raise Unreachable(
+            f"{count} of {len(records)} records that librdkafka wrote to {place} of cluster {alias} were not "
+            f"acknowledged within {seconds:g} s ({why}): look at its brokers"
+        )
 
 
 def _denied() -> tuple[int, ...]:
@@ -196,10 +226,10 @@ class _Voice:
         self.last = str(error.str())
 
 
-def _consumer(alias: str, options: Options, voice: _Voice) -> Any:
-
+def _client(kind: Any, alias: str, options: Options, voice: _Voice) -> Any:
+    """Make a client. Raises Refused for options that it does not take."""
     try:
-        return Consumer({**options, "error_cb": voice.error}, logger=voice)
+        return kind({**options, "error_cb": voice.error}, logger=voice)
     except (KafkaException, ValueError, TypeError) as error:
         raise Refused(
             f"cluster {alias}: librdkafka does not take the options of this flow ({error}): correct them, or use "

@@ -12,7 +12,7 @@ from ferry.lane.connections import EitherSide
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Plan
-from ferry.model.evidence import Check
+from ferry.model.check import Check
 from ferry.model.finding import Finding
 from ferry.registry import parts_of
 

@@ -85,6 +85,6 @@ def _key(lane: str, binding: AclBinding) -> bytes:
 
 
 def keyed_acl(key: Iterable[str]) -> AclBinding:
-    """Return the ACL in the key of a record."""
+    """Return the ACL in the key of a record. Raises ValueError for a key with more parts."""
     _, _, *parts = key
     return AclBinding(**dict(zip(AclBinding.__slots__, parts, strict=True)))

@@ -98,7 +98,8 @@ def _is_key(parts: list[Any], key: bytes) -> bool:
     kind = KINDS.get(parts[0]) if parts and isinstance(parts[0], str) else None
     if kind is None:
         return True  # of a newer Ferry, or of another ledger
-    if len(parts) <= len(kind.key) - kind.optional:
+    absent = len(kind.key) - len(parts[1:])
+    if absent > 0 and absent not in kind.optional:
         return False
     for part, of in zip(parts[1:], kind.key.values(), strict=False):
         if not isinstance(part, of) or (isinstance(part, int) and not _LEAST <= part <= _MOST):

@@ -37,8 +37,8 @@ class LedgerKind:
     says: str
     formats: tuple[int, ...] = (1,)
     """The values of `v` that this Ferry writes; for a plan, those in the head of its seal."""
-    optional: int = 0
-    """Number of the last parts that may be absent."""
+    optional: tuple[int, ...] = ()
+    """How many of the last parts may be absent: each number that Ferry writes."""
     of_lost: OfLost = OfLost.REPLACED
     plural: str = ""
     """What several of them are called in messages, where they are evidence."""
@@ -101,7 +101,7 @@ KINDS: Mapping[str, LedgerKind] = {
         key={**_TARGET_PARTITION, "start": int, "since": int},
         says="one chunk of one target partition; `since` where a run went back on the partition",
         formats=(1, 2, 3),
-        optional=1,
+        optional=(1,),
         of_lost=OfLost.EVIDENCE,
         plural="receipts of copied records",
         names_run=True,
@@ -137,7 +137,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "pruned": LedgerKind(
         key={**_TARGET_PARTITION, "since": int},
         says="receipts that no longer count, because neither side has their records",
-        optional=1,
+        optional=(1,),
         goes_with_copy=True,
     ),
     "start": LedgerKind(
@@ -149,7 +149,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "gap": LedgerKind(
         key={**_SOURCE, "partition": int, "start": int, "since": int, "why": str},
         says="source offsets that were passed over on purpose; without the last parts where retention took them first",
-        optional=2,
+        optional=(2,),
         of_lost=OfLost.EVIDENCE,
         plural="gaps",
         goes_with_copy=True,
@@ -174,7 +174,7 @@ KINDS: Mapping[str, LedgerKind] = {
         says="the producer id under which the lane writes records at the source's offsets; with a target partition: a "
         "batch may have been sent there. With an offset: empty records may be before it",
         formats=(3,),
-        optional=3,
+        optional=(1, 3),
         of_lost=OfLost.EVIDENCE,
         plural="producer ids of identical offsets",
         outlives_lane=True,
@@ -233,14 +233,14 @@ KINDS: Mapping[str, LedgerKind] = {
     "approval": LedgerKind(
         key={"run": str, "by": str},
         says="what a person approved in Airflow, and each use of it",
-        optional=1,
+        optional=(1,),
         of_lost=OfLost.EVIDENCE,
         plural="approvals",
     ),
     "switch": LedgerKind(
         key={"id": str, "step": str, "part": (int, str)},
         says="a switchover, failover or failback, and its steps",
-        optional=2,
+        optional=(1, 2),
         of_lost=OfLost.EVIDENCE,
         plural="records of switches",
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ferry.ledger.acl_codec import keyed_acl, parse_acl
 from ferry.ledger.codec import Json
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.reading import read_as, whole
+from ferry.ledger.reading import read_as, reading, whole
 from ferry.model import AclBinding
 
 
@@ -24,7 +24,9 @@ def own_acls(view: LedgerView, lane: str) -> dict[AclBinding, OwnAcl]:
     found = {}
     for key, record in view.of_kind("acl"):
         if key[1] == lane and record.value is not None:
-            found[keyed_acl(key)] = read_as(record, _parse_own)
+            own = read_as(record, _parse_own)
+            with reading(f"ledger record at offset {record.offset}"):
+                found[keyed_acl(key)] = own
     return found
 
 

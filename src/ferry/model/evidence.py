@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.model.check import Check
 from ferry.model.flow import Flow, TopicPartition
 
 
@@ -76,6 +77,7 @@ class Loss:
     """What the target lacks of one source partition, which a failover at that moment loses: its RPO.
 
     `records` counts offsets, so it is an upper bound; `seconds` is the age of the oldest of them. None: not known.
+    `via` is the flow, where that is not the report's own: a full drill is about both ways.
     """
 
     source: TopicPartition
@@ -85,6 +87,7 @@ class Loss:
     records: int | None
     bytes: int | None
     seconds: float | None
+    via: str = ""
 
 
 START = "start"
@@ -92,6 +95,12 @@ START = "start"
 
 STRANDED = "stranded"
 """Why offsets were passed over that a switch left out: records that came to the old cluster and were never copied."""
+
+DEAD_LETTERS = "dead-letters"
+"""Why records are not on the target on which a transform failed: they are among the dead letters."""
+
+ADOPTED = "adopted"
+"""Why records may not be on the target from before an adoption: what the replicator of then left out is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +110,9 @@ class PassedOver:
     `start` None: where they begin is not known, so their number is not known. `why` is the refusal in whose place it
     was decided, or `START` or `STRANDED`. `who` and `reason` are empty where the ledger does not have them. `via` is
     the flow, where that is not the report's own: a full drill is about both ways.
+
+    With DEAD_LETTERS or ADOPTED as `why`, it is so many `records` in that range that the target lacks, not all of it;
+    None: not known. The partition is -1 where the ledger does not have it, because the topic is repartitioned.
     """
 
     source: TopicPartition
@@ -110,26 +122,37 @@ class PassedOver:
     who: str = ""
     reason: str = ""
     via: str = ""
+    records: int | None = None
 
     @property
     def where(self) -> str:
-        """The partition, with the flow where that is not the report's own."""
-        return f"{self.source} of {self.via}" if self.via else str(self.source)
+        """The partition or topic, with the flow where that is not the report's own."""
+        place = self.source.topic if self.source.partition < 0 else str(self.source)
+        return f"{place} of {self.via}" if self.via else place
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is about `records` in the range, and not about all of its offsets."""
+        return self.why in (DEAD_LETTERS, ADOPTED)
 
     @property
     def offsets(self) -> int | None:
         """How many offsets it holds; None: not known."""
+        if self.is_counted:
+            return self.records
         return None if self.start is None else self.end - self.start
 
     def unread(self, offset: int) -> int | None:
         """Return how many of its offsets a reader at `offset` has not read; None: not known."""
         if offset >= self.end:
             return 0
-        return None if self.start is None else self.end - max(self.start, offset)
+        return None if self.start is None or self.is_counted else self.end - max(self.start, offset)
 
-    def holds(self, offset: int) -> bool:
-        """Return whether an offset is known to be in it."""
-        return self.start is not None and self.start <= offset < self.end
+    def holds(self, offset: int) -> bool | None:
+        """Return whether an offset is in it; None: it may be."""
+        if offset >= self.end or (self.start is not None and offset < self.start):
+            return False
+        return None if self.start is None or self.is_counted else True
 
 
 def oldest_loss(losses: Collection[Loss]) -> float | None:
@@ -145,7 +168,8 @@ class GroupMoved:
     Offsets were `committed` for some of its `partitions`. Of these, `exact` continue at exactly the record that they
     would have read next; None: they were not compared. `reread` and `skipped` count records of these partitions.
     `beyond` counts source offsets that the group had read beyond the copy; `lag` is what it had not read at the source
-    before anything was changed. None of the others: not known.
+    before anything was changed. None of the others: not known. `via` is the flow, where that is not the report's own: a
+    full drill is about both ways.
     """
 
     group: str
@@ -158,16 +182,26 @@ class GroupMoved:
     beyond: int | None = None
     note: str = ""
     lag: int | None = None
+    via: str = ""
+
+    @property
+    def where(self) -> str:
+        """The group, with the flow where that is not the report's own."""
+        return f"{self.group} of {self.via}" if self.via else self.group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One moment of the copying: records still to be copied, and the rate since the sample before."""
+    """One moment of the copying: records still to be copied, and the rate since the sample before.
+
+    `via` is the flow, where that is not the report's own: a full drill is about both ways.
+    """
 
     at_ms: int
     lag_records: int
     records_per_second: float
     bytes_per_second: float
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,19 +241,19 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """Something that had to hold, and whether it did: a sentence for each side."""
+class Way:
+    """One way of a full drill: the flow along which clients moved, and when (ms) its losses were measured; 0: never."""
 
-    name: str
-    held: bool
-    detail: str
+    flow: Flow
+    losses_at_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceReport:
     """A whole report. `id` is unique in a flow; `who` began it. Times are ms, `rto_s` seconds from the loss to service.
 
-    A figure of None is not known, or was not measured.
+    A figure of None is not known, or was not measured. A full drill has `losses`, `groups`, `samples` and `passed_over`
+    of both ways. What is counted of them is None, because no number is true of both.
     """
 
     id: str
@@ -238,9 +272,11 @@ class EvidenceReport:
     goals: tuple[Goal, ...] = ()
     losses: tuple[Loss, ...] = ()
     losses_at_ms: int = 0
-    """When the losses were measured; 0: they were not."""
+    """When the losses were measured; 0: they were not, or `ways` has when."""
+    ways: tuple[Way, ...] = ()
+    """Of a full drill: each way that was begun, in order. Empty also where an earlier version of Ferry wrote it."""
     passed_over: tuple[PassedOver, ...] | None = None
-    """What was never copied on purpose, which is no part of the losses; None: not known, or not asked for."""
+    """What the target lacks, the losses apart; None: not known, or not asked for."""
     rto_s: float | None = None
     rto_means: str = ""
     """What the RTO was computed from, or why it is not known, in a sentence."""
@@ -266,22 +302,52 @@ class EvidenceReport:
         return (self.ended_ms - self.began_ms) / 1000
 
     @property
+    def is_mixed(self) -> bool:
+        """Whether it is about both ways of a full drill, and an earlier version of Ferry did not keep them apart."""
+        drain = f"{EvidenceKind.FAILBACK}-drain"  # the first step of the way back of which a report has figures
+        return self.kind is EvidenceKind.FULL and not self.ways and any(one.name == drain for one in self.steps)
+
+    @property
+    def _is_one_way(self) -> bool:
+        return not self.ways and not self.is_mixed
+
+    @property
     def lost_records(self) -> int | None:
         """Records of all partitions that the target lacks, at most.
 
-        None when the number is not known for a partition, or there is no partition.
+        None when the number is not known for a partition, there is no partition, or it is about two ways.
         """
-        return summed([loss.records for loss in self.losses]) if self.losses_at_ms and self.losses else None
+        known = self._is_one_way and self.losses_at_ms and self.losses
+        return summed([loss.records for loss in self.losses]) if known else None
+
+    @property
+    def dead_letters(self) -> int | None:
+        """Records that are dead letters in place of copies; None: not known, or it is about two ways."""
+        return self._lacking(DEAD_LETTERS)
+
+    @property
+    def before_adoption(self) -> int | None:
+        """Records that another replicator left out before an adoption; None: not known, or of two ways."""
+        return self._lacking(ADOPTED)
+
+    def _lacking(self, why: str) -> int | None:
+        passed = self.passed_over
+        if passed is None or not self._is_one_way:
+            return None
+        return summed([one.records for one in passed if one.why == why])
 
     @property
     def lost_seconds(self) -> float | None:
-        """The largest age of what the target lacks; None when it is not known for a partition, or there is none."""
-        return oldest_loss(self.losses) if self.losses_at_ms else None
+        """The largest age of what the target lacks; None when `lost_records` may be, too."""
+        return oldest_loss(self.losses) if self._is_one_way and self.losses_at_ms else None
 
     @property
     def reread(self) -> int | None:
-        """Records that the groups read twice; None when it is not known for a group, or there is no group."""
-        return summed([group.reread for group in self.groups]) if self.groups else None
+        """Records that the groups read twice.
+
+        None when it is not known for a group, there is no group, or it is about two ways.
+        """
+        return summed([group.reread for group in self.groups]) if self._is_one_way and self.groups else None
 
 
 def summed(counts: Collection[int | None]) -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.rule_text import parse_rule, spark_of
+from ferry.config.flow.transforms import Poison
 from ferry.errors import BadInput, Refused
 from ferry.messages.catalogue import sentence
 from ferry.model import Era
@@ -60,6 +61,14 @@ def transforms_to_show(flow: FlowConfig, *, here: bool) -> ShownTransforms:
     names = several(sorted(one.name for one in flow.records.transforms))
     note = sentence("transform.not-known", names=names)
     return ShownTransforms(digests={}, lost={}, notes=(note,))
+
+
+def without_letters(flow: FlowConfig) -> frozenset[str]:
+    """Return the digests of the flow's transforms that make no dead letters, as far as they are known here."""
+    digests, _ = transform_digests(flow)
+    return frozenset(
+        digests[one.name] for one in flow.records.transforms if one.name in digests and one.poison is not Poison.SKIP
+    )
 
 
 def transform_digests(flow: FlowConfig) -> tuple[dict[str, str], dict[str, str]]:

@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import Any
 
 from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
-from ferry.features.switch.rules.readiness import Check
 from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
 from ferry.ledger.progress import Progress, RunProgress
 from ferry.ledger.repartitioned_at import Dealt
@@ -27,6 +26,7 @@ from ferry.model import (
     Segment,
     TopicPartition,
 )
+from ferry.model.check import Check
 from ferry.model.switch import SwitchOutcome, Verb
 from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag, TotalLag

@@ -188,6 +188,8 @@ class ReaderProcess:
                     env=_environment(),
                     start_new_session=True,
                 )
+                # Perhaps no page asks again: without this, a reader that has ended stays a zombie.
+                threading.Thread(target=self._process.wait, name="wait-for-reader", daemon=True).start()
             except OSError as error:
                 self._failed = max(self._failed + 1, LEAST_FAILED)
                 self._why = f"{sys.executable} cannot be run ({error.strerror})"

@@ -19,10 +19,11 @@ from fastapi.routing import APIRoute
 from ferry.config.settings import load
 from ferry.features.groups.rules.table import GroupTable, NotShown
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.readiness import Check, Readiness
+from ferry.features.switch.rules.readiness import Readiness
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import UNREAD, LedgerView
 from ferry.model import Pause
+from ferry.model.check import Check
 from ferry.model.switch import SwitchState
 from ferry.reader import answering
 from ferry.reader.watch import FlowWatch, Sight

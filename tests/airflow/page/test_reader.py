@@ -15,9 +15,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, cast
 
+import psutil
 import pytest
 
 import ferry
@@ -108,6 +110,11 @@ def readers_at(home: Path) -> list[int]:
     return found
 
 
+def is_gone(number: int) -> bool:
+    """Whether a process is no child of this one, not even a zombie: one that has ended and was not waited for."""
+    return number not in {one.pid for one in psutil.Process().children()}
+
+
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of the flows."""
@@ -126,6 +133,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
     for number in readers_at(made):
         with suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
+        until(partial(is_gone, number), "its end is not waited for")
 
 
 def looked(reader: Reader) -> Status:
@@ -180,6 +188,15 @@ def test_the_first_question_starts_it_and_a_killed_one_is_started_again_while_th
         starting_up.unlink()
     until(lambda: reader.ask(FLOW, OfTopics()).at_ms, "no other answers")
     assert readers_at(home) not in ([], [first])
+
+
+def test_a_reader_that_has_ended_is_no_zombie_though_no_page_asks_again(home: Path, config: Path) -> None:
+    _, reader = reader_of(home, config)
+    looked(reader)
+    (number,) = readers_at(home)
+    assert not is_gone(number)
+    os.kill(number, signal.SIGKILL)
+    until(lambda: is_gone(number), "its end is not waited for")
 
 
 def test_processes_of_the_api_server_share_one_which_ends_when_they_are_gone(home: Path, config: Path) -> None:

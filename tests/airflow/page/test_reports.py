@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -13,9 +15,10 @@ from pypdf import PdfReader
 from ferry.features.evidence.acts import html
 from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport, encode_report
+from ferry.features.evidence.rules.ways import joined
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
-from ferry.model.evidence import EvidenceKind
+from ferry.model.evidence import DEAD_LETTERS, EvidenceKind, PassedOver
 from ferry.reader.watch import Sight
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
@@ -38,9 +41,9 @@ def folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind.SHADOW) -> None:
+def put(folder: Path, number: int, flow: Flow, kind: EvidenceKind = EvidenceKind.SHADOW, **fields: Any) -> None:
     """A report as it lies there, with a page that says whose it is."""
-    evidence = replace(EVIDENCE, flow=flow, kind=kind)
+    evidence = replace(EVIDENCE, flow=flow, kind=kind, **fields)
     sealed = SealedReport(number=number, evidence=evidence, previous=None, signer=None)
     name = report_name(number)
     (folder / name).write_bytes(encode_report(sealed))
@@ -59,6 +62,15 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
 
     assert until(lambda: is_read() and read[-1][0] != 503, ANSWER_S)
     return read[-1]
+
+
+def test_the_list_has_what_is_not_on_the_target_next_to_the_loss(desk: Desk, folder: Path) -> None:
+    letters = PassedOver(source=EVIDENCE.losses[0].source, start=0, end=9, why=DEAD_LETTERS, records=7)
+    for number, passed in enumerate(((letters,), None, ()), 1):
+        put(folder, number, OWN, passed_over=passed)
+    _, text = opened(desk, "/reports")
+    assert text.count("7 records became dead letters") == 1
+    assert text.count("or became a dead letter, is not known") == 1
 
 
 def test_a_report_of_another_flow_in_the_same_folder_is_as_one_that_is_not_there(desk: Desk, folder: Path) -> None:
@@ -153,3 +165,14 @@ def test_reports_are_in_pages_the_newest_first(desk: Desk, folder: Path) -> None
     assert (status, "1\u201350 of 60 reports" in first) == (200, True)
     assert ("Open report 60" in first, "Open report 11" in first, "Open report 10" in first) == (True, True, False)
     assert 'Open report 1"' in opened(desk, "/reports?page=2")[1]
+
+
+def test_the_list_has_no_number_of_lost_records_for_both_ways_of_a_full_drill(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN)
+    whole = replace(EVIDENCE, flow=OWN, kind=EvidenceKind.FULL)
+    back = replace(EVIDENCE, flow=OWN.back, kind=EvidenceKind.FAILBACK)
+    sealed = SealedReport(number=2, evidence=joined(whole, [EVIDENCE, back]), previous=None, signer=None)
+    (folder / report_name(2)).write_bytes(encode_report(sealed))
+    _, text = opened(desk, "/reports")
+    cells = re.findall(r'<td class="num">([^<]*)</td>', text)
+    assert cells[::2] == ["per way", str(EVIDENCE.lost_records)], "newest first"

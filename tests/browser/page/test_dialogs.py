@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from ferry.features.switch.rules.readiness import Check, Readiness
+from ferry.features.switch.rules.readiness import Readiness
+from ferry.model.check import Check
 from ferry.page.cut import A_PAGE
 from ferry.reader.watch import FlowWatch
 from ferry.reader.watcher import Job

@@ -64,7 +64,7 @@ def test_what_others_named_is_text() -> None:
 
 def test_sentences_write_numbers_as_the_tables_do() -> None:
     said = "71838 records up to offset 1204111"
-    check = replace(EVIDENCE.checks[0], detail=f"check: {said}")
+    check = replace(EVIDENCE.checks[0], message=f"check: {said}")
     told = replace(step("x"), detail=f"step: {said}")
     text = page(
         replace(

@@ -12,18 +12,24 @@ import pytest
 
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
+from ferry.config.settings import parse_settings
 from ferry.copy.kafka_slot import SlotWiring
 from ferry.dev import RunningCluster
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows
 from ferry.features.records.rules.dead_letters import PoisonRule
+from ferry.features.switch.acts.report import report_of_switch
+from ferry.features.switch.acts.switcher import Switcher
 from ferry.ledger.unit_codec import unit_receipts
 from ferry.model import Plan, RefusalKind
+from ferry.model.evidence import EvidenceReport
+from ferry.model.switch import SwitchOptions, Verb
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
 from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, messages
+from tests.tiers import ANSWER_S
 
 RECORDS = 600
 LETTER_PARTITIONS = 2
@@ -81,7 +87,9 @@ def poisoned(source_cluster: RunningCluster, target_cluster: RunningCluster, top
     return Poisoned(Units(lab, topic, kept=lambda _partition, offset, _key: not is_poison(offset)), f"{topic}-dead")
 
 
-def test_whatever_step_kills_it_each_letter_is_written_once_as_it_was(poisoned: Poisoned) -> None:
+def test_whatever_step_kills_it_each_letter_is_written_once_as_it_was_and_a_switch_counts_them(
+    poisoned: Poisoned,
+) -> None:
     def killed() -> None:
         raise Killed
 
@@ -114,6 +122,18 @@ def test_whatever_step_kills_it_each_letter_is_written_once_as_it_was(poisoned: 
             assert place[0] % LETTER_PARTITIONS == number
             found[place] = (key, value, own, time)
     assert found == wanted
+    report = switched(lab)
+    assert (report.lost_records, report.dead_letters, report.before_adoption) == (0, len(wanted), 0)
+    assert str(len(wanted)) in report.summary
+
+
+def switched(lab: Lab) -> EvidenceReport:
+    """The report of a switchover of all clients to the target; there is nothing left to copy."""
+    settings, options = parse_settings(lab.text, "lab"), SwitchOptions(quiet_seconds=0, smoke=False, reverse=False)
+    with Switcher(settings, lab.flow, Verb.SWITCHOVER, who="ann", patience_s=ANSWER_S) as switcher:
+        switcher.open("s-1", options, "bob")
+        switcher.run("s-1")
+    return report_of_switch(settings, lab.flow, "s-1", patience_s=ANSWER_S)
 
 
 def told(headers: tuple[tuple[str, bytes | None], ...]) -> tuple[tuple[int, int], tuple[Any, ...]]:

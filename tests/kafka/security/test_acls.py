@@ -16,12 +16,13 @@ from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.readiness import check_readiness
-from ferry.features.switch.rules.readiness import Check, Rpo
+from ferry.features.switch.rules.readiness import Rpo
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.kafka.groups.offsets import CommittedOffsets
 from ferry.kafka.groups.offsets import commit_offsets as commit_offsets_of
 from ferry.ledger.report import Report, RunState
 from ferry.model import CommittedOffset, TopicPartition
+from ferry.model.check import Check
 from ferry.plan.rules.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send, watermark

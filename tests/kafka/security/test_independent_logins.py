@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.errors import Refused
-from ferry.features.switch.acts.application import first_record_of, scratch_group
+from ferry.errors import Refused, Unreachable
+from ferry.features.switch.acts.application import first_record_of, scratch_group, write_as_application
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
+from ferry.kafka.fetch.whole_topic import read_topic
 from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.report import RunState
@@ -101,3 +102,19 @@ def test_a_first_record_that_may_not_be_read_is_not_known_and_nothing_is_committ
         assert (found.why, found.at_ms is not None and began_ms <= found.at_ms <= wall_ms()) == ("", True), found
         left = connection.run(lambda: list_groups(connection.target)).groups
         assert scratch_group("granted") not in left
+
+
+def test_an_application_writes_where_it_may_and_what_is_not_acknowledged_is_reported(secured: Pair, topic: str) -> None:
+    fill(secured, topic)
+    way = plain(secured.target)
+    lab = flow(secured, plain(secured.source), way, topic)
+    permit(secured, lab, plain(secured.source), way)
+    assert lab.micro_run().state is RunState.SUCCESS
+    records = [(b"key", b"%d" % number) for number in range(3)]
+    place = TopicPartition(lab.target_topic(topic), 0)
+    assert write_as_application(lab.flow, place, records, patience_s=ANSWER_S).startswith("librdkafka ")
+    with TargetConnection.of(lab.flow, patience_s=ANSWER_S) as connection:
+        found = connection.run(lambda: read_topic(connection.target, place.topic)) or ()
+    assert [record.value for _, record in found if record.key == b"key"] == [value for _, value in records]
+    with pytest.raises(Unreachable, match="3 of 3 records"):
+        write_as_application(lab.flow, TopicPartition("of-others", 0), records, patience_s=2)

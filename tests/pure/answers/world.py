@@ -21,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 from ferry.commands import version
+from ferry.errors import Refused
 from ferry.features.doctor.acts import machine
 from ferry.features.drill.acts import report as drill_report
 from ferry.features.switch.acts import application
@@ -205,6 +206,7 @@ def world(folder: Path) -> Iterator[World]:
         mock.patch.object(cluster, "Selector", partial(Skipping, clock)),
         # librdkafka has sockets of its own, which reach no scripted broker.
         mock.patch.object(application, "first_record", side_effect=lambda *_, **__: FirstRecord(made.now_ms + 250)),
+        mock.patch.object(application, "write_records", side_effect=Refused("librdkafka reaches no scripted broker")),
         mock.patch.object(time, "time_ns", made.time_ns),
         mock.patch.object(socket, "gethostname", return_value="desk-7"),
         mock.patch.object(secrets, "token_bytes", made.token_bytes),

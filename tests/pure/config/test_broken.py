@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from ferry.config.settings import MAX_FILE_BYTES, load
+from ferry.config.settings import MAX_FILE_BYTES, load, parse_settings
+from ferry.errors import BadInput
 from ferry.program import main
 from tests.golden import Golden
 from tests.kafka.security.pki import Authority, p12_store
@@ -42,6 +43,27 @@ ONE_LINE_MORE = [
     "topics.exclude = a{1,3}",
     "topics = \\\\p{Lower}",
     "config.properties.exclude = (",
+    "topics = a{99999999999}",
+    f"topics = {'(' * 60}a{')' * 60}",
+    f"west->east.topics.exclude = {'(?i)' * 60}a",
+    "groups = a{99999999999}",
+    "ferry.merge.topics = a{99999999999}",
+    "config.properties.exclude = a{99999999999}",
+    "config.providers.env.param.allowlist.pattern = a{99999999999}",
+    *(
+        f"ferry.switch.{hook}.url = {url}?s=geheim"
+        for hook in ("stop", "redirect")
+        for url in (
+            "http://[::1/x",
+            "http://[x]/",
+            "http://h:99999/x",
+            "http://h:x/",
+            "http://h/a b",
+            "http://h/\\u00fc",
+            "ftp://h/x",
+            "h/x",
+        )
+    ),
     "tasks.max = many",
     "tasks.max = 0",
     "tasks.max = 5 # five",
@@ -258,6 +280,27 @@ def test_a_broken_file_stops_every_command(
     assert sentence.startswith(start)
     assert "geheim" not in sentence
     golden(sentence.removeprefix(start))
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tasks.max = 9",
+        "ferry.run.max.bytes = 9",
+        "ferry.run.max.bytes = 9 kB",
+        "ferry.rpo.seconds = 9",
+        "sync.topic.acls.interval.seconds = 9",
+        "ferry.schedule = 9 * * * *",
+        "ferry.start = 9",
+        "ferry.start = a:0:9",
+        "ferry.start = a:9:0",
+    ],
+)
+def test_a_number_with_more_digits_than_python_reads_is_a_bad_value(line: str, digits: int) -> None:
+    key = line.partition(" ")[0]
+    with pytest.raises(BadInput, match=f"^f:5: {re.escape(key)}: "):
+        parse_settings(BASE + line.replace("9", "9" * digits), "f")
 
 
 def test_there_are_enough_of_them() -> None:

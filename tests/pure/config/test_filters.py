@@ -29,6 +29,9 @@ from tests.golden import Golden
         (r"foo\Z", r"\Z is not supported"),
         ("(?<=a+)b", "look-behind"),
         ("[z-a]", "bad character range"),
+        ("a{99999999999}", "repetition number"),
+        ("(" * 3000 + "a" + ")" * 3000, "50 groups"),
+        ("(?i)" * 3000 + "a", "50 groups"),
     ],
 )
 def test_refused_expressions_name_the_part(pattern: str, part: str) -> None:

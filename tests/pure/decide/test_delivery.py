@@ -230,6 +230,8 @@ def test_a_record_of_a_newer_ferry_is_refused(golden: Golden) -> None:
         (codec.receipt_record(2, receipt(T0)), Fate.COMMITTED, False),
         (codec.tombstone([codec.ATTEMPT, "a"]), Fate.COMMITTED, False),
         (Record(key=b"junk", value=b"{}"), Fate.COMMITTED, False),
+        (Record(key=encode([codec.RECEIPT]), value=b"{}"), Fate.COMMITTED, False),
+        (Record(key=encode([codec.RECEIPT, 1, "t"]), value=b"{}"), Fate.COMMITTED, False),
     ],
     ids=[
         "a newer attempt",
@@ -240,6 +242,8 @@ def test_a_record_of_a_newer_ferry_is_refused(golden: Golden) -> None:
         "of another portion",
         "a tombstone",
         "junk",
+        "a receipt of nothing",
+        "a receipt without a partition",
     ],
 )
 def test_what_stands_against_a_commit(record: Record, fate: Fate, stands: bool, golden: Golden) -> None:

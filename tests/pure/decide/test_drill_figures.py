@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
-from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, shadow_sentence
+from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, partial_sentence, shadow_sentence
 from ferry.features.evidence.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, Translated
 from ferry.model import TopicPartition
@@ -82,9 +82,17 @@ def test_a_group_of_which_nothing_was_copied_was_not_tried_out(golden: Golden) -
     for became in (None, Before(offset=0)):
         found = moved("g", "g2", [standing(0, became)], same={})
         assert (found.committed, found.exact, found.reread, found.skipped) == (0, 0, None, None)
-        golden(shadow_sentence(9, True, [found], 1.0, "backup"), "summary")
+        golden(shadow_sentence(9, True, [found], 1.0, "backup", knows_groups=True), "summary")
         (said,) = untried([found, group(0)], ())
         golden(said, "not tried out")
+
+
+@pytest.mark.parametrize("knows_groups", [True, False])
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_summary_says_of_groups_what_is_known(knows_groups: bool, count: int, golden: Golden) -> None:
+    groups = [group(0)] * count
+    shadow = shadow_sentence(9, True, groups, 1.0, "backup", knows_groups=knows_groups)
+    golden(f"{shadow}\n{partial_sentence(['orders'], True, groups, 'backup', knows_groups=knows_groups)}")
 
 
 def test_a_drill_that_tried_out_nothing_says_so(golden: Golden) -> None:
@@ -124,7 +132,7 @@ def group(reread: int | None) -> GroupMoved:
 def test_each_deviation_is_a_sentence(golden: Golden) -> None:
     different = Compared(equal=False, complete=True, partitions=1, records=9, bytes=9, seconds=1, differences=2)
     unfinished = replace(different, differences=0, complete=False)
-    check = replace(EVIDENCE.checks[0], held=False, detail="primary.orders grew")
+    check = replace(EVIDENCE.checks[0], ok=False, message="primary.orders grew")
     found = deviations_of([], [replace(group(0), exact=0)], different, [check])
     assert len(found) == 3
     golden("\n".join(found), "a group, the content, a check")

@@ -24,6 +24,7 @@ from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pause
 from ferry.ledger.map_rows import newer_rows
 from ferry.ledger.mirror_state import mirror_state
 from ferry.ledger.own_acls import due_in_ms, own_acls
+from ferry.ledger.producer_codec import lane_producer, lane_producers, sent_places
 from ferry.ledger.pruning import pruned
 from ferry.ledger.rebuilt import newest_rebuild
 from ferry.ledger.receipts import heard_receipts, last_receipts, open_receipts, receipts
@@ -74,12 +75,14 @@ READERS: Mapping[str, Read] = {
     "past": lambda view: past_runs(view, LANE, 100),
     "pauses": lambda view: pauses(view, 1),
     "plan": lambda view: sealed_plan(view, LANE, RUN, 4711),
+    "producers": lambda view: (lane_producer(view, LANE), lane_producers(view)),
     "pruned": pruned,
     "rebuilt": newest_rebuild,
     "receipts": lambda view: list(receipts(view, lane=LANE)),
     "rolled up": rolled_up,
     "rows": lambda view: newer_rows(view, lambda _: True, None),
     "seen": lambda view: seen_to_end(view, LANE, {}),
+    "sent": lambda view: sent_places(view, LANE),
     "share": shared_topics,
     "slots": lambda view: slots_to_fence(view, LANE),
     "snapshots": lambda view: [saved_groups(view, LANE, name) for name in snapshots(view, LANE)],
@@ -197,11 +200,22 @@ def test_a_value_that_is_none_of_ferrys_names_its_offset_or_means_nothing(kind: 
         read_all(lying(Record(key=one.key, value=value)))
 
 
-@pytest.mark.parametrize("key", [b'["run"]', b'["acl",1]', b'["plan","live","x",1,[]]', b'["last","live","t","0"]'])
+@pytest.mark.parametrize(
+    "key",
+    [b'["run"]', b'["acl",1]', b'["plan","live","x",1,[]]', b'["last","live","t","0"]', b'["producer","live","t"]'],
+)
 def test_a_key_that_is_none_of_ferrys_means_nothing(key: bytes) -> None:
     _, sentences = read_all(lying(Record(key=key, value=b"{}")))
     assert not sentences
     assert not fold(lying(Record(key=key, value=b"{}")), 1).by_key
+
+
+@pytest.mark.parametrize("at", range(len(DOCUMENTED)), ids=lambda at: DOCUMENTED[at].key.decode()[:60])
+def test_a_key_with_fewer_or_more_parts_ends_as_declared(at: int) -> None:
+    parts = json.loads(DOCUMENTED[at].key)
+    for wrong in (*(parts[:count] for count in range(1, len(parts))), [*parts, "x"]):
+        read_all(lying(Record(key=encode(wrong), value=b"{}")))
+        read_all(lying(Record(key=encode(wrong), value=DOCUMENTED[at].value)))
 
 
 def test_a_run_record_without_fields_says_where_it_lies_and_what_to_do() -> None:

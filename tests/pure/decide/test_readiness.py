@@ -10,7 +10,7 @@ import pytest
 
 from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.features.acls.rules.compared import compared
-from ferry.features.switch.rules.readiness import Check, Looked, Rpo, came_since, readiness_of
+from ferry.features.switch.rules.readiness import Looked, Rpo, came_since, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import (
@@ -29,6 +29,7 @@ from ferry.model import (
     TopicPartition,
     Why,
 )
+from ferry.model.check import Check
 from ferry.model.observed import OpenTransaction
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchState, Verb
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
@@ -56,12 +57,6 @@ COPY = target("a.orders", 41, configs=KEPT)
 LAST = replace(RECEIPT, end=40)
 
 
-def of_feature(diff: AclDiff | None, no_authorizer: str = "") -> Check:
-    """The check that the feature `acls` adds."""
-    row = compared(diff, no_authorizer)
-    return Check(name=row.name, ok=row.held, message=row.detail)
-
-
 WELL = Looked(
     facts=facts_with(
         FACTS,
@@ -77,7 +72,7 @@ WELL = Looked(
     groups=(),
     behind_groups=1,
     back=True,
-    features=(of_feature(None),),
+    features=(compared(None),),
 )
 ACL = AclBinding(
     resource_type="topic",
@@ -206,7 +201,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
     ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
-    ("acls", "1 ACL of the target differs", lambda one: replace(one, features=(of_feature(differing()),))),
+    ("acls", "1 ACL of the target differs", lambda one: replace(one, features=(compared(differing()),))),
     ("clock", "were 400 s apart", lambda one: replace(one, stamped_ms=STARTED_MS + 400_000)),
     ("clock", "not known", lambda one: replace(one, stamped_ms=None)),
     (
@@ -289,7 +284,7 @@ def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
         pytest.param("reverse", {}, "no reverse flow", id="a reverse flow"),
         pytest.param(
             "acls",
-            {"features": (of_feature(None, "b has no authorizer"),)},
+            {"features": (compared(None, "b has no authorizer"),)},
             "not synced",
             id="no authorizer",
         ),
@@ -434,7 +429,7 @@ def test_acls_that_are_not_synced_are_not_as_at_the_source(
     left_out: tuple[LeftOut, ...], unmapped: tuple[str, ...], says: str, golden: Golden
 ) -> None:
     diff = replace(differing(), changes=(), left_out=left_out, unmapped=unmapped)
-    check = check_of(replace(WELL, features=(of_feature(diff),)), "acls")
+    check = check_of(replace(WELL, features=(compared(diff),)), "acls")
     assert check.ok
     golden(check.message)
     assert says in check.message
@@ -540,8 +535,15 @@ def test_what_came_to_the_cluster_that_clients_left_is_named(
         switched(("orders", 0, 5), ("orders", 1, 7), ("bills", 0, 2)), {**now, place("bills"): 2}, copied
     )
     assert check is not None
-    assert (check.name, check.ok) == ("stranded", True)
+    known = {"orders-0", "orders-1"} <= ends.keys() or bool(copied)
+    assert (check.name, check.ok, check.known) == ("stranded", True, known)
     golden(check.message)
+
+
+def test_if_no_partition_reports_its_end_nothing_is_said_to_have_come_to_none() -> None:
+    check = came_since(switched(("orders", 0, 5)), {}, ())
+    assert check is not None
+    assert (check.ok, check.known, check.message.startswith("whether")) == (True, False, True)
 
 
 def test_after_a_failover_or_where_the_flow_back_writes_all_topics_nothing_is_compared() -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from ferry.features.evidence.rules.codec import PASSED_OVER
 from ferry.features.evidence.rules.figures import LOST_SECONDS, REREAD, RTO
 from ferry.features.evidence.rules.lines import first_record, told_lines
-from ferry.features.switch.rules.passed_over import passed_of_all, passed_rows
+from ferry.features.switch.rules.passed_over import passed_rows
 from ferry.features.switch.rules.report import switch_report
 from ferry.model import Flow, TopicPartition
-from ferry.model.evidence import EvidenceOutcome, EvidenceReport, Goal, PassedOver
+from ferry.model.evidence import DEAD_LETTERS, EvidenceOutcome, EvidenceReport, Goal, PassedOver
 from ferry.model.switch import (
     Evidence,
     Step,
@@ -27,7 +25,6 @@ from ferry.model.switch import (
     SwitchState,
     Verb,
 )
-from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import count_of
 from tests.golden import Golden
 
@@ -50,7 +47,7 @@ def reported(
 
     `first` is when steps were begun for the first time. Without other facts, nothing was passed over.
     """
-    of_step = {"stop": {"passed_over": 0}, **(facts or {})}
+    of_step = {"stop": {"passed_over": 0, "left_out": 0}, **(facts or {})}
     switch = Switch(
         id="f1",
         verb=verb,
@@ -150,9 +147,12 @@ def test_what_every_partition_told_is_a_number(records: int, golden: Golden) -> 
     assert report.outcome is EvidenceOutcome.SUCCESS
 
 
-def test_what_an_earlier_version_did_not_record_as_passed_over_is_not_known(golden: Golden) -> None:
+@pytest.mark.parametrize("recorded", [{}, {"passed_over": 0}], ids=["nothing", "no dead letters"])
+def test_what_an_earlier_version_did_not_record_as_passed_over_is_not_known(
+    recorded: dict[str, int], golden: Golden
+) -> None:
     read = group(**{"from": [["orders", 0, 5]]})
-    report = reported(facts={**ANSWERS, "stop": {}}, stop=[stood(0, known="source")], groups=[read])
+    report = reported(facts={**ANSWERS, "stop": recorded}, stop=[stood(0, known="source")], groups=[read])
     assert report.passed_over is None
     assert [(one.reread, one.skipped) for one in report.groups] == [(0, None)]
     (note,) = report.notes
@@ -164,33 +164,35 @@ def test_what_was_passed_over_is_read_from_rows_that_are_no_partitions() -> None
     ranges = [PassedOver(source=TopicPartition("orders", 0), start=at, end=at + 1, why="stuck") for at in (3, 8)]
     stop = [stood(0, known="source"), *passed_rows(ranges)]
     read = group(**{"from": [["orders", 0, 5]]})
-    report = reported(facts={**ANSWERS, "stop": {"passed_over": 2}}, stop=stop, groups=[read])
+    report = reported(facts={**ANSWERS, "stop": {"passed_over": 2, "left_out": 0}}, stop=stop, groups=[read])
     assert report.passed_over == tuple(ranges)
     assert [one.source.partition for one in report.losses] == [0]
     assert [(one.exact, one.reread, one.skipped) for one in report.groups] == [(1, 0, 1)]
 
 
-def test_what_both_ways_passed_over_is_told_apart() -> None:
-    """Topics of both clusters may have one name, and offsets of the one mean nothing in the other."""
-    there, back = FLOW, Flow(source=FLOW.target, target=FLOW.source)
-    gap = PassedOver(source=HERE, start=3, end=5, why="stuck")
-
-    def stopped(via: Flow, facts: Mapping[str, int]) -> SwitchState:
-        switch = Switch(
-            id="f1", verb=Verb.SWITCHOVER, named=via, via=via, who="anna", approved_by="", approved_ms=0, at_ms=AT
-        )
-        evidence = Evidence(sentence="done", rows=tuple(passed_rows([gap])), facts=facts)
-        done = StepDone(step=Step.STOP, who="anna", begun_ms=AT, done_ms=AT, evidence=evidence)
-        return SwitchState(switch=switch, offset=0, done={Step.STOP: done}, end=None)
-
-    both = passed_of_all([stopped(there, {"passed_over": 1}), stopped(back, {"passed_over": 1})], there)
-    assert both == (gap, replace(gap, via=str(back)))
-    assert f"{HERE}, {HERE} of {back}" in passed_clause(both)
-    written = [PASSED_OVER.dump(one) for one in both]
-    assert [one.get("via") for one in written] == [None, str(back)]
-    assert tuple(map(PASSED_OVER.load, written)) == both
-    assert passed_of_all([stopped(there, {"passed_over": 1}), stopped(back, {})], there) is None
-    assert passed_of_all([], there) is None
+@pytest.mark.parametrize(
+    ("records", "at", "how", "exact", "skipped"),
+    [(3, 5, "exact", 1, None), (None, 5, "exact", 1, None), (3, 15, "gap", None, None), (3, 20, "gap", 1, 0)],
+)
+def test_dead_letters_are_next_to_the_loss_and_which_of_them_a_group_had_read_is_not_known(
+    records: int | None, at: int, how: str, exact: int | None, skipped: int | None, golden: Golden
+) -> None:
+    letters = PassedOver(source=HERE, start=10, end=20, why=DEAD_LETTERS, records=records)
+    read = group(how={"orders-0": how}, **{"from": [["orders", 0, at]]})
+    report = reported(
+        facts={**ANSWERS, "stop": {"passed_over": 0, "left_out": 1}},
+        stop=[stood(0, known="source"), *passed_rows([letters])],
+        groups=[read],
+    )
+    assert report.passed_over == (letters,)
+    assert (report.lost_records, report.dead_letters, report.before_adoption) == (0, records, 0)
+    assert [(one.exact, one.reread, one.skipped) for one in report.groups] == [(exact, 0, skipped)]
+    assert report.outcome is EvidenceOutcome.SUCCESS, "the file decided that they are among the dead letters"
+    golden(report.summary, "summary")
+    (note,) = report.notes
+    golden(note)
+    (rpo,) = [line for line in told_lines(report) if line.startswith("RPO")]
+    assert str(records if records is not None else "not known") in rpo.partition(";")[2]
 
 
 def test_notes_of_many_decisions_are_bounded_and_the_numbers_are_exact() -> None:
@@ -201,7 +203,7 @@ def test_notes_of_many_decisions_are_bounded_and_the_numbers_are_exact() -> None
         for at in range(count)
     ]
     stop = [stood(0, known="source"), *passed_rows(ranges)]
-    report = reported(facts={**ANSWERS, "stop": {"passed_over": count}}, stop=stop)
+    report = reported(facts={**ANSWERS, "stop": {"passed_over": count, "left_out": 0}}, stop=stop)
     assert report.passed_over == tuple(ranges)
     assert sum(len(note) for note in report.notes) < 10_000
     assert "reason 0" in report.notes[0]

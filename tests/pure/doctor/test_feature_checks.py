@@ -14,7 +14,7 @@ from ferry.lane.connections import EitherSide
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Plan
-from ferry.model.evidence import Check
+from ferry.model.check import Check
 from ferry.model.finding import Finding, Grade
 from ferry.registry import FEATURES, Feature
 from tests.pure.answers.stories import begun
@@ -61,7 +61,7 @@ def test_a_finding_of_a_feature_is_one_of_its_flow_and_a_failure_leaves_runs_unc
 @pytest.mark.parametrize("held", [True, False])
 def test_a_row_of_a_feature_is_one_of_readiness_and_counts(made: World, acts: ModuleType, held: bool) -> None:
     async def check(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
-        return [Check(name="schemas", held=held, detail=f"{lane.flow.flow}, {len(plan.copies)} topic")]
+        return [Check(name="schemas", ok=held, message=f"{lane.flow.flow}, {len(plan.copies)} topic")]
 
     acts.readiness = check  # type: ignore[attr-defined]
     assert made.ask("run", "a->b").code == 0

@@ -24,8 +24,8 @@ from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import at_work, place
 from tests.pure.scripted.wire import scripted
 
-BEGINS = 40
-AT_ONCE = 15
+BEGINS = 1_000
+AT_ONCE = 400
 """Empty records of a batch here."""
 BATCHES = -(-BEGINS // AT_ONCE)
 
@@ -69,7 +69,7 @@ def test_the_log_begins_where_the_sources_does_and_the_receipts_too() -> None:
         assert (lane.is_right(), lane.stands(1)) == (True, 4)
         assert (result.refusals, result.retries) == ({}, 0)
         ranges = {one.target: (one.start, one.end, one.target_next, one.records) for one in receipts(lane.view())}
-        assert ranges == {place(0): (BEGINS, 45, 45, 5), place(1): (0, 4, 4, 4)}
+        assert ranges == {place(0): (BEGINS, BEGINS + 5, BEGINS + 5, 5), place(1): (0, 4, 4, 4)}
         assert first_offsets(lane.view(), LANE) == {place(0): {BEGINS}, place(1): {0}}
         lane.produce(0, 2)
         lane.copy(lane.begin(lane.open("second")))
@@ -137,7 +137,7 @@ def test_a_run_that_dies_before_it_deletes_leaves_that_to_the_next_one() -> None
         assert [one.kind for one in result.refusals.values()] == [RefusalKind.NOT_AUTHORIZED]
         assert (lane.empty(), lane.target.begins.get(place(), 0), lane.ends()) == (BEGINS, 0, {})
         lane.copy(lane.begin(lane.open("second")))
-        assert (lane.is_right(), lane.ends()) == (True, {place(): 45})
+        assert (lane.is_right(), lane.ends()) == (True, {place(): BEGINS + 5})
 
 
 def test_a_run_that_dies_after_it_deleted_leaves_the_receipts_to_the_next_one() -> None:
@@ -149,7 +149,7 @@ def test_a_run_that_dies_after_it_deleted_leaves_the_receipts_to_the_next_one() 
             lane.copy(attempt)
         assert (lane.is_right(), lane.ends()) == (True, {})
         lane.copy(lane.begin(lane.open("second")))
-        assert (lane.is_right(), lane.ends()) == (True, {place(): 45})
+        assert (lane.is_right(), lane.ends()) == (True, {place(): BEGINS + 5})
         assert first_offsets(lane.view(), LANE) == {place(0): {BEGINS}}
 
 

@@ -6,7 +6,8 @@ import ast
 import copy
 import json
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from string import Formatter
@@ -34,10 +35,19 @@ OWN = {"topic", "partition", "source"}
 """Facts that each refusal has."""
 
 
+def sources(words: Iterable[str]) -> Iterator[tuple[Path, ast.Module]]:
+    """Ferry's files that have one of the words; to parse all of them takes seconds."""
+    wanted = re.compile("|".join(map(re.escape, words)))
+    for file in sorted(SOURCE.rglob("*.py")):
+        text = file.read_text()
+        if wanted.search(text):
+            yield file, ast.parse(text)
+
+
 def calls() -> Iterator[tuple[Path, ast.Call, set[str]]]:
     """The calls in Ferry that make a sentence, with the codes that they may have."""
-    for file in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
+    for file, tree in sources(f"{name}(" for name in MAKERS):
+        for node in ast.walk(tree):
             name = getattr(getattr(node, "func", None), "id", "")
             if isinstance(node, ast.Call) and name in MAKERS and len(node.args) > MAKERS[name]:
                 parts = [one.value for one in ast.walk(node.args[MAKERS[name]]) if isinstance(one, ast.Constant)]
@@ -48,9 +58,9 @@ def written_codes() -> set[str]:
     """All texts in Ferry's source, outside of the catalogue, that are codes."""
     return {
         node.value
-        for file in SOURCE.rglob("*.py")
+        for file, tree in sources(f'"{code}"' for code in ENTRIES)
         if file.parent != SOURCE / "messages"
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in ENTRIES
     }
 

@@ -15,7 +15,7 @@ from ferry.features.evidence.rules.codec import SealedReport
 from ferry.features.evidence.rules.document import Chart, Document, Paragraph, Sentences, Table, document_of, text_of
 from ferry.features.evidence.rules.lines import told_lines
 from ferry.model import TopicPartition
-from ferry.model.evidence import START, EvidenceReport, PassedOver
+from ferry.model.evidence import ADOPTED, DEAD_LETTERS, START, EvidenceReport, PassedOver
 from tests.pure.reports.values import EVIDENCE, loss
 
 DIGEST = "c0ffee00" * 8
@@ -79,6 +79,14 @@ def test_a_pdf_has_every_fact_of_the_document() -> None:
         ),
         pytest.param(
             (PassedOver(source=PLACE, start=None, end=13, why=START),), ("not known", str(PLACE)), id="a start"
+        ),
+        pytest.param(
+            (PassedOver(source=PLACE, start=10, end=13, why=DEAD_LETTERS, records=2),),
+            ("2 records", str(PLACE)),
+            id="dead letters",
+        ),
+        pytest.param(
+            (PassedOver(source=PLACE, start=0, end=13, why=ADOPTED),), ("not known", str(PLACE)), id="an adoption"
         ),
         pytest.param(None, ("not known",), id="an earlier version"),
     ],

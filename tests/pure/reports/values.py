@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.model import Flow, TopicPartition
+from ferry.model.check import Check
 from ferry.model.evidence import (
-    Check,
     Compared,
     EvidenceCluster,
     EvidenceKind,
@@ -84,7 +84,7 @@ EVIDENCE = EvidenceReport(
         Sample(at_ms=AT + 1_000 * n, lag_records=1_000 - 100 * n, records_per_second=100, bytes_per_second=1e6 + n)
         for n in range(10)
     ),
-    checks=(Check(name="Production topics untouched", held=True, detail="3 topics are what they were"),),
+    checks=(Check(name="Production topics untouched", ok=True, message="3 topics are what they were"),),
     deviations=("the oldest record that would be lost is 12.3 s old, the goal is 10 s",),
     notes=("a note with <b>markup</b> & a group's name: \N{LATIN SMALL LETTER E WITH ACUTE}",),
 )

@@ -53,7 +53,7 @@ LIVE_RUN = {"newest_run": "run-2", "written": 120}
 )
 def test_a_change_that_nobody_else_explains_is_the_drills(change: Mapping[str, Any], held: list[bool]) -> None:
     checks = untouched(BEFORE, replace(BEFORE, **change), FLOW)
-    assert [check.held for check in checks] == held
+    assert [check.ok for check in checks] == held
     unread = change.get("unread", {})
-    assert all(why in checks[1].detail for why in unread.values())
-    assert all(("run-2" in check.detail) == (check.held and "newest_run" in change) for check in checks)
+    assert all(why in checks[1].message for why in unread.values())
+    assert all(("run-2" in check.message) == (check.ok and "newest_run" in change) for check in checks)

@@ -411,12 +411,14 @@ class Brokers:
             name = topic.name or by_id.get(topic.topic_id, "")
             parts = []
             for part in topic.partition_data:
-                code, base = self._write(
-                    asked.node,
-                    request.transactional_id,
-                    TopicPartition(topic=name, partition=part.index),
-                    bytes(part.records),
-                )
+                code, base = codes.MESSAGE_TOO_LARGE, -1
+                if len(part.records) <= int(self.settings.get("max.message.bytes", len(part.records))):
+                    code, base = self._write(
+                        asked.node,
+                        request.transactional_id,
+                        TopicPartition(topic=name, partition=part.index),
+                        bytes(part.records),
+                    )
                 parts.append(
                     kind.TopicProduceResponse.PartitionProduceResponse(
                         index=part.index, error_code=code, base_offset=base

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ferry.commands.copying import told_report
 from ferry.copy.slot_end import end_of, refusals_of
-from ferry.errors import FerryError, Retryable, Unreachable
+from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.model import RefusalKind
 from ferry.protocol.names import ledger_topic
 from ferry.protocol.slot import SlotResult
+from tests.golden import Golden
 from tests.pure.protocol.world import FLOW
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane, at_work, place
@@ -60,6 +63,32 @@ def test_what_has_its_receipts_is_said_as_copied_and_the_rest_is_aborted(version
 
         lane.target.faults.clear()
         lane.copy(lane.begin(lane.open("again")), chunk_bytes=1)
+        assert lane.is_whole()
+
+
+@both_versions
+def test_a_record_that_is_too_large_for_the_ledger_is_refused_at_once_with_the_remedy(
+    version: int, golden: Golden
+) -> None:
+    """However often it is sent, the broker takes it only when its limit is raised: nothing waits for that."""
+    lane = Lane([[3, 2]], version=version)
+    with at_work(lane):
+        plan = lane.open("r")
+        attempt = lane.begin(plan)
+        fault = Fault(api="Produce", topic=LEDGER, code=codes.MESSAGE_TOO_LARGE, times=ALWAYS)
+        lane.target.faults.append(fault)
+        with pytest.raises(Refused) as outside:
+            lane.begin(plan)
+        with pytest.raises(Refused) as inside:
+            lane.copy(attempt)
+        assert fault.happened == 2
+        for caught in (outside, inside):
+            assert LEDGER in str(caught.value)
+            assert "max.message.bytes" in str(caught.value)
+        golden(re.sub(r"\d+ bytes", "N bytes", str(outside.value)), "outside of a transaction")
+        lane.target.faults.clear()
+        lane.target.deliver_markers()
+        lane.copy(lane.begin(lane.open("again")))
         assert lane.is_whole()
 
 

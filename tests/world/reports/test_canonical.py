@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from ferry.errors import Corrupt
 from ferry.features.evidence.rules.canonical import canonical
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
-from ferry.model.evidence import EvidenceReport, Link, Signer
+from ferry.model.evidence import ADOPTED, DEAD_LETTERS, EvidenceReport, Link, PassedOver, Signer
 from tests.program import SCHEMAS, closed
 from tests.pure.reports.values import EVIDENCE, loss
 
@@ -84,3 +84,24 @@ def test_figures_are_not_better_than_what_is_known() -> None:
     (group,) = EVIDENCE.groups
     assert replace(EVIDENCE, groups=(group, replace(group, reread=None))).reread is None
     assert [goal.is_met for goal in EVIDENCE.goals] == [False, None]
+
+
+LETTERS = PassedOver(source=EVIDENCE.losses[0].source, start=3, end=9, why=DEAD_LETTERS, records=2)
+
+
+@pytest.mark.parametrize(
+    ("passed", "known"),
+    [((), (0, 0)), ((LETTERS,), (2, 0)), ((LETTERS, replace(LETTERS, why=ADOPTED, records=None)), (2, None))],
+)
+def test_a_report_of_an_earlier_version_does_not_know_what_became_a_dead_letter(
+    passed: tuple[PassedOver, ...], known: tuple[int | None, ...]
+) -> None:
+    content = encode_report(
+        SealedReport(number=1, evidence=replace(EVIDENCE, passed_over=passed), previous=None, signer=None)
+    )
+    body = json.loads(content)
+    assert (body["rpo"]["dead_letters"], body["rpo"]["before_adoption"]) == known
+    del body["rpo"]["dead_letters"], body["rpo"]["before_adoption"]
+    earlier = decode_report(json.dumps(body).encode(), "report-000001.json").evidence
+    assert (earlier.passed_over, earlier.dead_letters, earlier.before_adoption) == (None, None, None)
+    assert earlier.lost_records == EVIDENCE.lost_records

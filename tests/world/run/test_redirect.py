@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -67,6 +68,7 @@ class Gateway:
     said: bytes = b"moved"
     location: str | None = None
     told: list[tuple[dict[str, str], str | None]] = field(default_factory=list)
+    logins: list[str | None] = field(default_factory=list)
     followed: list[str] = field(default_factory=list)
 
     @property
@@ -84,6 +86,7 @@ def gateway() -> Iterator[Gateway]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.told.append((body, self.headers["Idempotency-Key"]))
+            made.logins.append(self.headers["Authorization"])
             ended.wait(made.seconds)
             if made.status:
                 self.send_response(made.status)
@@ -173,17 +176,21 @@ def test_no_hook_is_said() -> None:
             "exit code 3 .no route.",
         ),
         (SwitchHook(command="/no/such/program now", url=None), "'/no/such/program' could not be started"),
+        (SwitchHook(command="echo a\0b", url=None), "'echo' could not be started"),
         (
             # It waits for a signal that only its end brings.
             SwitchHook(command=python("import signal; signal.pause()"), url=None, timeout_seconds=1),
             "took longer than 1 s",
         ),
         (SwitchHook(command=None, url="http://127.0.0.1:1/"), "could not be called"),
+        (SwitchHook(command=None, url="127.0.0.1/hook?token=secret"), "could not be called"),
+        (SwitchHook(command=None, url="http://127.0.0.1:1/s\u00ebcret"), "could not be called"),
     ],
 )
 def test_a_hook_that_fails_stops_the_switch_and_says_how_to_go_on(hook: SwitchHook, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(Refused, match=why) as refused:
         redirect(sides(), state(), hook, mine)
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("status", "seconds", "why"), [(503, 0, "HTTP 503"), (200, SLOW_SECONDS, "timed out")])
@@ -191,6 +198,13 @@ def test_a_gateway_that_fails_or_sleeps_stops_it_too(gateway: Gateway, status: i
     gateway.status, gateway.seconds = status, seconds
     with pytest.raises(Refused, match=why):
         redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=1), mine)
+
+
+def test_the_login_of_an_address_is_sent_as_basic_authentication(gateway: Gateway) -> None:
+    host = gateway.url.removeprefix("http://")
+    for login in ("", "ferry:p%40ss@"):
+        redirect(sides(), state(), SwitchHook(command=None, url=f"http://{login}{host}"), mine)
+    assert gateway.logins == [None, f"Basic {b64encode(b'ferry:p@ss').decode()}"]
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -233,6 +247,15 @@ def test_the_end_of_what_a_command_says_is_kept_and_the_beginning_of_an_http_ans
 def test_a_command_that_cannot_be_read_is_refused_before_anything_is_written(command: str) -> None:
     with pytest.raises(BadInput, match="the redirect command"):
         refuse_unusable(SwitchHook(command=command, url=None), "redirect")
+
+
+@pytest.mark.parametrize(
+    "url", ["", " ", "h/hook?token=secret", "ftp://h/secret", "http://[::1/secret", "http:///secret"]
+)
+def test_an_address_that_cannot_be_called_is_refused_without_it(url: str) -> None:
+    with pytest.raises(BadInput, match="--stop-url") as refused:
+        refuse_unusable(SwitchHook(command=None, url=url), "stop")
+    assert "secret" not in str(refused.value)
 
 
 def test_a_hook_that_is_given_takes_the_place_of_its_kind_alone() -> None:

@@ -12,7 +12,8 @@ from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
 from ferry.words import ms_of
 
-_OFFSET = re.compile(r"([^:\s]+):([0-9]+):([0-9]+)")
+_OFFSET = re.compile(r"([^:\s]+):([0-9]{1,9}):([0-9]{1,18})")
+_EPOCH_MS = re.compile(r"[0-9]{1,18}")
 _DURATION = "by_duration:"
 """The prefix of an `auto.offset.reset` of Kafka 4 that counts back from now (KIP-1106)."""
 _REMEDY = "write earliest, latest, a time such as 2026-01-31T06:00:00Z, epoch milliseconds, or topic:partition:offset"
@@ -55,7 +56,7 @@ def parse_start(text: str) -> Start:
             return StartLatest()
     if value.lower().startswith(_DURATION):
         raise BadValue(sentence("value.start.relative", value=value))
-    if value.isascii() and value.isdigit():
+    if _EPOCH_MS.fullmatch(value):
         return StartTime(timestamp_ms=int(value))
     try:
         # Before offsets: 2026-01-31T06:00:00 has the form of one.

@@ -29,9 +29,11 @@ _CRON_NAMES = {
     "month": ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
     "weekday": ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 }
-_CRON_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([1-9][0-9]*))?")
+_CRON_ITEM = re.compile(r"(\*|[0-9a-z]{1,9})(?:-([0-9a-z]{1,9}))?(?:/([1-9][0-9]{0,8}))?")
 _SERVER = re.compile(r"(?:[A-Za-z0-9_+.-]*://)?(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+_UNSENT = re.compile(r"[\x00-\x20\x7f]")
+"""Characters that no HTTP client sends in an address."""
 _MAX_PORT = 65535
 _MAX_REPLICAS = 32767
 
@@ -53,7 +55,7 @@ def integer(low: int, high: int | None = None) -> Callable[[str], int]:
     bounds = f" from {low} to {named}" if named is not None else f" of at least {low}" if low > -LONG_MAX else ""
 
     def read(text: str) -> int:
-        if not re.fullmatch(r"[+-]?[0-9]+", text.strip(), re.ASCII):
+        if not re.fullmatch(r"[+-]?[0-9]{1,100}", text.strip(), re.ASCII):
             raise BadValue(sentence("value.number", value=text, bounds=bounds))
         number = int(text)
         if number < low or (named is not None and number > named):
@@ -238,12 +240,18 @@ def optional_text(value: str) -> str | None:
 
 def optional_url(value: str) -> str | None:
     """Read an `http` or `https` address with a host; None where there is none."""
-    if not value.strip():
+    url = value.strip()
+    if not url:
         return None
-    address = urlsplit(value.strip())
-    if address.scheme not in ("http", "https") or not address.hostname:
+    try:
+        address = urlsplit(url)
+        reachable = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+        sent = f"{address.path}{address.query}".isascii() and not _UNSENT.search(url)
+    except ValueError:  # an odd bracket, or a port that is no number
+        reachable = sent = False
+    if not (reachable and sent):
         raise BadValue(sentence("value.address"))
-    return value.strip()
+    return url
 
 
 def separator(value: str) -> str:

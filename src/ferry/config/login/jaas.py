@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ferry.config.text.problem import BadValue
+from ferry.files import read_bounded
 from ferry.messages.catalogue import sentence
 
 SECTION = "KafkaClient"
@@ -83,7 +84,7 @@ def jaas_file() -> Path | None:
 def read_jaas_file(path: Path) -> JaasLogin:
     """Return the login module of the file's KafkaClient section. Raises BadValue, which names the file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         named = f"JAAS file {path} of {KAFKA_OPTS}"

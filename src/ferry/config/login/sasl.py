@@ -17,6 +17,7 @@ from ferry.config.login.security import KerberosLogin, Login, OAuthLogin, Passwo
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import shown_address
 from ferry.errors import BadInput, Refused
+from ferry.files import read_bounded
 from ferry.messages.catalogue import sentence
 from ferry.model import with_text
 
@@ -42,7 +43,6 @@ _RETRIEVERS = tuple(
 )
 _CALLBACK = "sasl.login.callback.handler.class"
 _RETRIEVER = "sasl.oauthbearer.jwt.retriever.class"
-_MAX_FILE_BYTES = 1 << 20
 
 
 def login(properties: Mapping[str, str]) -> Login:
@@ -199,12 +199,11 @@ def _address(url: str) -> SplitResult:
 
 def _content(key: str, path: str, remedy: str = "correct the path or its permissions") -> bytes:
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
+        content = read_bounded(Path(path))
     except OSError as error:
         said = sentence("login.file.unreadable", what=f"{key} {path}", why=str(error.strerror), remedy=remedy)
         raise BadInput(said) from None
-    if not content.strip() or len(content) > _MAX_FILE_BYTES:
+    if not content.strip():
         raise BadInput(f"{key} {path} holds {len(content)} bytes, which cannot be right; correct the path")
     return content
 

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from ferry.config.login.jks import JCEKS_MAGIC, MAGIC, Damaged, JavaKeyStore, WrongPassword, read_jks
 from ferry.config.login.security import TLS_VERSIONS, TlsOptions
 from ferry.errors import BadInput, Refused
+from ferry.files import read_bounded
 from ferry.messages.catalogue import sentence
 
 UNREADABLE = (ValueError, x509.InvalidVersion)
@@ -115,15 +116,11 @@ class _Store:
         """Return the bytes of the file. Raises BadInput when it cannot be read."""
         path = Path(self.location or "")
         try:
-            with path.open("rb") as file:
-                content = file.read(_MAX_STORE_BYTES + 1)
+            return read_bounded(path, _MAX_STORE_BYTES)
         except OSError as error:
             what, remedy = f"{self._key}.location: {path}", "correct the path or its permissions"
             said = sentence("login.file.unreadable", what=what, why=str(error.strerror), remedy=remedy)
             raise BadInput(said) from None
-        if len(content) > _MAX_STORE_BYTES:
-            raise BadInput(f"{self._key}.location: {path} is too long for a key store; correct the path")
-        return content
 
     def bad(self, why: str, remedy: str, name: str = "location") -> BadInput:
         """Return the error that the file, or the text under another name, is not as it should be.

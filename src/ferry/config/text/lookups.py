@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ferry.config.text.properties import parse
 from ferry.config.text.secrets import Limits, ProviderKind, wrong_reference
+from ferry.files import read_bounded
 
 
 def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[str]) -> str:
@@ -39,8 +40,8 @@ def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[st
         if kind is ProviderKind.DIRECTORY:
             if Path(name).name != name:
                 raise wrong_reference(key, f"{reference.group()} leaves the directory {path}; write a plain file name")
-            return (Path(path) / name).read_text(encoding="utf-8")
-        text = Path(path).read_text(encoding="utf-8")
+            return _content(Path(path) / name)
+        text = _content(Path(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise wrong_reference(
@@ -50,6 +51,11 @@ def look_up(key: str, kind: ProviderKind, limits: Limits, reference: re.Match[st
     if name not in found:
         raise wrong_reference(key, f"{reference.group()} names no entry of {path}; add {name} = ... to that file")
     return found[name]
+
+
+def _content(path: Path) -> str:
+    """Return the text of a file, with each end of a line as a newline. Raises OSError or UnicodeDecodeError."""
+    return read_bounded(path).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _is_allowed(path: str, allowed: tuple[Path, ...]) -> bool:

@@ -22,6 +22,8 @@ _CLASS_ESCAPES = {
 _QUANTIFIER = re.compile(r"\{([0-9]+)(?:(,)([0-9]*))?\}")
 _INLINE_FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]*))?([:)])")
 _GROUP_NAME = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
+_MOST_OPEN = 50
+"""How many groups may be open at once; Python's `re` recurses for each, and its limit depends on the caller."""
 _GROUP_OPENERS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>")
 
 
@@ -43,6 +45,8 @@ def compile_java(pattern: str) -> re.Pattern[str]:
         return re.compile(translated, re.ASCII)
     except re.error as error:
         raise NotExpressible(error.msg) from None
+    except OverflowError as error:
+        raise NotExpressible(str(error)) from None
 
 
 def unquoted(pattern: str) -> list[str]:
@@ -167,10 +171,16 @@ class _Translator:
             self._push(opener, len(flags.group()))
             return
         # A bare (?i) applies to the end of its group, through every | in it.
+        self._refuse_deep()
         self.frames[-1].append(opener)
         self._emit(opener, quantifiable=False, taken=len(flags.group()))
 
+    def _refuse_deep(self) -> None:
+        if len(self.frames) + sum(map(len, self.frames)) > _MOST_OPEN:
+            raise NotExpressible(f"more than {_MOST_OPEN} groups are open at once")
+
     def _push(self, opener: str, taken: int) -> None:
+        self._refuse_deep()
         self.frames.append([])
         self._emit(opener, quantifiable=False, taken=taken)
 

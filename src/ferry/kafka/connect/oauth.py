@@ -21,6 +21,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from ferry.config.login.security import OAuthLogin
 from ferry.errors import MALFORMED
+from ferry.files import read_bounded
 from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
 
 _USED_SHARE = 0.8
@@ -70,7 +71,7 @@ class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has n
     def _from_file(self, path: str) -> str:
         """Read the file each time, because its owner replaces it. A machine without the file uses the plan's token."""
         try:
-            return Path(path).read_text(encoding="ascii").strip()
+            return read_bounded(Path(path)).decode("ascii").strip()
         except FileNotFoundError:
             return self._login.token
         except (OSError, UnicodeDecodeError) as error:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from ferry.clock import skew, wall_ms
-from ferry.errors import Retryable
+from ferry.errors import Refused, Retryable
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.model import Record, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
+from ferry.words import count_of
 
 BATCH_BYTES = 700_000
 """Uncompressed bytes of a batch, which must stay below the default message.max.bytes."""
@@ -36,7 +37,8 @@ class Appender:
         """Write records, acks from all in-sync replicas; return the offset of the last one, -1 for none.
 
         Idempotent: a repeat after an unknown outcome carries the same sequence, so the broker drops the duplicate.
-        Raises Refused without permission, Unreachable when the leader keeps answering with errors.
+        Raises Refused without permission and for a batch that is too large for the topic, Unreachable when the leader
+        keeps answering with errors.
         """
         offsets = await self.append_each(records)
         return offsets[-1] if offsets else -1
@@ -44,8 +46,8 @@ class Appender:
     async def append_each(self, records: Sequence[Record], *, batch_bytes: int = BATCH_BYTES) -> list[int]:
         """Write records in batches of about `batch_bytes` before compression; return the offset of each record.
 
-        Acks come from all in-sync replicas, and a repeat duplicates nothing. Raises Refused without permission,
-        Unreachable when the leader keeps answering with errors.
+        Acks come from all in-sync replicas, and a repeat duplicates nothing. Raises Refused without permission and for
+        a batch that is too large for the topic, Unreachable when the leader keeps answering with errors.
         """
         offsets: list[int] = []
         for part in below_limit(records, batch_bytes):
@@ -74,7 +76,7 @@ class Appender:
                 raise
             answered_ms = wall_ms()
             outcome = answer.responses[0].partition_responses[0]
-            await self.check_written(outcome.error_code)
+            await self.check_written(outcome.error_code, records, batch)
             if outcome.log_append_time_ms >= 0:
                 self.skew_ms = skew(sent_ms, outcome.log_append_time_ms, answered_ms)
             return int(outcome.base_offset) + len(records) - 1
@@ -96,10 +98,20 @@ class Appender:
             raise Retryable(f"producer id from cluster {self._cluster.alias}: {codes.describe(answer.error_code)}")
         return ProducerIdentity(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch, sequence=0)
 
-    async def check_written(self, code: int) -> None:
-        """Raise the error that an answer to a produce request has for a partition: Refused, or Retryable."""
+    async def check_written(self, code: int, records: Sequence[Record] = (), batch: bytes = b"") -> None:
+        """Raise the error that an answer to a produce request has for a partition: Refused, or Retryable.
+
+        `batch` is what was sent, and `records` are in it.
+        """
         if code == codes.NONE:
             return
+        if code == codes.MESSAGE_TOO_LARGE and records:
+            what = f"{count_of(len(records), 'record')}, the first with key"
+            raise Refused(
+                f"{self._what} on cluster {self._cluster.alias} takes no batch of {len(batch)} bytes ({what} "
+                f"{records[0].key[:80].decode(errors='replace')}): raise max.message.bytes of that topic, then do the "
+                "same again"
+            )
         where = f"{self._what} on cluster {self._cluster.alias}: {codes.advised(code)}"
         if code in codes.UNAUTHORIZED:
             raise NotPermitted(f"{where}: grant WRITE on it")

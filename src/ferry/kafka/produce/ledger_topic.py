@@ -149,11 +149,22 @@ class LedgerTopic:
             await self.find()
 
     async def exists(self) -> bool:
-        """Return whether there is a ledger, as the brokers report now."""
-        return self.place.topic in await self.cluster.refresh([self.place.topic])
+        """Return whether there is a ledger, as the brokers report now.
+
+        Raises Refused when this login may not see the topic: brokers then do not say whether there is one.
+        """
+        topic, alias = self.place.topic, self.cluster.alias
+        if topic in await self.cluster.refresh([topic]):
+            return True
+        if await self.cluster.hidden([topic]):
+            raise Refused(
+                f"ledger {topic} on cluster {alias} may not be seen by this login, so it is not known whether there is "
+                "one: grant DESCRIBE and READ on it (ferry acls required lists all that a flow needs)"
+            )
+        return False
 
     async def find(self) -> None:
-        """Look the topic up. Raises BadInput when there is none, because the flow never ran."""
+        """Look the topic up. Raises BadInput when there is none, because the flow never ran; Refused as `exists`."""
         if not await self.exists():
             raise BadInput(
                 f"there is no ledger {self.place.topic} on cluster {self.cluster.alias}: run the flow once, or correct "
@@ -197,15 +208,15 @@ class LedgerTopic:
             )
             batch = build_batch(part, wall_ms(), identity)
 
-            async def send(batch: bytes = batch, count: int = len(part)) -> None:
+            async def send(batch: bytes = batch, part: Sequence[Record] = part) -> None:
                 sent = await writer.produce(self.cluster.leader(self.place), {self.place: batch})
                 outcome = (await self.cluster.answered(sent)).responses[0].partition_responses[0]
                 # A repeat of a fenced request would fence the writer that took over; with version 2 the end may still
                 # be completing.
                 if outcome.error_code in codes.FENCED or outcome.error_code == codes.CONCURRENT_TRANSACTIONS:
                     writer.raise_for(outcome.error_code, "writing receipts")
-                await self._appender.check_written(outcome.error_code)
-                offsets.update(range(outcome.base_offset, outcome.base_offset + count))
+                await self._appender.check_written(outcome.error_code, part, batch)
+                offsets.update(range(outcome.base_offset, outcome.base_offset + len(part)))
 
             await writer.patiently(send)
         return frozenset(offsets)

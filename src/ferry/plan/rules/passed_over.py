@@ -1,8 +1,8 @@
-"""The source offsets that a lane has never copied, because an operator or the configuration decided it. Pure."""
+"""What a lane's target lacks that is no lag: offsets that were passed over, dead letters, and more. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -11,20 +11,25 @@ from ferry.ledger.copied import without
 from ferry.ledger.ledger import LedgerView, gaps
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.unit_codec import last_units
-from ferry.model import Gap, LaneKind, Range, RefusalKind, TopicPartition, lane_kind
-from ferry.model.evidence import START, STRANDED, PassedOver, summed
+from ferry.model import Gap, Range, RefusalKind, TopicPartition
+from ferry.model.evidence import ADOPTED, DEAD_LETTERS, START, STRANDED, PassedOver, summed
 from ferry.model.gap import Lifted
+from ferry.plan.rules.left_out import adopted_left, adopted_ranges, dead_letters, is_earlier, is_part_of
 from ferry.plan.rules.starts import NOT_KNOWN, recorded_starts
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 MOST_DECISIONS = 20
 """For how many decisions `passed_sentences` has a sentence of their own."""
 
 
-def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[PassedOver, ...]:
+def passed_over(
+    view: LedgerView, lane: str, ids: Mapping[str, str], never: Collection[str] = ()
+) -> tuple[PassedOver, ...]:
     """Return what the lane has passed over, by partition and offset: gaps, and what is before its start.
 
-    What a window has copied since of the offsets before the start is not in it.
+    What a window has copied since of the offsets before the start is not in it. After that come the partitions of which
+    the target lacks single records: what was left out before an adoption, and dead letters. Transforms with the digests
+    `never` make none.
 
     `ids` are the ids of source topics, as far as they are known; the last receipts have others. Gaps of an earlier
     topic of the same name are left out. So are offsets to which a lane went back later: it copies them again. So are
@@ -34,7 +39,8 @@ def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[Pa
     known = {last.source.topic: last.source_topic_id for last in lasts if last.source_topic_id} | dict(ids)
     found: dict[TopicPartition, list[PassedOver]] = {}
     before = recorded_starts(view, lane, known).passed
-    later = _copied(view, lane, before, known)
+    taken = adopted_ranges(view, lane, known)
+    later = _copied(view, lane, {*before, *taken}, known)
     for place, (first, end) in before.items():
         left = without([(max(first, 0), end)], later.get(place, ()))
         found[place] = [
@@ -42,7 +48,7 @@ def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[Pa
             for at, (start, after) in enumerate(left)
         ]
     for gap in gaps(view, lane):
-        if _is_earlier(gap.source.topic, gap.topic_id, known):
+        if is_earlier(gap.source.topic, gap.topic_id, known):
             continue
         ones = found.setdefault(gap.source, [])
         if gap.how is Lifted.RESTART:
@@ -57,7 +63,8 @@ def passed_over(view: LedgerView, lane: str, ids: Mapping[str, str]) -> tuple[Pa
                 reason=gap.reason,
             )
             ones.append(one)
-    return tuple(one for _, ones in sorted(found.items()) for one in _apart(ones))
+    counted = sorted((*adopted_left(taken, later), *dead_letters(view, lane, known, never)), key=lambda one: one.source)
+    return (*(one for _, ones in sorted(found.items()) for one in _apart(ones)), *counted)
 
 
 def _copied(
@@ -70,8 +77,7 @@ def _copied(
     found: dict[TopicPartition, list[Range]] = {place: [] for place in places}
 
     def counts(by: str, place: TopicPartition, topic_id: str) -> bool:
-        same = by == lane or (lane_kind(lane) is None and lane_kind(by) is LaneKind.APPEND)
-        return same and place in found and not _is_earlier(place.topic, topic_id, ids)
+        return is_part_of(lane, by) and place in found and not is_earlier(place.topic, topic_id, ids)
 
     for of, links in view.rolled.chains.items():
         if counts(of.lane, of.source, of.source_topic_id):
@@ -81,12 +87,6 @@ def _copied(
         if counts(one.lane, one.source, one.source_topic_id):
             found[one.source].append((one.start, one.end))
     return found
-
-
-def _is_earlier(topic: str, topic_id: str, ids: Mapping[str, str]) -> bool:
-    """Return whether a record with this id is about an earlier topic of the same name."""
-    now = ids.get(topic, "")
-    return bool(now and topic_id and now != topic_id)
 
 
 def _passes(gap: Gap) -> bool:
@@ -121,40 +121,74 @@ def _apart(ones: Sequence[PassedOver]) -> list[PassedOver]:
 
 
 def passed_total(passed: Collection[PassedOver]) -> int | None:
-    """Return how many offsets were passed over; None where the number of one range is not known."""
+    """Return how many offsets were passed over, or records are missing; None where the number of one is not known."""
     return summed([one.offsets for one in passed])
 
 
 def passed_clause(passed: Collection[PassedOver]) -> str:
-    """Say in short how many offsets were passed over; empty if none was."""
-    if not passed:
-        return ""
-    where = several(sorted({one.where for one in passed}))
-    count = passed_total(passed)
-    if count is None:
-        return f"how many offsets were passed over on purpose is not known ({where})"
-    were = "was" if count == 1 else "were"
-    return f"{count_of(count, 'offset')} {were} passed over on purpose ({where})"
+    """Say in short how much was passed over, and what else the target lacks; empty if there is nothing."""
+    found = []
+    if ranges := [one for one in passed if not one.is_counted]:
+        count, where = passed_total(ranges), _where(ranges)
+        found.append(
+            f"how many offsets were passed over on purpose is not known ({where})"
+            if count is None
+            else f"{agreeing(count, 'offset was', 'offsets were')} passed over on purpose ({where})"
+        )
+    if letters := [one for one in passed if one.why == DEAD_LETTERS]:
+        count, where = passed_total(letters), _where(letters)
+        found.append(
+            f"how many records became dead letters is not known ({where})"
+            if count is None
+            else f"{agreeing(count, 'record', 'records')} became dead letters ({where})"
+        )
+    if adopted := [one for one in passed if one.why == ADOPTED]:
+        found.append(f"how many records were left out before the adoption is not known ({_where(adopted)})")
+    return "; ".join(found)
+
+
+def _where(passed: Collection[PassedOver]) -> str:
+    return several(sorted({one.where for one in passed}))
 
 
 def passed_sentences(passed: Collection[PassedOver], target: str) -> tuple[str, ...]:
     """Say what was passed over, and why and by whom it was decided, a sentence for each decision.
 
-    From the decision after MOST_DECISIONS on they are counted in one sentence.
+    From the decision after MOST_DECISIONS on they are counted in one sentence. Dead letters, and what was left out
+    before an adoption, have a sentence each.
     """
     every: dict[tuple[str, str, str], list[PassedOver]] = {}
     for one in passed:
-        every.setdefault((one.why, one.who, one.reason), []).append(one)
-    first = [_sentence(ones, *key, target) for key, ones in islice(every.items(), MOST_DECISIONS)]
+        if not one.is_counted:
+            every.setdefault((one.why, one.who, one.reason), []).append(one)
+    found = [_sentence(ones, *key, target) for key, ones in islice(every.items(), MOST_DECISIONS)]
     rest = list(islice(every.values(), MOST_DECISIONS, None))
     if rest:
         count = passed_total([one for ones in rest for one in ones])
         offsets = "an unknown number of offsets" if count is None else count_of(count, "offset")
-        first.append(
+        found.append(
             f"not copied to {target}, by {count_of(len(rest), 'more decision')}: {offsets}; rpo.passed_over in the "
             "JSON of a report has all of them"
         )
-    return tuple(first)
+    return (*found, *_of_records(passed, target))
+
+
+def _of_records(passed: Collection[PassedOver], target: str) -> Iterator[str]:
+    """Say which single records the target lacks, or may lack, and why."""
+    known = [one for one in passed if one.why == DEAD_LETTERS and one.records is not None]
+    if known:
+        count = count_of(passed_total(known) or 0, "record")
+        yield f"not copied to {target}, but to the topic of dead letters: {count} of {_where(known)}"
+    if unknown := [one for one in passed if one.why == DEAD_LETTERS and one.records is None]:
+        yield (
+            f"how many records of {_where(unknown)} are dead letters, and not copied to {target}, is not known: the "
+            "ledger no longer has all of their receipts one by one"
+        )
+    if adopted := [one for one in passed if one.why == ADOPTED]:
+        yield (
+            f"how many records of {_where(adopted)} from before the adoption are not on {target} is not known: the "
+            "replicator of then did not record what it left out"
+        )
 
 
 def _sentence(ones: Sequence[PassedOver], why: str, who: str, reason: str, target: str) -> str:

@@ -9,7 +9,7 @@ from ferry.kafka.admin.topics import NotPermitted
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.model import Plan
-from ferry.model.evidence import Check
+from ferry.model.check import Check
 
 
 async def check_acls(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ferry.features.acls.rules.acls import AclDiff
-from ferry.model.evidence import Check
+from ferry.model.check import Check
 from ferry.words import agreeing, count_of, several
 
 NAME = "acls"
@@ -12,17 +12,17 @@ NAME = "acls"
 def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
     """Return the row. `diff` is None if the flow syncs no ACLs, or for the reason in `no_authorizer`."""
     if no_authorizer:
-        return Check(name=NAME, held=True, detail=f"there are none to compare: {no_authorizer}")
+        return Check(name=NAME, ok=True, message=f"there are none to compare: {no_authorizer}")
     if diff is None:
         detail = "not synced by this flow (sync.topic.acls.enabled): see to them by hand"
-        return Check(name=NAME, held=True, detail=detail)
+        return Check(name=NAME, ok=True, message=detail)
     due = len(diff.changes)
     if due:
         detail = (
             f"{agreeing(due, 'ACL of the target differs', 'ACLs of the target differ')}: see ferry acls diff, and let "
             "a run sync them"
         )
-        return Check(name=NAME, held=False, detail=detail)
+        return Check(name=NAME, ok=False, message=detail)
     aside = []
     if diff.left_out:
         aside.append(f"not taken over: {count_of(len(diff.left_out), 'ACL')} of the source")
@@ -30,11 +30,11 @@ def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
         named = several(sorted(set(diff.unmapped)))
         aside.append(f"without a mapping: {count_of(len(diff.unmapped), 'principal')} ({named})")
     if not aside:
-        return Check(name=NAME, held=True, detail="ACLs are as at the source")
+        return Check(name=NAME, ok=True, message="ACLs are as at the source")
     detail = "; ".join(["the ACLs that are synced are as at the source", *aside])
-    return Check(name=NAME, held=True, detail=f"{detail}; see ferry acls diff")
+    return Check(name=NAME, ok=True, message=f"{detail}; see ferry acls diff")
 
 
 def not_permitted(why: str) -> Check:
     """Return the row if the login may not read the ACLs: without them, clients may be denied at the target."""
-    return Check(name=NAME, held=False, detail=f"not known: {why}, or set sync.topic.acls.enabled = false")
+    return Check(name=NAME, ok=False, message=f"not known: {why}, or set sync.topic.acls.enabled = false")

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ferry.config.text.problem import Problem, Severity
-from ferry.features.switch.rules.readiness import Check
 from ferry.model import Refusal
+from ferry.model.check import Check
 from ferry.model.finding import Finding, Grade
 from ferry.words import count_of
 

@@ -25,8 +25,8 @@ def compare_crossed(
 ) -> tuple[Compared | None, list[str]]:
     """Compare the flows, and return the result together with notes about what was compared.
 
-    The result is None if there was nothing to compare. `began_ms` is when the drill began. The errors of a comparison
-    (`Verifier`) are raised.
+    Its numbers are those of all flows together, and each finding names its flow. It is None if there was nothing to
+    compare. `began_ms` is when the drill began. The errors of a comparison (`Verifier`) are raised.
     """
     found: list[Compared] = []
     notes: list[str] = []
@@ -34,7 +34,7 @@ def compare_crossed(
         one, note = _compared(flow, began_ms - BEFORE_MS, patience_s)
         notes.append(note)
         if one is not None:
-            found.append(one)
+            found.append(replace(one, findings=tuple(f"{flow.flow}: {finding}" for finding in one.findings)))
     return together(found), notes
 
 

@@ -5,38 +5,25 @@ Both switches are recorded step by step in the ledgers. A drill that stopped con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ferry import __version__
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.drill.acts.crossed import compare_crossed
-from ferry.features.drill.acts.report import Found, Heading, clusters_of, report_of
-from ferry.features.evidence.rules.figures import deviations_of, goals_of
+from ferry.features.drill.acts.report import Found, Heading, clusters_of, goals_met, report_of
+from ferry.features.evidence.rules.figures import deviations_of
+from ferry.features.evidence.rules.ways import goals_of_ways, joined, longest, on_the_way
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.preflight import unreturned
-from ferry.features.switch.acts.redirect import words_of
+from ferry.features.switch.acts.redirect import refuse_unusable, words_of
 from ferry.features.switch.acts.report import samples_of_drain
 from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.acts.switcher import Switcher, refuse_unready
-from ferry.features.switch.rules.passed_over import passed_of_all
-from ferry.features.switch.rules.report import (
-    FIRST_RECORD_MEANS,
-    counted_groups,
-    groups_scope,
-    knows_groups,
-    lost_sentence,
-    out_of_service,
-    outside_groups,
-    passed_notes,
-    stayed_sentences,
-    told_groups,
-    told_losses,
-    told_steps,
-    unknown_losses,
-)
+from ferry.features.switch.rules.report import FIRST_RECORD_MEANS, lost_sentence, switch_report
 from ferry.features.switch.settings import SwitchHook
 from ferry.lane.connections import FlowConnections
 from ferry.model import Flow
@@ -44,7 +31,8 @@ from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutco
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.run.local import copy_plan
 
-RTO_MEANS = "the longer of both ways: from when clients were to stop until the other cluster was tried out"
+LONGER = "the longer of both ways"
+RTO_MEANS = f"{LONGER}: from when clients were to stop until the other cluster was tried out"
 
 WAYS = ((Verb.SWITCHOVER, "out"), (Verb.FAILBACK, "back"))
 
@@ -94,9 +82,11 @@ class FullDrill:
     ) -> None:
         """Choose the flow. `settings` has the flow and its reverse; `copy` copies a plan when a flow is drained.
 
-        Raises Refused if the flow, or its reverse, has identical offsets.
+        Raises Refused if the flow, or its reverse, has identical offsets, BadInput for a hook that cannot be called.
         """
         refuse_identical(settings, flow, "ferry drills full")
+        if options.hook is not None:
+            refuse_unusable(options.hook, "redirect")
         self._settings = settings
         self._flow = flow
         self._options = options
@@ -226,57 +216,52 @@ class FullDrill:
         except FerryError as error:
             found.not_compared = f"the content could not be compared: {error}"
 
-    def _samples(self, state: SwitchState, found: _Found) -> tuple[Sample, ...]:
-        """Return lag and rates of one way's copying. Clients have moved by now, so an error is only noted."""
+    def _way(self, state: SwitchState, found: _Found) -> EvidenceReport:
+        """Return the report of one way: its goals are those of its flow.
+
+        Clients have moved by now, so an error in reading lag and rates is only noted.
+        """
         via = next(one for one in self._settings.flows if one.flow == state.switch.via)
+        samples: tuple[Sample, ...] = ()
         try:
-            return samples_of_drain(via, state, patience_s=self._patience_s)
+            samples = samples_of_drain(via, state, patience_s=self._patience_s)
         except FerryError as error:
             found.notes.append(f"lag and throughput of the {state.switch.verb} could not be read: {error}")
-            return ()
+        return switch_report(
+            state,
+            lane=via.lane,
+            policy=via.topics.policy_name,
+            clusters=found.clusters,
+            version=__version__,
+            rpo_seconds=via.rpo.seconds,
+            rto_seconds=via.report.rto_seconds,
+            samples=samples,
+        )
 
     def _report(self, found: _Found, failure: FerryError | None, began_ms: int) -> EvidenceReport:
         flow, options = self._flow, self._options
-        steps = [step for state in found.states for step in told_steps(state)]
+        ways = [self._way(state, found) for state in found.states]
+        steps = [step for way in ways for step in way.steps]
         steps += [found.stopped] if found.stopped is not None else []
-        found.samples = tuple(sample for state in found.states for sample in self._samples(state, found))
-        found.losses = tuple(loss for state in found.states for loss in told_losses(state))
-        found.losses_at_ms = max((s.done[Step.STOP].done_ms for s in found.states if Step.STOP in s.done), default=0)
-        found.groups = tuple(group for state in found.states for group in told_groups(state))
-        found.passed_over = passed_of_all(found.states, flow.flow)
-        found.notes[:0] = [
-            note
-            for state in found.states
-            for note in (*passed_notes(state), *unknown_losses(state), *outside_groups(state))
-        ]
-        against = [sentence for state in found.states for sentence in stayed_sentences(state)]
-        against += [] if found.not_compared is None else [found.not_compared]
-        times = [out_of_service(state) for state in found.states]
+        found.notes[:0] = [note for way in ways for note in on_the_way(way, way.notes)]
         if not failure:
-            found.rto_s = _longest([time.seconds for time in times])
-            found.from_start_s = _longest([time.from_start for time in times])
-            found.first_record_s = _longest([time.first_record for time in times])
-            found.first_record_means = FIRST_RECORD_MEANS
+            found.rto_s = longest([way.rto_s for way in ways])
+            found.from_start_s = longest([way.from_start_s for way in ways])
+            found.first_record_s = longest([way.first_record_s for way in ways])
+            found.first_record_means = f"{FIRST_RECORD_MEANS}, {LONGER}"
             if found.first_record_s is None:
                 found.first_record_means = next(
-                    (time.first_record_means for time in times if time.first_record is None), ""
+                    (way.first_record_means for way in ways if way.first_record_s is None), ""
                 )
-        found.all_groups = all(knows_groups(state) for state in found.states)
-        goals = goals_of(
-            losses=found.losses if found.losses_at_ms else None,
-            rpo_seconds=flow.rpo.seconds,
-            rto_s=found.rto_s,
-            rto_seconds=flow.report.rto_seconds,
-            groups=[one for state in found.states for one in counted_groups(state, told_groups(state))]
-            if found.states
-            else None,
-            all_groups=found.all_groups,
-            of=next(filter(None, map(groups_scope, found.states)), ""),
-        )
+        goals = goals_of_ways(ways) or goals_met(flow, found)
+        deviations = [sentence for way in ways for sentence in on_the_way(way, way.deviations)]
+        deviations += deviations_of(() if ways else goals, (), found.verification, ())
+        deviations += [] if found.not_compared is None else [found.not_compared]
         there_and_back = f"clients were moved to {flow.flow.target} and back to {flow.flow.source}"
-        done = f"{there_and_back}; {lost_sentence(found.losses, found.passed_over)}"
+        lost = [one for way in ways for one in on_the_way(way, [lost_sentence(way.losses, way.passed_over)])]
+        done = "; ".join((there_and_back, *lost))
         go_on = f"{failure}; continue with ferry drills full '{flow.flow}' --id {options.drill}"
-        return report_of(
+        report = report_of(
             Heading(
                 id=options.drill,
                 kind=EvidenceKind.FULL,
@@ -289,16 +274,11 @@ class FullDrill:
             steps,
             began_ms=min([began_ms, *(state.switch.at_ms for state in found.states)]),
             goals=goals,
-            deviations=(*deviations_of(goals, found.groups, found.verification, ()), *against),
+            deviations=tuple(deviations),
             summary=go_on if failure and found.states else str(failure) if failure else done,
             failure=failure,
         )
-
-
-def _longest(times: Sequence[float | None]) -> float | None:
-    """Return the longer time of both ways; None if one is not known."""
-    known = [time for time in times if time is not None]
-    return max(known) if known and len(known) == len(times) else None
+        return joined(report, ways)
 
 
 def _is_finished(state: SwitchState | None) -> bool:

@@ -192,7 +192,8 @@ class PartialDrill:
         )
         paused = untried((), found.paused)
         loss = loss_sentence(found.losses, flow.flow.source, found.passed_over, part=True)
-        text = partial_sentence(sorted(self._topics), found.equal, found.groups, flow.flow.target)
+        topics, target = sorted(self._topics), flow.flow.target
+        text = partial_sentence(topics, found.equal, found.groups, target, knows_groups=found.knows_groups)
         return report_of(
             Heading(
                 id=options.drill,

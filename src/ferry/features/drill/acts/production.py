@@ -15,7 +15,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import last_receipts
 from ferry.model import TopicPartition, scratch_lane
-from ferry.model.evidence import Check
+from ferry.model.check import Check
 from ferry.words import count_of
 
 
@@ -83,16 +83,16 @@ def _topics(before: Production, after: Production, flow: FlowConfig, live: bool,
     grown = [place for place, end in before.ends.items() if after.ends.get(place) != end]
     if other:
         return Check(
-            name=name, held=False, detail=f"{other[0]} is gone or was created again ({count_of(len(other), 'topic')})"
+            name=name, ok=False, message=f"{other[0]} is gone or was created again ({count_of(len(other), 'topic')})"
         )
     if grown and not live:
         return Check(
-            name=name, held=False, detail=f"the end of {min(grown)} moved ({count_of(len(grown), 'partition')})"
+            name=name, ok=False, message=f"the end of {min(grown)} moved ({count_of(len(grown), 'partition')})"
         )
     return Check(
         name=name,
-        held=True,
-        detail=f"{count_of(len(copies), 'topic')}, {count_of(len(before.ends), 'partition')}: ids and ends are what "
+        ok=True,
+        message=f"{count_of(len(copies), 'topic')}, {count_of(len(before.ends), 'partition')}: ids and ends are what "
         f"they were{meanwhile}",
     )
 
@@ -102,15 +102,15 @@ def _groups(before: Production, after: Production, flow: FlowConfig, live: bool,
     unread = {**before.unread, **after.unread}
     if unread:
         first, why = min(unread.items())
-        return Check(name=name, held=False, detail=f"{first} did not report its offsets ({len(unread)} did not): {why}")
+        return Check(name=name, ok=False, message=f"{first} did not report its offsets ({len(unread)} did not): {why}")
     active = before.active | after.active
     rest = {group for group in before.groups.keys() | after.groups.keys() if group not in active}
     moved = sorted(group for group in rest if before.groups.get(group, {}) != after.groups.get(group, {}))
     if moved and not live:
-        return Check(name=name, held=False, detail=f"the offsets of {moved[0]} moved ({count_of(len(moved), 'group')})")
+        return Check(name=name, ok=False, message=f"the offsets of {moved[0]} moved ({count_of(len(moved), 'group')})")
     members = f"; {len(active)} with members move their own" if active else ""
     return Check(
         name=name,
-        held=True,
-        detail=f"{count_of(len(rest), 'group')}: the offsets are what they were{meanwhile}{members}",
+        ok=True,
+        message=f"{count_of(len(rest), 'group')}: the offsets are what they were{meanwhile}{members}",
     )

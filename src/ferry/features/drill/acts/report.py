@@ -16,8 +16,8 @@ from ferry.features.groups.rules.outside import named_with_reason, offsets_claus
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.lane.connections import FlowConnections
 from ferry.model import Plan
+from ferry.model.check import Check
 from ferry.model.evidence import (
-    Check,
     Compared,
     EvidenceCluster,
     EvidenceKind,
@@ -82,6 +82,11 @@ class Found:
         passed = connections.run(lambda: look_at_passed(flow, connections))
         self.passed_over = tuple(one for one in passed if topics is None or one.source.topic in topics)
         self.notes += passed_sentences(self.passed_over, flow.flow.target)
+
+    @property
+    def knows_groups(self) -> bool:
+        """Whether the source listed all its groups, and all that the file takes reported their offsets."""
+        return self.all_groups and not self.of_groups
 
     @property
     def equal(self) -> bool | None:

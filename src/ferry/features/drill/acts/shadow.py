@@ -32,11 +32,8 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.report import Report
 from ferry.model import LaneKind, Plan, lane_kind, scratch_lane
-from ferry.model.evidence import (
-    Check,
-    EvidenceKind,
-    EvidenceReport,
-)
+from ferry.model.check import Check
+from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.plan.lag import measure_lag
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -254,7 +251,7 @@ class ShadowDrill:
             after = connections.run(lambda: self._production(connections))
             if found.before is not None:
                 found.checks += untouched(found.before, after, self._live)
-            entry.detail = "untouched" if all(check.held for check in found.checks) else "it changed"
+            entry.detail = "untouched" if all(check.ok for check in found.checks) else "it changed"
 
     def _clean(self, diary: Timeline, found: _Found) -> FerryError | None:
         """Remove what the drill made. If that fails, the report has a deviation with the remedy: `ferry lanes drop`."""
@@ -265,9 +262,9 @@ class ShadowDrill:
                 entry.detail = f"{count_of(len(dropped), 'scratch topic')}, the scratch groups and the lane"
         except FerryError as error:
             remedy = f"{error}; then {self._dropping(lane)}"
-            found.checks.append(Check(name=name, held=False, detail=remedy))
+            found.checks.append(Check(name=name, ok=False, message=remedy))
             return error
-        found.checks.append(Check(name=name, held=True, detail=f"lane {lane}, its topics and groups are gone"))
+        found.checks.append(Check(name=name, ok=True, message=f"lane {lane}, its topics and groups are gone"))
         return None
 
     def _dropping(self, lane: str) -> str:
@@ -284,7 +281,9 @@ class ShadowDrill:
         deviations = deviations_of(goals, found.groups, found.verification, found.checks)
         if failure is None:
             deviations = (*untried(found.groups, found.paused, copied=found.records), *deviations)
-        result = shadow_sentence(found.records, found.equal, found.groups, found.rto_s, live.flow.target)
+        result = shadow_sentence(
+            found.records, found.equal, found.groups, found.rto_s, live.flow.target, knows_groups=found.knows_groups
+        )
         loss = loss_sentence(found.losses, live.flow.source, found.passed_over, part=self._only is not None)
         lane, who = self._options.lane, self._options.who
         return report_of(

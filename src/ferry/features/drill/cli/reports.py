@@ -66,7 +66,7 @@ def _show_list(kept: Sequence[Kept]) -> None:
         (
             [
                 *(one.number, to_the_second(evidence.began_ms), evidence.kind, evidence.flow, evidence.outcome),
-                *(evidence.lost_records, evidence.rto_s, evidence.summary),
+                *("per way" if evidence.ways else evidence.lost_records, evidence.rto_s, evidence.summary),
             ]
             for one, evidence in rows
         ),

@@ -47,28 +47,41 @@ def _loss(losses: Sequence[Loss], source: str, none: str, *, part: bool) -> str:
 
 
 def shadow_sentence(
-    records: int, equal: bool | None, groups: Sequence[GroupMoved], rto_s: float | None, target: str
+    records: int,
+    equal: bool | None,
+    groups: Sequence[GroupMoved],
+    rto_s: float | None,
+    target: str,
+    *,
+    knows_groups: bool,
 ) -> str:
-    """Say what a shadow drill showed."""
+    """Say what a shadow drill showed. `knows_groups`: as in `partial_sentence`."""
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed and group.beyond == 0 for group in groups)
-    there = (
-        f"{exact} of {count_of(len(groups), 'group')} would continue at the same record"
-        if groups
-        else "no group has offsets in these topics"
-    )
-    time = f", {rto_s:.2f} s after the loss" if rto_s is not None and groups else ""
-    return f"{records} records were copied to scratch topics of {target} and {content}; {there}{time}"
+    time = f", {rto_s:.2f} s after the loss" if rto_s is not None else ""
+    there = _continued(groups, exact, "in these topics", time, knows_groups=knows_groups)
+    return f"{records} records were copied to scratch topics of {target} and {content}; {there}"
 
 
-def partial_sentence(topics: Sequence[str], equal: bool | None, groups: Sequence[GroupMoved], target: str) -> str:
-    """Say what a partial drill showed."""
+def partial_sentence(
+    topics: Sequence[str], equal: bool | None, groups: Sequence[GroupMoved], target: str, *, knows_groups: bool
+) -> str:
+    """Say what a partial drill showed.
+
+    `knows_groups`: the source listed all its groups, and all that the file takes reported their offsets.
+    """
     content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
     exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
-    there = (
-        f"{exact} of {count_of(len(groups), 'group')} would continue at the same record"
-        if groups
-        else "no group has offsets there"
-    )
+    there = _continued(groups, exact, "there", knows_groups=knows_groups)
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return f"the copy of {what} on {target} {content}; {there}"
+
+
+def _continued(groups: Sequence[GroupMoved], exact: int, where: str, time: str = "", *, knows_groups: bool) -> str:
+    """Say how many groups would continue where they were; share groups and those that the file leaves out never do."""
+    if groups:
+        others = "" if knows_groups else ", and of other groups it is not known"
+        return f"{exact} of {count_of(len(groups), 'group')} would continue at the same record{time}{others}"
+    if knows_groups:
+        return f"no consumer group that the file takes has offsets {where}"
+    return f"which groups have offsets {where} is not known"

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from ferry.config.flow.report import KEY, PASSWORD
 from ferry.config.login.stores import UNREADABLE
 from ferry.errors import BadInput
+from ferry.files import read_bounded
 from ferry.model.evidence import Signer
 
 Private = ed25519.Ed25519PrivateKey | ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -127,6 +128,6 @@ def holds(public: Public, content: bytes, signature: bytes) -> bool:
 
 def _content(path: str, what: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_bounded(Path(path))
     except OSError as error:
         raise BadInput(f"{what}: {path} cannot be read: {error.strerror}; name a PEM file that you may read") from None

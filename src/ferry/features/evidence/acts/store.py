@@ -16,8 +16,10 @@ from typing import Any, Protocol
 
 from ferry.config.flow.report import FOLDER
 from ferry.errors import BadInput, Refused
-from ferry.files import draft, is_full, sync_folder
+from ferry.files import draft, is_full, read_bounded, sync_folder
 
+MAX_REPORT_BYTES = 128 * 1024 * 1024
+"""No report of 100,000 partitions is that long; other processes may write to the folder, too."""
 ALONE: Mapping[str, bytes] = MappingProxyType({})
 """For a file without others that belong to it."""
 
@@ -113,8 +115,8 @@ class LocalStore:
             return []
 
     def read(self, name: str) -> bytes:
-        """Return the content of a file. Raises FileNotFoundError if there is none."""
-        return (self._path / name).read_bytes()
+        """Return the content of a file. Raises FileNotFoundError if there is none, and TooLong for no report."""
+        return read_bounded(self._path / name, MAX_REPORT_BYTES)
 
     def create(self, name: str, content: bytes, beside: Mapping[str, bytes] = ALONE) -> None:
         """Write a new file and those that belong to it, with fsync. Raises FileExistsError if it exists."""

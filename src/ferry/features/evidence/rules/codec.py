@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, const, enum, fields, filled, many, optional, typed
+from ferry.codec.kinds import FLOW, Kind, enum, fields, filled, many, optional, typed
 from ferry.errors import MALFORMED, BadInput, Corrupt
 from ferry.features.evidence.rules.canonical import canonical
+from ferry.features.evidence.rules.ways import ways_of
 from ferry.ledger.codec import SOURCE, TARGET
+from ferry.model import Flow
+from ferry.model.check import Check
 from ferry.model.evidence import (
-    Check,
     Compared,
     EvidenceCluster,
     EvidenceKind,
@@ -27,9 +29,11 @@ from ferry.model.evidence import (
     Signer,
     StepOutcome,
     TimelineStep,
+    Way,
 )
 
-REPORT_VERSION = 1
+REPORT_VERSION, WAYS_VERSION = 1, 2
+"""The version of a report, and of one about both ways of a full drill: an earlier Ferry would mix them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,13 @@ class SealedReport:
     signer: Signer | None
 
 
+VIA = F(
+    "via",
+    default="",
+    omit=lambda one: not one.via,
+    says="source->target, the flow that it is of; absent: the report's own",
+)
+
 LOSS = Form(
     Loss,
     *SOURCE,
@@ -51,27 +62,33 @@ LOSS = Form(
     F("records"),
     F("bytes", says="an estimate"),
     F("seconds", says="age of the oldest record that is not copied"),
+    VIA,
 )
 
 PASSED_OVER = Form(
     PassedOver,
-    *SOURCE,
+    F("topic", "source.topic"),
+    F("partition", "source.partition", least=-1, says="-1: the topic is repartitioned, so it is of all its partitions"),
     F("start", least=None, says="first source offset in it; null: not known, so their number is not known"),
     F("end", says="the offset after it"),
     F(
         "why",
-        says="start: before the start of the lane; stranded: a switch left them out; otherwise the kind of the "
-        "refusal that was lifted",
+        says="start: before the start of the lane; stranded: a switch left them out; dead-letters: a transform failed "
+        "on records; adopted: from before an adoption; otherwise the kind of the refusal that was lifted",
     ),
     F("who", default="", says="who decided it, or the key of the policy; empty: not recorded"),
     F("reason", default=""),
+    VIA,
     F(
-        "via",
-        default="",
-        omit=lambda one: not one.via,
-        says="source->target, whose offsets these are; absent: the report's own flow",
+        "records",
+        kind=typed(int | None),
+        default=None,
+        omit=lambda one: not one.is_counted,
+        says="of dead-letters and adopted: so many records of these offsets the target lacks; null: not known; absent: "
+        "it lacks all of them",
     ),
 )
+
 
 STEP = Form(
     TimelineStep,
@@ -104,6 +121,17 @@ GROUP = Form(
         omit=lambda group: group.lag is None,
         says="source offsets that the group had not read before anything was changed; absent: not known",
     ),
+    VIA,
+    closed=True,
+)
+
+SAMPLE = Form(
+    Sample,
+    F("at_ms"),
+    F("lag_records"),
+    F("records_per_second"),
+    F("bytes_per_second"),
+    VIA,
     closed=True,
 )
 
@@ -117,6 +145,8 @@ GOAL = Form(
     F("of", default="", omit=lambda goal: not goal.of, says="what alone it is about; absent: all"),
 )
 
+CHECK = Form(Check, F("name"), F("held", "ok"), F("detail", "message"))
+
 COMPARED = Form(
     Compared,
     *map(F, ("equal", "complete", "partitions", "records", "bytes", "seconds", "differences")),
@@ -125,21 +155,44 @@ COMPARED = Form(
 )
 
 # The objects inside a report; `_evidence` reads them.
-RPO = Form(
-    EvidenceReport,
+_MEASURED = (
     F("at_ms", "losses_at_ms", filled(0), says="when it was measured; null: it was not"),
     F("records", "lost_records", says="of all partitions, at most; null: there is none, or one is not known"),
     F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known"),
+    F(
+        "dead_letters",
+        omit=lambda _: False,  # always there, but not in reports of earlier versions
+        says="records that became dead letters in place of copies; null: not known",
+    ),
+    F(
+        "before_adoption",
+        omit=lambda _: False,  # as above
+        says="records that another replicator left out; 0: the lane took over nothing; null: not known",
+    ),
+)
+WAY = Form(EvidenceReport, F("via", "flow", FLOW, says="the flow along which clients moved"), *_MEASURED, name="way")
+RPO = Form(
+    EvidenceReport,
+    *(replace(one, says=f"{one.says}. Of a full drill always null: see ways") for one in _MEASURED),
+    F(
+        "ways",
+        lambda report: list(map(WAY.dump, ways_of(report))),
+        Kind(schema=lambda: {"type": "array", "items": WAY.schema()}),
+        omit=lambda report: not report.ways,
+        says="of a full drill: each way that was begun, apart; absent: another report, or one of an earlier version, "
+        "in which both ways are mixed",
+    ),
     F("partitions", "losses", many(LOSS.kind)),
     F(
         "passed_over",
         kind=optional(many(PASSED_OVER.kind)),
-        omit=lambda _: False,  # always there, but not in reports of earlier versions
-        says="source offsets that were never copied on purpose, which are no part of `records`; null: not known; not "
-        "there in reports of earlier versions",
+        omit=lambda _: False,  # as above
+        says="source offsets that were never copied on purpose, which are no part of `records`, and records that are "
+        "not on the target for another reason; null: not known; not there in reports of earlier versions",
     ),
     name="rpo",
 )
+
 RTO = Form(
     EvidenceReport,
     F("seconds", "rto_s", says="of a failover from the loss; null: not known, or not measured"),
@@ -190,8 +243,8 @@ EVIDENCE = Form(
     F("steps", kind=many(STEP.kind)),
     F("groups", kind=many(GROUP.kind)),
     F("verification", kind=optional(COMPARED.kind)),
-    F("samples", kind=many(fields(Sample)), says="lag and throughput while records were copied"),
-    F("checks", kind=many(fields(Check))),
+    F("samples", kind=many(SAMPLE.kind), says="lag and throughput while records were copied"),
+    F("checks", kind=many(CHECK.kind)),
     F("would", kind=many(), says="what was not done but would be"),
     F("deviations", kind=many()),
     F("refusals", kind=many()),
@@ -206,7 +259,12 @@ SIGNER = optional(fields(Signer, key_sha256="of the public key's SubjectPublicKe
 
 REPORT = Form(
     SealedReport,
-    F("report", lambda _: REPORT_VERSION, const(REPORT_VERSION), says="the version of this shape"),
+    F(
+        "report",
+        lambda report: WAYS_VERSION if report.evidence.ways else REPORT_VERSION,
+        Kind(schema=lambda: {"enum": [REPORT_VERSION, WAYS_VERSION]}),
+        says="the version of this shape; 2: of a full drill, with ways",
+    ),
     F("number", least=1, says="its place in the folder"),
     F("previous", kind=LINK, says="the report before it; null: it is the first"),
     F("signer", kind=SIGNER, says="null: it is not signed"),
@@ -224,7 +282,7 @@ def decode_report(content: bytes, name: str) -> SealedReport:
     try:
         body = json.loads(content)
         version = body["report"]
-        if version != REPORT_VERSION:
+        if version not in (REPORT_VERSION, WAYS_VERSION):
             raise Corrupt(f"{name} is a report of version {version}: read it with the Ferry that wrote it, or a newer")
         return _sealed(body)
     except Corrupt:
@@ -249,7 +307,8 @@ def _evidence(body: dict[str, Any]) -> EvidenceReport:
         body,
         losses=tuple(map(LOSS.load, rpo["partitions"])),
         losses_at_ms=rpo["at_ms"] or 0,
-        passed_over=_passed_over(rpo.get("passed_over")),  # an earlier Ferry did not record it
+        ways=tuple(Way(flow=Flow.parse(way["via"]), losses_at_ms=way["at_ms"] or 0) for way in rpo.get("ways", ())),
+        passed_over=_passed_over(rpo),
         rto_s=rto["seconds"],
         rto_means=rto["means"],
         from_start_s=rto.get("from_start_seconds"),  # an earlier Ferry did not measure it
@@ -258,5 +317,7 @@ def _evidence(body: dict[str, Any]) -> EvidenceReport:
     )
 
 
-def _passed_over(rows: list[dict[str, Any]] | None) -> tuple[PassedOver, ...] | None:
+def _passed_over(rpo: dict[str, Any]) -> tuple[PassedOver, ...] | None:
+    """Return what the target lacks; an earlier Ferry did not record it, or not the dead letters."""
+    rows = rpo.get("passed_over") if "dead_letters" in rpo else None
     return None if rows is None else tuple(map(PASSED_OVER.load, rows))

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from ferry.features.evidence.rules.chain import SIGNATURE, pdf_name, report_name
 from ferry.features.evidence.rules.codec import SealedReport
 from ferry.features.evidence.rules.figures import beside_the_loss, nothing_sampled
+from ferry.features.evidence.rules.ways import MIXED, ways_of
 from ferry.model.evidence import (
     Compared,
+    EvidenceKind,
     EvidenceOutcome,
     EvidenceReport,
     Goal,
@@ -174,32 +176,45 @@ def _facts(one: EvidenceReport) -> Iterator[Fact]:
     yield Fact(label="Id", line=(Part(one.id, is_code=True),))
 
 
+def _each_way(one: EvidenceReport) -> list[tuple[str, EvidenceReport]]:
+    """Return each way of a full drill after what its titles have of it; any other report as it is."""
+    return [(f", {_flow(way)}" if one.ways else "", way) for way in ways_of(one)]
+
+
+def _flow(one: EvidenceReport) -> str:
+    return f"{one.flow.source} {_ARROW} {one.flow.target}"
+
+
 def _figures(one: EvidenceReport) -> Iterator[Figure]:
-    if one.losses_at_ms:
-        beside = beside_the_loss(one.passed_over)
-        among = f"in {_many(len(one.losses), 'partition')}" + (f"; {beside}" if beside else "")
-        yield Figure(label="RPO, records at most", value=count_of(one.lost_records), note=among)
-        yield Figure(label="RPO, age of the oldest", value=seconds_of(one.lost_seconds))
+    for of, way in _each_way(one):
+        if way.losses_at_ms:
+            beside = MIXED if one.is_mixed else beside_the_loss(way.passed_over)
+            among = f"in {_many(len(way.losses), 'partition')}" + (f"; {beside}" if beside else "")
+            yield Figure(label=f"RPO, records at most{of}", value=count_of(way.lost_records), note=among)
+            yield Figure(label=f"RPO, age of the oldest{of}", value=seconds_of(way.lost_seconds))
     if one.rto_means:
         yield Figure(label="RTO", value=seconds_of(one.rto_s), note=one.rto_means)
     if one.from_start_s is not None:
-        yield Figure(label="From the start of the command", value=seconds_of(one.from_start_s), note="until then")
+        note = "the longer of both ways, until then" if one.kind is EvidenceKind.FULL else "until then"
+        yield Figure(label="From the start of the command", value=seconds_of(one.from_start_s), note=note)
     if one.first_record_means:
         yield Figure(
             label="Until a consumer had its first record",
             value=seconds_of(one.first_record_s),
             note=one.first_record_means,
         )
-    if one.groups:
-        by = f"by {_many(len(one.groups), 'group')}"
-        yield Figure(label="Records read twice", value=count_of(one.reread), note=by)
+    for of, way in _each_way(one):
+        if way.groups:
+            by = MIXED if one.is_mixed else f"by {_many(len(way.groups), 'group')}"
+            yield Figure(label=f"Records read twice{of}", value=count_of(way.reread), note=by)
     if one.verification is not None:
         checked = one.verification
+        both = ", of both flows together" if one.kind is EvidenceKind.FULL else ""
         different = "different" if checked.differences else "not all compared"
         yield Figure(
             label="Content",
             value="equal" if checked.equal else different,
-            note=f"{count_of(checked.records)} records compared",
+            note=f"{count_of(checked.records)} records compared{both}",
         )
 
 
@@ -211,12 +226,17 @@ def _sections(one: EvidenceReport) -> Iterator[Section]:
     yield from _listed("What would be done", one.would, is_ordered=True)
     if one.steps:
         yield Section(title="Timeline", blocks=(*_timeline_chart(one.steps), _timeline(one.steps)))
-    yield Section(title="Lag and throughput", blocks=(_copying(one),))
-    if one.losses_at_ms:
-        title = "What a failover would lose" if one.kind.is_drill else "What was lost"
-        yield Section(title=title, blocks=tuple(_losses(one)))
-    if one.groups:
-        yield Section(title="Consumer groups", blocks=tuple(_groups(one.groups)))
+    ways = _each_way(one)
+    for number, (of, way) in enumerate(ways, 1):
+        name = f"copying-{number}" if one.ways else "copying"
+        yield Section(title=f"Lag and throughput{of}", blocks=(_copying(way, name),))
+    for of, way in ways:
+        if way.losses_at_ms:
+            title = "What a failover would lose" if way.kind.is_drill else "What was lost"
+            yield Section(title=f"{title}{of}", blocks=tuple(_losses(way)))
+    for of, way in ways:
+        if way.groups:
+            yield Section(title=f"Consumer groups{of}", blocks=tuple(_groups(way.groups)))
     if one.verification is not None:
         yield Section(title="Content of both clusters", blocks=tuple(_verification(one.verification)))
     if one.checks:
@@ -229,8 +249,8 @@ def _sections(one: EvidenceReport) -> Iterator[Section]:
             Row(
                 cells=(
                     Part(check.name),
-                    Part("\N{CHECK MARK} held", "met") if check.held else Part(f"{_CROSS} did not", "missed"),
-                    Part(readable(check.detail)),
+                    Part("\N{CHECK MARK} held", "met") if check.ok else Part(f"{_CROSS} did not", "missed"),
+                    Part(readable(check.message)),
                 )
             )
             for check in one.checks
@@ -311,7 +331,9 @@ def _timeline(steps: Iterable[TimelineStep]) -> Table:
     )
 
 
-def _copying(one: EvidenceReport) -> Block:
+def _copying(one: EvidenceReport, name: str) -> Block:
+    if one.is_mixed:
+        return Paragraph(line=(Part(f"There is nothing to draw: {MIXED}. The JSON has all samples.", "faint"),))
     if len(one.samples) < 2:
         return Paragraph(line=(Part(nothing_sampled(one.kind), "faint"),))
     first, last = one.samples[0], one.samples[-1]
@@ -320,7 +342,7 @@ def _copying(one: EvidenceReport) -> Block:
         f"Lag went from {thousands(first.lag_records)} to {thousands(last.lag_records)} records in "
         f"{(last.at_ms - first.at_ms) / 1000:.1f} seconds; the highest throughput was {peak / 1e6:.1f} MB a second."
     )
-    return Chart(name="copying", description=description, samples=one.samples)
+    return Chart(name=name, description=description, samples=one.samples)
 
 
 def _losses(one: EvidenceReport) -> Iterator[Block]:
@@ -328,6 +350,8 @@ def _losses(one: EvidenceReport) -> Iterator[Block]:
     lacked = f"What {target} did not have at {at}."
     if one.kind.is_drill:
         lacked = f"Had {one.flow.source} gone at {at}: what {target} did not have yet."
+    if one.is_mixed:
+        lacked = f"What the cluster that clients moved to did not have, of both ways: {MIXED}."
     most = ", so there are no more than these"
     if one.lost_records is None:
         most = "; where they are not known, there may be any number"

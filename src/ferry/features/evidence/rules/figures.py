@@ -6,18 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ferry.model import Receipt, Verified
-from ferry.model.evidence import (
-    Check,
-    Compared,
-    EvidenceKind,
-    Goal,
-    GroupMoved,
-    Loss,
-    PassedOver,
-    Sample,
-    oldest_loss,
-    summed,
-)
+from ferry.model.check import Check
+from ferry.model.evidence import Compared, EvidenceKind, Goal, GroupMoved, Loss, PassedOver, Sample, oldest_loss, summed
 from ferry.plan.rules.lag import PartitionLag
 from ferry.plan.rules.passed_over import passed_clause
 from ferry.words import agreeing, count_of, several
@@ -31,6 +21,8 @@ _SHORTEST_MS = 250
 LOST_SECONDS = "RPO: age of the oldest record that would be lost"
 RTO = "RTO"
 REREAD = "records read twice"
+NOT_KNOWN = "what was passed over on purpose, or became a dead letter, is not known"
+"""What a report has next to the loss where an earlier version did not count these."""
 LISTED = "the groups that the source lists to Ferry's login"
 """Of which groups alone `REREAD` is measured, if there may be others that the login may not see."""
 
@@ -60,11 +52,11 @@ def losses_of(lags: Iterable[PartitionLag]) -> tuple[Loss, ...]:
 
 
 def beside_the_loss(passed: Collection[PassedOver] | None) -> str:
-    """Say what a target lacks, its losses apart, because it was `passed` over on purpose; empty if nothing was.
+    """Say what a target lacks, its losses apart: what was `passed` over, dead letters, and more; empty if nothing.
 
     None: that is not known.
     """
-    return "what was passed over on purpose is not known" if passed is None else passed_clause(passed)
+    return NOT_KNOWN if passed is None else passed_clause(passed)
 
 
 def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:
@@ -225,7 +217,7 @@ def deviations_of(
             if verification.differences
             else "not all of the content could be compared"
         )
-    found += [f"{check.name}: {check.detail}" for check in checks if not check.held]
+    found += [f"{check.name}: {check.message}" for check in checks if not check.ok]
     return tuple(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferry.features.evidence.rules.figures import beside_the_loss
+from ferry.features.evidence.rules.ways import MIXED, ways_of
 from ferry.model.evidence import EvidenceReport
 from ferry.words import count_of
 
@@ -15,21 +16,32 @@ def told_lines(evidence: EvidenceReport) -> list[str]:
     lines += [f"{number}. {sentence}" for number, sentence in enumerate(evidence.would, 1)]
     for group in evidence.groups:
         exact = "" if group.exact is None else f", {group.exact} at the same record"
-        lines.append(f"group {group.group}: {group.committed} of {group.partitions} offsets{exact}")
+        lines.append(f"group {group.where}: {group.committed} of {group.partitions} offsets{exact}")
     what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
     lines.append(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
-    if evidence.losses_at_ms:
-        beside = beside_the_loss(evidence.passed_over)
-        lines.append(f"RPO: {_lost(evidence)}" + (f"; {beside}" if beside else ""))
+    lines += [_rpo(way, f" of {way.flow}" if evidence.ways else "") for way in ways_of(evidence) if way.losses_at_ms]
     if evidence.rto_s is not None:
-        twice = "not known" if evidence.reread is None else str(evidence.reread)
-        lines.append(f"RTO: {evidence.rto_s:.2f} s; records read twice: {twice}")
+        twice = "; ".join(_twice(way, f", {way.flow}" if evidence.ways else "") for way in ways_of(evidence))
+        lines.append(f"RTO: {evidence.rto_s:.2f} s; {twice}")
     if evidence.first_record_means:
         lines.append(f"until a consumer of the new cluster had its first record: {first_record(evidence)}")
     return lines
 
 
+def _rpo(evidence: EvidenceReport, of: str) -> str:
+    beside = beside_the_loss(evidence.passed_over)
+    return f"RPO{of}: {_lost(evidence)}" + (f"; {beside}" if beside else "")
+
+
+def _twice(evidence: EvidenceReport, of: str) -> str:
+    if evidence.is_mixed:
+        return f"records read twice: not known: {MIXED}"
+    return f"records read twice{of}: {'not known' if evidence.reread is None else evidence.reread}"
+
+
 def _lost(evidence: EvidenceReport) -> str:
+    if evidence.is_mixed:
+        return f"not known: {MIXED}"
     records, seconds = evidence.lost_records, evidence.lost_seconds
     if records is None and seconds is None:
         return "not known"

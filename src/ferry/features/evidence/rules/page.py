@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ferry.features.evidence.rules.chain import Kept
+from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.page.cut import Cut
@@ -19,6 +20,10 @@ class ReportTold:
     outcome: str
     began_ms: int
     lost_records: int | None
+    per_way: bool
+    """Whether the lost records are not one number, because each way of a full drill has its own."""
+    beside: str
+    """What the target lacks, the loss apart; empty: nothing, the loss was not measured, or the summary has it."""
     rto_s: float | None
     summary: str
 
@@ -95,11 +100,14 @@ def report_line(kept: Kept, problem: str, *, draws_pdf: bool) -> ReportLine:
 
 
 def _told(evidence: EvidenceReport) -> ReportTold:
+    beside = beside_the_loss(evidence.passed_over) if evidence.losses_at_ms else ""
     return ReportTold(
         kind=evidence.kind.value,
         outcome=evidence.outcome.value,
         began_ms=evidence.began_ms,
         lost_records=evidence.lost_records,
+        per_way=bool(evidence.ways),
+        beside="" if beside in evidence.summary else beside,
         rto_s=evidence.rto_s,
         summary=evidence.summary,
     )

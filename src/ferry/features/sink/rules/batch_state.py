@@ -186,6 +186,7 @@ def foreign_record(
     That is a newer attempt, or a receipt of another writer for one of the slot's partitions that is not aborted. For
     a flow's runs its twin is `ferry.protocol.slot.foreign_record`.
     """
+    receipts = [[RECEIPT, batch, place.topic, place.partition] for place in places]
     for record in records:
         if record.fate is Fate.ABORTED or record.offset in own or record.value is None:
             continue
@@ -194,7 +195,7 @@ def foreign_record(
             continue
         if key[0] == ATTEMPT and record.offset > generation:
             return f"a newer attempt began at ledger offset {record.offset}"
-        if key[0] == RECEIPT and key[1] == batch and TopicPartition(key[2], key[3]) in places:
+        if key[:4] in receipts:
             return f"another writer's receipt for {key[2]}-{key[3]} is at ledger offset {record.offset}"
     return None
 

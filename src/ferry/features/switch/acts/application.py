@@ -1,13 +1,13 @@
-"""What an application of the new cluster sees: when a consumer of a group has its first record there.
+"""What an application of the new cluster sees: it writes records, and a consumer of a group has its first one.
 
-The consumer is librdkafka's, in a group of its own that is deleted afterwards. It commits no offset, and joins no group
+The application is librdkafka. Its group is its own and is deleted afterwards. It commits no offset, and joins no group
 of an application. A measurement that fails changes nothing: its reason takes the place of the figure.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from ferry.config.flow.flow import FlowConfig
@@ -16,7 +16,7 @@ from ferry.errors import FerryError, Refused
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.groups.coordinators import NotPermittedGroup
 from ferry.kafka.groups.removal import delete_group
-from ferry.kafka.librdkafka import FirstRecord, first_record
+from ferry.kafka.librdkafka import FirstRecord, first_record, librdkafka_name, write_records
 from ferry.lane.connections import TargetConnection
 from ferry.model import TopicPartition
 
@@ -32,6 +32,18 @@ LEAVING_SECONDS = 10.0
 def scratch_group(name: str) -> str:
     """Return the group with which a switch or a drill measures. No flow translates it, because its name is Ferry's."""
     return f"ferry.smoke.{name}"
+
+
+def write_as_application(
+    flow: FlowConfig, place: TopicPartition, records: Sequence[tuple[bytes, bytes]], *, patience_s: float
+) -> str:
+    """Write `(key, value)` to a partition of the flow's target; return the name of the library that did.
+
+    Raises BadInput, Refused for a property that librdkafka does not have, Unreachable when not all are acknowledged.
+    """
+    options = flow_librdkafka_options(flow, "target")
+    write_records(flow.flow.target, options, place, records, seconds=min(patience_s, MOST_SECONDS))
+    return librdkafka_name()
 
 
 def first_record_of(

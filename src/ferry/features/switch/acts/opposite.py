@@ -9,13 +9,13 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused, Unreachable
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.opposite import opposing, opposing_sentence
-from ferry.features.switch.rules.readiness import Check
 from ferry.lane import connections
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.producer_codec import sent_places
 from ferry.ledger.switch_codec import switch_states
 from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
+from ferry.model.check import Check
 from ferry.model.switch import Step, Switch, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 
@@ -39,7 +39,7 @@ class Opposite:
             return Check(name="opposite", ok=False, message=why)
         if self.unread is not None:
             message = f"whether clients are being switched the other way is not known: {self.unread}"
-            return Check(name="opposite", ok=True, message=message)
+            return Check(name="opposite", ok=True, message=message, known=False)
         other = opposing(switch, self.states, self.states)
         if other is not None:
             return Check(name="opposite", ok=False, message=opposing_sentence(other))

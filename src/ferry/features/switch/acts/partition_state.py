@@ -96,7 +96,8 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
     sources |= {last.target: last.source.topic for last in lasts}
     copied = copied_ends(lasts, _accounted(flow, view, sources, ids), ids, ends.found)
     started_ms = {run.generation: run.record.started_ms for run in view.runs}
-    return standings(
+    source_ids = {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
+    found = standings(
         lasts,
         plan,
         0 if newest is None else newest.record.started_ms,
@@ -106,13 +107,12 @@ async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[
         wall_ms(),
         copied,
         dealt_ends(rules, units, ends.found.keys(), started_ms),
-        stands_at(
-            view, flow.lane, {name: connections.source.topics[name].id_text for name in {at.topic for at in live}}
-        ),
+        stands_at(view, flow.lane, source_ids),
         started_ms=started_ms,
         whole=sealed is not None and reaches_the_ends(sealed[0], flow.copy.budget),
         earlier=_earlier(flow, view),
     )
+    return [replace(one, source_id=source_ids.get(one.source.topic, "")) for one in found]
 
 
 def _earlier(flow: FlowConfig, view: LedgerView) -> list[tuple[Plan, int]]:

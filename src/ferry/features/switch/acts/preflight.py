@@ -16,10 +16,11 @@ from ferry.features.switch.acts.partition_state import look_at_standings, why_lo
 from ferry.features.switch.acts.readiness import check_readiness, look_since
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import again_sentence
-from ferry.features.switch.rules.readiness import Check, Readiness, Rpo
+from ferry.features.switch.rules.readiness import Readiness, Rpo
 from ferry.features.switch.rules.transformed import Made, leaving, returning, transformed_topics
 from ferry.lane.connections import FlowConnections, TargetFirst
 from ferry.ledger.runs import has_run
+from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.words import count_of, several
@@ -118,7 +119,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             message=f"no answer from {count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}): bring "
             "their brokers back"
             if silent
-            else f"{answering} copied partitions of {sides.new} answer",
+            else f"of {count_of(answering, 'copied partition')} {sides.new} answers",
         ),
         _groups(sides, state, patience_s),
     ]

@@ -13,7 +13,9 @@ from ferry.features.groups.acts.checkpoint import GroupSync
 from ferry.features.groups.acts.outside import groups_outside
 from ferry.features.groups.rules.checkpoints import without_checkpoint
 from ferry.features.switch.acts.partition_state import ends_of
-from ferry.features.switch.rules.readiness import Check, Looked, Readiness, Rpo, came_since, readiness_of
+from ferry.features.switch.acts.passed_over import passed_by
+from ferry.features.switch.rules.partition_state import without_new_topics
+from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, came_since, readiness_of
 from ferry.features.switch.rules.transformed import Transformed, changed_topics, transformed_topics, transforms_check
 from ferry.kafka.admin.acls import NoAuthorizer, described_acls
 from ferry.kafka.groups.listing import ListedGroups
@@ -24,12 +26,12 @@ from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
 from ferry.ledger.writers import LedgerWriters
 from ferry.model import Left, Plan, TopicPartition, Why
+from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
 from ferry.plan.options import WHOLE
 from ferry.plan.preview import survey
 from ferry.plan.rules.lag import lag_of
-from ferry.plan.rules.passed_over import passed_over
 from ferry.plan.transforms import transform_digests
 
 
@@ -68,7 +70,8 @@ def look_since(back: FlowConfig, after: SwitchState, *, patience_s: float = 60.0
         view = await connection.view() if await connection.has_ledger() else UNREAD
         there = (await connection.target.refresh(topics)).values() if topics else ()
         ends, _ = await ends_of(connection.target, there)
-        return ends, frozenset(claims(view))
+        now = {info.name: info.id_text for info in there}
+        return without_new_topics(ends, after.rows(Step.STOP), now), frozenset(claims(view))
 
     with TargetConnection.of(back, patience_s=patience_s) as connection:
         ends, copied = connection.run(work)
@@ -103,7 +106,7 @@ async def _checked(
         behind_groups=behind,
         excepted=excepted,
         features=features,
-        passed=passed_over(view, flow.lane, {name: one.topic_id for name, one in facts.source.topics.items()}),
+        passed=passed_by(flow, view, {name: one.topic_id for name, one in facts.source.topics.items()}),
         writers=await _writers(flow, connections),
         back=back[0],
         wants_back=back[1],
@@ -166,8 +169,7 @@ async def _groups(
 
 async def _of_features(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
     """Return the checks that features add, in order."""
-    rows = [row for check in readiness_checks() for row in await check(lane, view, plan)]
-    return [Check(name=row.name, ok=row.held, message=row.detail) for row in rows]
+    return [row for check in readiness_checks() for row in await check(lane, view, plan)]
 
 
 async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWriters:

@@ -13,12 +13,15 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from dataclasses import replace
 from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.keys import values
+from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
@@ -92,13 +95,22 @@ def words_of(given: SwitchHook | None) -> tuple[str, ...]:
 
 
 def refuse_unusable(hook: SwitchHook, what: str) -> None:
-    """Raise BadInput for an empty command of the `stop` or the `redirect` hook, and for one with unbalanced quotes."""
+    """Raise BadInput for a command or URL of the `stop` or the `redirect` hook that cannot be run or called.
+
+    A command is empty or has unbalanced quotes. A URL is no `http` or `https` address; the message does not repeat it.
+    """
     try:
         words = shlex.split("none" if hook.command is None else hook.command)
     except ValueError as error:
         raise BadInput(f"the {what} command cannot be read ({error}): correct its quotes") from None
     if not words:
         raise BadInput(f"the {what} command is empty: name a program, or remove the line")
+    try:
+        callable_url = hook.url is None or values.optional_url(hook.url)
+    except BadValue as error:
+        raise BadInput(f"--{what}-url {error}") from None
+    if not callable_url:
+        raise BadInput(f"--{what}-url is empty: write an address, or omit it")
 
 
 def _bootstrap(flow: FlowConfig) -> str:
@@ -121,7 +133,7 @@ def _command(command: str, body: dict[str, str], seconds: int) -> dict[str, obje
         )
     except subprocess.TimeoutExpired:
         raise Refused(_again(f"the {what} command took longer than {seconds} s")) from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a ValueError: a byte 0 in it
         raise Refused(_again(f"the {what} command {words[0]!r} could not be started ({error})")) from None
     said = (done.stdout + done.stderr)[-SAID_BYTES:].decode(errors="replace").strip()
     if done.returncode:
@@ -142,15 +154,9 @@ def _environment() -> dict[str, str]:
 
 def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
     what = body["hook"]
-    request = urllib.request.Request(
-        url,
-        data=json.dumps(body).encode(),
-        headers={"Content-Type": "application/json", "Idempotency-Key": body["switch"]},
-        method="POST",
-    )
     began = time.monotonic()
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
+        with urllib.request.build_opener(_NoRedirect).open(_request(url, body), timeout=seconds) as answer:
             said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
     except urllib.error.HTTPError as error:
         error.close()
@@ -160,6 +166,8 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
         if isinstance(error, HTTPException):
             reason = f"its answer is no HTTP: {type(error).__name__}"
         raise Refused(_again(f"the {what} hook could not be called ({reason})")) from None
+    except ValueError:  # its text may repeat the address, and with it a secret
+        raise Refused(_again(f"the {what} hook could not be called (its address is not one that HTTP has)")) from None
     took = time.monotonic() - began
     return {
         "kind": "http",
@@ -168,6 +176,17 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
         "said": said,
         "sentence": f"the hook answered with HTTP {status} in {took:.1f} s",
     }
+
+
+def _request(url: str, body: dict[str, str]) -> urllib.request.Request:
+    """Return the call. urllib takes a login in an address for a part of the host, so it goes into a header."""
+    parts = urlsplit(url)
+    login, _, host = parts.netloc.rpartition("@")
+    headers = {"Content-Type": "application/json", "Idempotency-Key": body["switch"]}
+    if login:
+        headers["Authorization"] = f"Basic {b64encode(unquote(login).encode()).decode()}"
+    address = parts._replace(netloc=host).geturl()
+    return urllib.request.Request(address, data=json.dumps(body).encode(), headers=headers, method="POST")
 
 
 def _elsewhere(error: urllib.error.HTTPError) -> str:

@@ -1,14 +1,15 @@
-"""A smoke test of the new cluster: write records and read them again, and read the moved groups' offsets."""
+"""A smoke test of the new cluster: an application writes records, and they are read; moved offsets are read, too."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from ferry.clock import wall_ms
-from ferry.errors import Refused, Retryable
-from ferry.features.switch.acts.application import first_record_of
+from ferry.errors import BadInput, Refused, Retryable, Unreachable
+from ferry.features.switch.acts.application import first_record_of, write_as_application
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import moved_offsets
 from ferry.kafka.admin.topics import NewTopic, create_topic, delete_topics
@@ -22,6 +23,7 @@ from ferry.model.switch import Evidence, Step, SwitchState
 from ferry.words import count_of
 
 RECORDS = 10
+_VALUES = tuple(f"{number}".encode() for number in range(RECORDS))
 
 
 def smoke_topic(switch: str) -> str:
@@ -32,27 +34,32 @@ def smoke_topic(switch: str) -> str:
 def smoke_test(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
     """Test the new cluster, and delete the scratch topic afterwards. Raises Refused if a test fails.
 
+    librdkafka writes, as an application does. If it cannot, as with Kerberos, Ferry writes, and the reason is a fact.
     Then a consumer of a scratch group reads the topic: when it has its first record is measured, not tested.
     """
     if not state.switch.options.smoke:
         return Evidence(sentence="left out", facts={"smoke": False})
     wanted = moved_offsets(state.rows(Step.GROUPS))
     topic = smoke_topic(state.switch.id)
+    place = TopicPartition(topic=topic, partition=0)
     with TargetConnection.of(sides.via, patience_s=patience_s) as connection:
         try:
-            connection.run(partial(_round_trip, connection.target, topic))
+            connection.run(partial(_create, connection.target, place))
+            writer = _write(sides, connection, place, patience_s=patience_s)
+            connection.run(partial(_read_back, connection.target, topic, writer.mark))
             count = connection.run(partial(_groups, connection.target, wanted))
             tried_ms = wall_ms()
-            starts = {TopicPartition(topic=topic, partition=0): 0}
-            first = first_record_of(sides.via, connection, state.switch.id, starts, patience_s=patience_s)
+            first = first_record_of(sides.via, connection, state.switch.id, {place: 0}, patience_s=patience_s)
         finally:
             connection.run(partial(_remove, connection.target, topic))
     return Evidence(
         sentence=f"{RECORDS} records went to {sides.new} and came back, offsets of "
-        f"{count_of(len(wanted), 'group')} can be read",
+        f"{count_of(len(wanted), 'group')} can be read" + (f"; Ferry wrote them ({writer.why})" if writer.why else ""),
         facts={
             "smoke": True,
             "records": RECORDS,
+            "written_by": writer.name,
+            "written_why": writer.why,
             "groups": len(wanted),
             "offsets": count,
             "tried_ms": tried_ms,
@@ -62,24 +69,48 @@ def smoke_test(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     )
 
 
-async def _round_trip(target: Cluster, topic: str) -> None:
-    await create_topic(target, NewTopic(name=topic, partitions=1, replication_factor=-1, configs={}))
-    place = TopicPartition(topic=topic, partition=0)
+class _Writer(NamedTuple):
+    """Which client wrote the records, and the key that they have; `why` says why it was not librdkafka."""
+
+    name: str
+    mark: bytes
+    why: str = ""
+
+
+def _write(sides: Sides, connection: TargetConnection, place: TopicPartition, *, patience_s: float) -> _Writer:
+    mark = _new_mark()
+    records = [(mark, value) for value in _VALUES]
+    try:
+        return _Writer(write_as_application(sides.via, place, records, patience_s=patience_s), mark)
+    except (BadInput, Refused, Unreachable) as error:
+        why = str(error)
+    mark = _new_mark()  # some of the others may be there
+    ours = [Record(key=mark, value=value) for value in _VALUES]
+    connection.run(lambda: Appender(connection.target, place, "topic").append(ours))
+    return _Writer("ferry", mark, why)
+
+
+def _new_mark() -> bytes:
+    return secrets.token_hex(8).encode()
+
+
+async def _create(target: Cluster, place: TopicPartition) -> None:
+    await create_topic(target, NewTopic(name=place.topic, partitions=1, replication_factor=-1, configs={}))
 
     async def visible() -> None:
-        if topic not in await target.refresh([topic]):
-            raise Retryable(f"topic {topic} is not yet visible on cluster {target.alias}")
+        if place.topic not in await target.refresh([place.topic]):
+            raise Retryable(f"topic {place.topic} is not yet visible on cluster {target.alias}")
         target.leader(place)
 
     await target.retrying(visible)
-    mark = secrets.token_hex(8).encode()
-    await Appender(target, place, "topic").append(
-        [Record(key=mark, value=f"{number}".encode()) for number in range(RECORDS)]
-    )
-    found = [record for _, record in await read_topic(target, topic) or () if record.key == mark]
-    if [record.value for record in found] != [f"{number}".encode() for number in range(RECORDS)]:
+
+
+async def _read_back(target: Cluster, topic: str, mark: bytes) -> None:
+    """Raise Refused unless all records with this key are there, in order; one may be there twice."""
+    found = [record.value for _, record in await read_topic(target, topic) or () if record.key == mark]
+    if tuple(dict.fromkeys(found)) != _VALUES:
         raise Refused(
-            f"of {RECORDS} records written to {topic} on cluster {target.alias} {len(found)} came back: look at "
+            f"of {RECORDS} records written to {topic} on cluster {target.alias} {len(set(found))} came back: look at "
             "its brokers before clients come"
         )
 

@@ -18,7 +18,8 @@ from ferry.features.switch.acts.handing import hand_over
 from ferry.features.switch.acts.partition_state import source_ends
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.beginning import beginnings, latest_beginnings, own_ends, passed_before
-from ferry.features.switch.rules.partition_state import parse_standing
+from ferry.features.switch.rules.partition_state import parse_standing, without_new_topics
+from ferry.features.switch.rules.report import since_seen
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane import connections
@@ -54,7 +55,7 @@ def start_reverse(sides: Sides, state: SwitchState, still_mine: StillMine, *, pa
     except (Unreachable, Refused) as error:
         if switch.verb is not Verb.FAILOVER:
             raise
-        return Evidence(
+        started = Evidence(
             sentence=f"{switch.back} is not started, because {sides.old} is not healthy: ferry failback starts it",
             facts={"started": False, "why": str(error)},
         )
@@ -72,11 +73,13 @@ def _known_ends(state: SwitchState) -> dict[TopicPartition, int]:
 
 
 def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s: float) -> Evidence:
-    """Add what came to the cluster that was left after it was drained: it is not on the new cluster."""
-    if Step.DRAIN not in state.done:
-        return started  # what a failover leaves is its loss
+    """Add what came to the cluster that was left since the switch saw its ends: it is not on the new cluster.
 
-    known = _known_ends(state)
+    If that cluster did not answer when a failover stopped the flow, there is nothing to compare: its loss is not known.
+    """
+    known, since = _known_ends(state), since_seen(state)
+    if not known and Step.DRAIN not in state.done:
+        return started
     ends, unseen, why = _last_look(sides, state, patience_s)
     stayed = [(place, known.get(place, 0), end) for place, end in sorted(ends.items()) if end > known.get(place, 0)]
     facts = {**started.facts, "stayed": [[place.topic, place.partition, start, end] for place, start, end in stayed]}
@@ -86,15 +89,15 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
         where = several([str(place) for place, _, _ in stayed])
         sentence += (
             f"; {count_of(count, 'record')} at most came to {count_of(len(stayed), 'partition')} of {sides.old} "
-            f"after it was drained ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
+            f"{since} ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
             "ferry failback exports them"
         )
     if unseen:
         facts["unseen"] = [[place.topic, place.partition] for place in unseen]
         where = several([str(place) for place in unseen])
         sentence += (
-            f"; whether records came to {count_of(len(unseen), 'partition')} of {sides.old} after it was drained is "
-            f"not known ({where}): {why}"
+            f"; whether records came to {count_of(len(unseen), 'partition')} of {sides.old} {since} is not known "
+            f"({where}): {why}"
         )
     return replace(started, sentence=sentence, facts=facts)
 
@@ -102,26 +105,29 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
 def _last_look(
     sides: Sides, state: SwitchState, patience_s: float
 ) -> tuple[dict[TopicPartition, int], list[TopicPartition], str]:
-    """Return the ends of the cluster that was left, the partitions without an answer, and why they have none.
+    """Return the ends of the cluster that was left, the partitions whose end is not known, and why it is not.
 
-    If the flow back was started, that cluster has just answered; an error is raised, so that the step is done again.
-    Without the flow back the cluster may be lost.
+    If the flow back of a planned switch was started, that cluster has just answered. Then an error is raised, so that
+    the step is done again. Otherwise the cluster may be lost.
     """
+    known = _known_ends(state)
 
-    async def work() -> tuple[dict[TopicPartition, int], list[TopicPartition]]:
-        return await source_ends(sides.via, both.source)
+    async def work() -> dict[TopicPartition, int]:
+        ends, _ = await source_ends(sides.via, both.source)
+        ids = {name: info.id_text for name, info in both.source.topics.items()}
+        return without_new_topics(ends, state.rows(Step.STOP), ids)
 
-    needed = state.switch.options.reverse
+    needed = state.switch.options.reverse and state.switch.verb is not Verb.FAILOVER
     if not needed:  # it is not waited for
         patience_s = min(patience_s, connections.SOURCE_PATIENCE_S)
     try:
         with FlowConnections.of(sides.via, patience_s=patience_s) as both:
-            ends, silent = both.run(work)
+            ends = both.run(work)
     except (Unreachable, Refused) as error:
         if needed:
             raise
-        return {}, sorted(_known_ends(state)), str(error)
-    return ends, silent, "they did not report their ends"
+        return {}, sorted(known), str(error)
+    return ends, sorted(known.keys() - ends.keys()), "they do not report their ends, or were created again"
 
 
 def start_flow(

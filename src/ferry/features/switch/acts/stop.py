@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused, Unreachable
+from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
@@ -21,7 +22,7 @@ from ferry.features.switch.rules.partition_state import (
     unseen_of,
     with_frozen,
 )
-from ferry.features.switch.rules.passed_over import passed_rows
+from ferry.features.switch.rules.passed_over import passed_of, passed_rows
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
@@ -72,7 +73,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         if silent and state.switch.verb is not Verb.FAILOVER:
             raise Refused(f"{unreported}: bring their brokers back, then continue")
         others = await written_by_others(sides.via, connections, rows)
-        passed = passed_rows(await look_at_passed(sides.via, connections))
+        passed = await look_at_passed(sides.via, connections)
+        counted = sum(one.is_counted for one in passed)
         sentence = f"{sides.via.flow} is paused, fenced: {count_of(fenced.slots, 'writer')}"
         if silent:
             sentence += f"; {unreported}"
@@ -87,9 +89,10 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 "source_error": why_lost(connections),
                 "was_paused": None if was is None else f"by {was.who}: {was.why}",
                 "written_by_others": len(others),
-                "passed_over": len(passed),
+                "passed_over": len(passed) - counted,
+                "left_out": counted,
             },
-            rows=(*(row.to_json() for row in rows), *passed),
+            rows=(*(row.to_json() for row in rows), *passed_rows(passed)),
         )
 
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
@@ -106,8 +109,9 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     }
     lost_ms = state.switch.options.lost_at_ms
     losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
+    beside = beside_the_loss(passed_of(state))
     return Evidence(
-        sentence=loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)),
+        sentence=loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)) + (f"; {beside}" if beside else ""),
         facts={
             "records": sum(one.records for one in losses) if losses else None,
             "partitions": sum(1 for one in losses if one.records),

@@ -36,7 +36,7 @@ from ferry.features.switch.acts.stop import count_loss, stop_flow
 from ferry.features.switch.acts.stranded import export_stranded, looked_to, refuse_unwritable
 from ferry.features.switch.acts.topics import live_topics
 from ferry.features.switch.rules.opposite import moved_sentence, opposing
-from ferry.features.switch.rules.readiness import Check, Readiness
+from ferry.features.switch.rules.readiness import Readiness
 from ferry.features.switch.rules.steps import (
     refuse_ended,
     refuse_second,
@@ -48,6 +48,7 @@ from ferry.features.switch.settings import SwitchHook, SwitchSettings
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.runs import has_run
 from ferry.ledger.switch_codec import ID
+from ferry.model.check import Check
 from ferry.model.switch import STEPS, Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.run.ledger.access import LedgerAccess
@@ -314,7 +315,10 @@ class Switcher:
         return Evidence(
             sentence=readiness.passed_sentence(),
             facts=facts,
-            rows=tuple({"name": check.name, "ok": check.ok, "message": check.message} for check in readiness.checks),
+            rows=tuple(
+                {"name": check.name, "ok": check.ok, "message": check.message, "known": check.known}
+                for check in readiness.checks
+            ),
         )
 
     def _promote(self, state: SwitchState, still_mine: StillMine) -> Evidence:
@@ -350,7 +354,12 @@ def _checked_before(state: SwitchState) -> Readiness:
     """Return the checks that a switch began with."""
     return Readiness(
         checks=tuple(
-            Check(name=row["name"], ok=row["ok"], message=f"when it began: {row['message']}")
+            Check(
+                name=row["name"],
+                ok=row["ok"],
+                message=f"when it began: {row['message']}",
+                known=row.get("known", True),  # an earlier version did not record it
+            )
             for row in state.rows(Step.READINESS)
         ),
         records=state.fact(Step.READINESS, "records") or 0,

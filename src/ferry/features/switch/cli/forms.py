@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, enum, fields, many, optional, typed
-from ferry.features.switch.rules.readiness import Check, Readiness
+from ferry.features.switch.rules.readiness import Readiness
+from ferry.model.check import Check
 from ferry.model.switch import POINT_OF_NO_RETURN, Step, SwitchOutcome, SwitchState, Verb, next_step
 
 READINESS = Form(

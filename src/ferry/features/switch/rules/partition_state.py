@@ -47,6 +47,8 @@ class PartitionState:
     """The offset up to which the target holds copied or accounted records; other clients wrote the records after it."""
     has_copy: bool = True
     """Whether a part of it was copied. If not, `copied_end` is where the lane begins."""
+    source_id: str = ""
+    """The id of the source's topic; empty: the source did not answer, or has no topic ids."""
 
     @property
     def is_silent(self) -> bool:
@@ -68,6 +70,7 @@ class PartitionState:
             "target_end": self.target_end,
             "target_copied": self.target_copied,
             **({} if self.has_copy else {"has_copy": False}),
+            **({"source_id": self.source_id} if self.source_id else {}),
         }
 
 
@@ -84,7 +87,23 @@ def parse_standing(row: Mapping[str, Any]) -> PartitionState:
         reached_ms=row.get("reached_ms", 0),
         target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry recorded only the end
         has_copy=row.get("has_copy", True),
+        source_id=row.get("source_id", ""),
     )
+
+
+def without_new_topics(
+    ends: Mapping[TopicPartition, int], rows: Iterable[Json], now: Mapping[str, str]
+) -> dict[TopicPartition, int]:
+    """Return the ends of topics that are still those of the rows of the step `stop`.
+
+    `now` are the ids of topics. A topic that was created again shows nothing of what the earlier one got.
+    """
+    before = {row["topic"]: row["source_id"] for row in rows if row.get("source_id")}
+    return {
+        place: end
+        for place, end in ends.items()
+        if now.get(place.topic, "") in ("", before.get(place.topic, now.get(place.topic, "")))
+    }
 
 
 def parse_standings(rows: Iterable[Json]) -> list[PartitionState]:

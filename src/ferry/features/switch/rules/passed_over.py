@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from ferry.codec.form import F, Form
 from ferry.ledger.codec import SOURCE
-from ferry.model import Flow, TopicPartition
+from ferry.model import TopicPartition
 from ferry.model.evidence import PassedOver, summed
 from ferry.model.switch import PASSED, Json, Step, SwitchState
 
@@ -15,7 +14,16 @@ PassedBy = Mapping[TopicPartition, Sequence[PassedOver]]
 """What a lane passed over, by source partition."""
 
 
-_ROW = Form(PassedOver, *SOURCE, F("start", least=None), F("end"), F(PASSED, "why"), F("who"), F("reason"))
+_ROW = Form(
+    PassedOver,
+    *SOURCE,
+    F("start", least=None),
+    F("end"),
+    F(PASSED, "why"),
+    F("who"),
+    F("reason"),
+    F("records", default=None, omit=lambda one: not one.is_counted),
+)
 
 
 def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
@@ -24,25 +32,10 @@ def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
 
 
 def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
-    """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record it."""
-    if state.fact(Step.STOP, "passed_over") is None:
+    """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record all."""
+    if state.fact(Step.STOP, "left_out") is None:
         return None
     return tuple(map(_ROW.load, state.passed_rows(Step.STOP)))
-
-
-def passed_of_all(states: Sequence[SwitchState], flow: Flow) -> tuple[PassedOver, ...] | None:
-    """Return what the flows of several switches had passed over, each with its flow where that is not `flow`.
-
-    None: it is not known of one of them, or none has stopped its flow.
-    """
-    found: list[PassedOver] = []
-    stopped = [state for state in states if Step.STOP in state.done]
-    for state in stopped:
-        passed, via = passed_of(state), state.switch.via
-        if passed is None:
-            return None
-        found += passed if via == flow else (replace(one, via=str(via)) for one in passed)
-    return tuple(found) if stopped else None
 
 
 def by_partition(passed: Iterable[PassedOver]) -> PassedBy:
@@ -56,7 +49,7 @@ def by_partition(passed: Iterable[PassedOver]) -> PassedBy:
 def unread_of(passed: PassedBy | None, offsets: Iterable[tuple[TopicPartition, int]]) -> int | None:
     """Return how many of the offsets passed over a group has not read; it is at `offsets` of the source.
 
-    None: not known.
+    None: not known, as of single records that the target lacks.
     """
     if passed is None:
         return None

@@ -10,6 +10,7 @@ from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import ChangeKind, Left, Plan, Refusal, TopicPartition, Why
+from ferry.model.check import Check
 from ferry.model.evidence import PassedOver
 from ferry.model.switch import Step, SwitchState
 from ferry.model.topic_settings import TopicSettings
@@ -26,24 +27,6 @@ _AGAINST = frozenset({Why.ACTIVE, Why.PENDING, Why.MERGED, Why.DEALT, Why.FAILED
 
 _WELL = frozenset({PastState.SUCCESS, *NOT_ENDED})
 """The states of a healthy last run, unless it is silent. What runs leave undone shows in the lag."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One line of the answer: the name of the check, whether it passed, and a sentence with the remedy.
-
-    `known` is false if what the check is about is not known. Such a check holds up no switch, so `ok` is true.
-    """
-
-    name: str
-    ok: bool
-    message: str
-    known: bool = True
-
-    @property
-    def outcome(self) -> str:
-        """The outcome in words."""
-        return ("ok" if self.known else "not known") if self.ok else "NOT OK"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +93,7 @@ class Looked:
     features: Sequence[Check] = ()
     """The checks that features add (`ferry.lane.checks`)."""
     passed: Collection[PassedOver] = ()
-    """What the lane has never copied, on purpose."""
+    """What the target lacks that is no lag, as what the lane has never copied on purpose."""
     writers: LedgerWriters | None = None
     """The principals that may write to the ledger; None: not checked."""
     outside: Collection[OutsideGroup] = ()
@@ -244,11 +227,13 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
 
 
 def _passed(looked: Looked) -> Check:
-    """Show what was never copied on purpose. The check never fails: a switch cannot bring it, and it was decided."""
+    """Show what the target lacks that is no lag. The check never fails, because no switch can bring it."""
     if not looked.passed:
-        return Check(name="passed-over", ok=True, message="no offset was passed over on purpose")
+        nothing = "no offset was passed over on purpose, and no record became a dead letter"
+        return Check(name="passed-over", ok=True, message=nothing)
     said = "; ".join(passed_sentences(looked.passed, looked.plan.flow.target))
-    return Check(name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}")
+    known = all(one.offsets is not None for one in looked.passed)
+    return Check(name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}", known=known)
 
 
 def _refused(refusals: Sequence[Refusal]) -> Check:
@@ -466,7 +451,8 @@ def _outside(looked: Looked) -> Iterator[Check]:
 
 def _clock(looked: Looked) -> Check:
     if looked.last_run is None:
-        return Check(name="clock", ok=True, message="nothing to compare: the flow never ran")
+        message = "how far the clocks are apart is not known: the flow never ran"
+        return Check(name="clock", ok=True, message=message, known=False)
     if looked.stamped_ms is None:
         return Check(
             name="clock",
@@ -542,13 +528,15 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     topics = {place.topic for place in own}
     more = {place: end - own.get(place, 0) for place, end in ends.items() if place.topic in topics}
     came = {place: count for place, count in more.items() if count > 0}
-    silent = sorted(map(str, own.keys() - ends.keys()))
-    message = f"nothing came to {count_of(len(own.keys() & ends.keys()), 'partition')} of {old} since {by} drained it"
+    silent, seen = sorted(map(str, own.keys() - ends.keys())), len(own.keys() & ends.keys())
+    said = [f"nothing came to {count_of(seen, 'partition')} of {old} since {by} drained it"] if seen else []
     if came:
-        message = (
-            f"{came_sentence(came, old)} since {by} drained it ({_named(map(str, came))}), and are not on "
-            f"{switch.via.target}: stop who writes there, and write them again; ferry failback exports them"
-        )
+        lacks = f"and are not on {switch.via.target}: stop who writes there, and write them again"
+        where = f"since {by} drained it ({_named(map(str, came))})"
+        said = [f"{came_sentence(came, old)} {where}, {lacks}; ferry failback exports them"]
     if silent:
-        message += f"; {count_of(len(silent), 'partition')} of {old} did not report their ends ({several(silent)})"
-    return Check(name="stranded", ok=True, message=message)
+        said.append(
+            f"whether records came to {count_of(len(silent), 'partition')} of {old} is not known ({several(silent)}): "
+            "they do not report their ends, or were created again"
+        )
+    return Check(name="stranded", ok=True, message="; ".join(said), known=not silent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ferry.features.evidence.rules.figures import LISTED, beside_the_loss, deviations_of, goals_of
+from ferry.features.evidence.rules.figures import LISTED, NOT_KNOWN, beside_the_loss, deviations_of, goals_of
 from ferry.features.switch.rules.partition_state import (
     PartitionState,
     best_known,
@@ -164,7 +164,7 @@ def told_losses(state: SwitchState) -> tuple[Loss, ...]:
 
 
 def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
-    """Return what came to the old cluster after it was drained, as the last step saw it.
+    """Return what came to the old cluster since the switch saw its ends, as the last step saw it.
 
     Each has a partition, a start and an end offset.
     """
@@ -173,20 +173,27 @@ def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
 
 
 def unseen(state: SwitchState) -> frozenset[TopicPartition]:
-    """Return the partitions of the old cluster whose ends the last step could not read."""
+    """Return the partitions of the old cluster whose ends the last step could not read, or did not."""
+    if Step.REVERSE in state.done and state.fact(Step.REVERSE, "stayed") is None:  # an earlier version did not look
+        return frozenset(one.source for one in parse_standings(state.rows(Step.STOP)) if one.source_known == "source")
     rows: Sequence[tuple[str, int]] = state.fact(Step.REVERSE, "unseen") or ()
     return frozenset(TopicPartition(topic, partition) for topic, partition in rows)
 
 
 def stayed_sentences(state: SwitchState) -> tuple[str, ...]:
-    """Say that records came to the old cluster after it was drained: no run copies them, so that is a deviation."""
+    """Say that records came to the old cluster since the switch saw its ends; no run copies them: a deviation."""
     found = stayed(state)
     if not found:
         return ()
     via = state.switch.via
     counts = {place: end - start for place, start, end in found}
     where, are = several(list(map(str, counts))), "is" if sum(counts.values()) == 1 else "are"
-    return (f"{came_sentence(counts, via.source)} after it was drained ({where}), and {are} not on {via.target}",)
+    return (f"{came_sentence(counts, via.source)} {since_seen(state)} ({where}), and {are} not on {via.target}",)
+
+
+def since_seen(state: SwitchState) -> str:
+    """Return since when a switch knows nothing of the old cluster but by its last step, as a part of a sentence."""
+    return "after it was drained" if Step.DRAIN in state.done else "after its flow was stopped"
 
 
 def _with_stayed(loss: Loss | None, source: TopicPartition, target: TopicPartition, start: int, end: int) -> Loss:
@@ -237,17 +244,17 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
         return sentences
     of = f"{count_of(len(silent), 'partition')} of {state.switch.via.source}"
     where = several(sorted(map(str, silent)))
-    return (*sentences, f"what came to {of} after it was drained is not known, as it did not answer any more ({where})")
+    return (*sentences, f"what came to {of} {since_seen(state)} is not known ({where})")
 
 
 def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] | None = ()) -> str:
     """Say what a switch has lost: as a number only if the loss of each partition is known.
 
-    If offsets were `passed` over, it is no loss of nothing. None: that is not known.
+    If the target lacks what was `passed` over, it is no loss of nothing. None: that is not known.
     """
     clause = beside_the_loss(passed)
     if clause and losses and all(loss.records == 0 for loss in losses):
-        return f"all that was to be copied is there; {clause}"
+        return f"nothing was left to copy; {clause}"
     return f"{_lost(losses)}; {clause}" if clause else _lost(losses)
 
 
@@ -257,7 +264,7 @@ def passed_notes(state: SwitchState) -> tuple[str, ...]:
         return ()
     passed = passed_of(state)
     if passed is None:
-        return ("what was passed over on purpose is not known: an earlier version of Ferry stopped the flow",)
+        return (f"{NOT_KNOWN}: an earlier version of Ferry stopped the flow",)
     return passed_sentences(passed, state.switch.via.target)
 
 
@@ -350,7 +357,7 @@ def _group(
     words: Sequence[str] = tuple(row["how"].values())
     kept: Sequence[Json] = row["kept"]
     read = [(TopicPartition(topic, partition), offset) for topic, partition, offset in row.get("from", ())]
-    in_gap, before = _inside(passed or {}, read)
+    in_gap, before, unsure = _inside(passed or {}, read)
     same = sum(word in _SAME for word in words) - min(in_gap, words.count("gap"))
     # Of these it reads nothing again: where it would continue was passed over, and the next record comes after it.
     after = min(in_gap, words.count("gap")) + min(before, words.count("before"))
@@ -368,7 +375,7 @@ def _group(
         target_group=row["group"],
         partitions=len(words) + len(kept),
         committed=len(row["offsets"]),
-        exact=same if known and not (passed is None and "gap" in words) else None,
+        exact=same if known and not ((passed is None or unsure) and "gap" in words) else None,
         reread=0 if whole or (row.get("outside") and row.get("again") == 0) else None,
         skipped=unread_of(passed, read) if whole else None,
         beyond=_beyond(frozen, copied) if is_certain and frozen is not None else None,
@@ -382,11 +389,15 @@ def _group(
     )
 
 
-def _inside(passed: PassedBy, read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int]:
-    """Count the partitions in which a group's next offset was passed over: in a gap, and before the start."""
+def _inside(passed: PassedBy, read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int, int]:
+    """Count the partitions in which a group's next offset was passed over: in a gap, and before the start.
+
+    The third number is of partitions in which its next record may be one that the target lacks.
+    """
     held = [[one.why for one in passed.get(place, ()) if one.holds(offset)] for place, offset in read]
     starts = sum(START in whys for whys in held)
-    return sum(map(bool, held)) - starts, starts
+    unsure = sum(any(one.is_counted and one.holds(at) is None for one in passed.get(place, ())) for place, at in read)
+    return sum(map(bool, held)) - starts, starts, unsure
 
 
 def _beyond(frozen: Json, copied: Mapping[tuple[str, int], int]) -> int | None:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ferry.features.switch.rules.readiness import Check
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Flow
+from ferry.model.check import Check
 from ferry.words import count_of, several
 
 NAME = "transforms"

@@ -170,11 +170,11 @@ KINDS: Mapping[str, LedgerKind] = {
         of_lost=OfLost.CARRIED_OF_NEW_LANES,
     ),
     "producer": LedgerKind(
-        key=_TARGET_PARTITION,
+        key={**_TARGET_PARTITION, "first": int},
         says="the producer id under which the lane writes records at the source's offsets; with a target partition: a "
-        "batch may have been sent there",
+        "batch may have been sent there. With an offset: empty records may be before it",
         formats=(3,),
-        optional=(2,),
+        optional=(1, 3),
         of_lost=OfLost.EVIDENCE,
         plural="producer ids of identical offsets",
         outlives_lane=True,

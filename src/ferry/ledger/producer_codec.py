@@ -1,7 +1,8 @@
 """The producer id of a lane with identical offsets, as records: each is written before the id is first used (ADR 57).
 
 One has the lane's id. One more for each target partition says that a batch may have been sent there. A batch that was
-sent may arrive late, so it is not enough to know what has receipts.
+sent may arrive late, so it is not enough to know what has receipts. It also says up to which offset there are empty
+records instead of the source's: the broker compares sequence numbers, and no contents.
 """
 
 from __future__ import annotations
@@ -20,9 +21,17 @@ def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Rec
     return Record(key=encode([PRODUCER, lane]), value=_body(producer_id, run, at_ms))
 
 
-def sending_record(lane: str, place: TopicPartition, *, producer_id: int, run: str, at_ms: int) -> Record:
-    """Make the record that a run is about to send a first batch to a target partition. It outlives the lane."""
-    return Record(key=encode([PRODUCER, lane, place.topic, place.partition]), value=_body(producer_id, run, at_ms))
+def sending_records(
+    lane: str, place: TopicPartition, *, first: int, producer_id: int, run: str, at_ms: int
+) -> list[Record]:
+    """Make the records that a run is about to send a first batch to a target partition. They outlive the lane.
+
+    `first` is the first offset with a record of the source; those before get empty records. Each such offset has a key
+    of its own, so that no late record of an older run takes the place of another one.
+    """
+    key, value = [PRODUCER, lane, place.topic, place.partition], _body(producer_id, run, at_ms)
+    keys = [key, [*key, first]] if first else [key]
+    return [Record(key=encode(one), value=value) for one in keys]
 
 
 def _body(producer_id: int, run: str, at_ms: int) -> bytes:
@@ -45,15 +54,23 @@ def lane_producers(view: LedgerView) -> dict[str, int]:
     return {lane: producer for lane, producer in found.items() if producer is not None}
 
 
+def first_offsets(view: LedgerView, lane: str) -> dict[TopicPartition, frozenset[int]]:
+    """Return the target partitions of which the ledger says that batches may have been sent there.
+
+    The numbers are the first offsets with a record of the source, as the lane's runs had them: one, unless runs did not
+    agree.
+    """
+    found: dict[TopicPartition, set[int]] = {}
+    for key, record in view.of_kind(PRODUCER):
+        if key[1] == lane and len(key) > 2 and record.value is not None:
+            found.setdefault(TopicPartition(topic=key[2], partition=key[3]), set()).update(key[4:])
+    return {place: frozenset(firsts or {0}) for place, firsts in found.items()}
+
+
 def sent_places(view: LedgerView, lane: str) -> frozenset[TopicPartition]:
     """Return the target partitions to which the lane may have sent batches at the source's offsets.
 
     They may be in the log, or arrive late, whether or not receipts show them.
     """
-    marked = {
-        TopicPartition(topic=key[2], partition=key[3])
-        for key, record in view.of_kind(PRODUCER)
-        if key[1] == lane and len(key) > 2 and record.value is not None
-    }
     received = {place for place, last in last_receipts(view, lane).items() if last.identical}
-    return frozenset(marked | received)
+    return frozenset(first_offsets(view, lane).keys() | received)

@@ -1,8 +1,9 @@
-"""How fast a broker passes offsets by markers and by aborted transactions, for the figures of ADR 57.
+"""How fast offsets are passed by markers, aborted transactions, and a run's empty records: the figures of ADR 57.
 
     python -m tests.kafka.identical.passed_offsets 3.9.1 4.3.0
 
-Each version gets a broker of its own in a temporary folder. No figure is compared with a limit.
+Each version gets a broker of its own in a temporary folder, and a second one as a source. No figure is compared with a
+limit.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ferry.dev import ClusterSpec, RunningCluster, down, up
+from ferry.features.identical.rules.empty import cost_of
 from ferry.kafka.connect.cluster import Cluster
+from ferry.ledger.report import RunState
 from tests.harness import create_topic, on_cluster
 from tests.kafka.identical.raw import Raw, empty_batch, empty_payload
+from tests.kafka.identical.test_passing import PASSES, begin_at
+from tests.kafka.identical.test_run import lab
 
 TOPIC = "passed"
 PARTITIONS = 100
@@ -70,13 +75,28 @@ def measure(cluster: RunningCluster) -> None:
     on_cluster(cluster, work)
 
 
+def measure_run(source: RunningCluster, target: RunningCluster, begins: int) -> None:
+    """Print what a whole run takes whose source's log begins late: with its plan, and few records after them."""
+    begin_at(source, TOPIC, begins)
+    it = lab(source, target, TOPIC, **PASSES)
+    begun = time.monotonic()
+    assert it.micro_run().state is RunState.SUCCESS
+    took = time.monotonic() - begun
+    print(
+        f"{target.spec.version} a run that begins with empty records: {begins} offsets, {took:.2f} s, "
+        f"{begins / took:,.0f} a second; its plan says {cost_of([begins])}"
+    )
+
+
 def main(versions: list[str]) -> None:
     """Measure each version by itself."""
     for version in versions or [ClusterSpec(name=TOPIC).version]:
         with TemporaryDirectory() as folder:
             home = Path(folder)
             try:
-                measure(up(ClusterSpec(name=TOPIC, version=version), home=home))
+                target = up(ClusterSpec(name=TOPIC, version=version), home=home)
+                measure(target)
+                measure_run(up(ClusterSpec(name="begins", version=version), home=home), target, 20 * EACH)
             finally:
                 down(home, delete=True)
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AclPermissionType
 from kafka import KafkaAdminClient
 
@@ -24,10 +25,11 @@ from ferry.model import CommittedOffset, TopicPartition
 from ferry.model.check import Check
 from ferry.plan.rules.permissions import Acl, Resource, required_acls
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send
+from tests.harness import Lab, commit_offsets, committed_offsets, grow_topic, numbered, producer, send, watermark
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_logins import RECORDS, fill, flow, plain, scram256, scram512
 from tests.program import warm_ferry as ferry
+from tests.tiers import ANSWER_S
 
 MANY_GROUPS = 2_000
 # Of each side and kind of resource, as the documents list them.
@@ -100,6 +102,28 @@ def test_identical_offsets_need_the_settings_of_the_target_and_nothing_else_more
     send(producer(secured.source.cluster), topic, numbered(RECORDS, partitions=3))
     assert ferry("run", config=config).code == 0
     assert lab.assert_equal() == 2 * RECORDS
+
+
+def test_a_copy_that_begins_with_empty_records_needs_delete_and_writes_nothing_without(
+    secured: Pair, topic: str, tmp_path: Path
+) -> None:
+    fill(secured, topic)
+    place = Place(topic, 0, 1)
+    admin = secured.source.admin()
+    assert admin.delete_records([place])[place].result(ANSWER_S).low_watermark == 1
+    settings = {**IDENTICAL, "ferry.offsets.may.pass": "true"}
+    lab = flow(secured, scram512(secured.source), plain(secured.target), topic, **settings)
+    config, acls = lab.write(tmp_path), [acl for acl in required_acls(lab.flow) if not acl.optional]
+    deleting = [acl for acl in acls if acl.operation == "Delete"]
+    assert [acl.resource for acl in deleting] == [Resource(kind="topic", name=lab.target_topic(topic))]
+    grant(secured, [acl for acl in acls if acl not in deleting])
+    answer = ferry("run", "--json", config=config)
+    (refusal,) = answer.json("run")["refusals"]
+    assert (answer.code != 0, refusal["kind"], refusal["partition"]) == (True, "not-authorized", 0)
+    assert watermark(secured.target.cluster, lab.target_topic(topic), 0) == 0
+    grant(secured, deleting)
+    assert ferry("run", config=config).code == 0
+    assert lab.assert_equal() == RECORDS - 1
 
 
 def test_mirror_makers_topics_are_written_with_their_acls_and_named_without(secured: Pair, topic: str) -> None:

@@ -15,7 +15,7 @@ from ferry.config.settings import parse_settings
 from ferry.features.identical.acts.planning import identical_of_plan
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import fold
-from ferry.ledger.producer_codec import producer_record, sending_record
+from ferry.ledger.producer_codec import producer_record, sending_records
 from ferry.model import Fate, LedgerRecord, Record, TopicPartition
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -55,7 +55,7 @@ def kept(made: World, lane: str = "live") -> None:
 def records_of(lane: str, at_ms: int) -> list[Record]:
     return [
         producer_record(lane, producer_id=PRODUCER, run="r0", at_ms=at_ms),
-        sending_record(lane, PLACE, producer_id=PRODUCER, run="r0", at_ms=at_ms),
+        *sending_records(lane, PLACE, first=0, producer_id=PRODUCER, run="r0", at_ms=at_ms),
     ]
 
 

@@ -1,11 +1,18 @@
-"""The modelled writer whose sequence numbers are offsets: it reads once, and continues by the answers that it gets."""
+"""The modelled writer whose sequence numbers are offsets: it reads once, and continues by the answers that it gets.
+
+Where the source's log does not begin at 0, it writes empty records up to there, and deletes them when records follow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from ferry.features.identical.rules import empty, stamped
 from ferry.features.identical.rules import next_step as rules
-from ferry.features.identical.rules import stamped
 from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse, Run, Send
-from tests.pure.identical.writer import LANE, Asking, Claim, Records, Writer
+from tests.pure.identical.source import READ_AT_ONCE
+from tests.pure.identical.writer import LANE, Asking, Claim, Records, Request, Writer
 
 
 def continues(answer: object) -> bool:
@@ -18,8 +25,23 @@ def misplaced(base: int, offset: int) -> bool:
     return base != offset
 
 
+def confirms() -> bool:
+    """Whether a writer asks for a newer run after it wrote to the ledger with which offset the records begin."""
+    return True
+
+
+def deletable(end: int, first: int) -> bool:
+    """Whether the empty records before `first` may be deleted from a log that ends at `end`: not up to its end."""
+    return end > first
+
+
+@dataclass(slots=True)
 class OffsetWriter(Writer):
     """One run's writer. It never waits, and writes its receipts when all data is there."""
+
+    first: int = 0
+    noted: bool = False
+    tidied: bool = False
 
     def copy(self) -> Asking:
         """Copy until nothing is left, something is refused, or a newer run is there."""
@@ -29,6 +51,10 @@ class OffsetWriter(Writer):
             return
         self.generation, self.receipts, self.planned_end = claim.generation, claim.receipts, claim.planned_end
         self.confirmed_at = asked_at
+        self.noted = self.receipts > 0
+        self.first = claim.first if not self.noted else 0
+        if not self.noted and empty.other_first(self.first, claim.firsts) is not None:
+            yield from self.refuse(Refuse(Code.MOVED))
         while self.outcome is None and not self.superseded:
             yield from self.keep()
             if not self.superseded:
@@ -53,7 +79,34 @@ class OffsetWriter(Writer):
         if wrong is not None:
             yield from self.refuse(Refuse(wrong))
             return
-        yield from self.go_on(look.end, asked_at, stale)
+        if not self.cluster.stands(self.receipts or self.first, look.end):
+            yield from self.refuse(Refuse(Code.SHIFTED))
+        else:
+            yield from self.go_on(look.end, asked_at, stale)
+
+    def ahead(self, end: int) -> Generator[Request, object, object]:
+        """What comes next: empty records, or what the source has."""
+        if end < self.first:
+            count = min(READ_AT_ONCE, self.first - end)
+            return Run(count=count, oldest=self.cluster.clock()), [(None, self.cluster.clock())] * count
+        return (yield self.cluster.request("read", lambda: self.cluster.read(end)))
+
+    def note(self) -> Generator[Request, object, bool]:
+        """Write to the ledger with which offset the records begin, and ask for a newer run; whether there is none."""
+        first = self.first
+        if (yield self.cluster.request("note", lambda: self.cluster.ledger.record_first(first))) is True:
+            asked_at = self.cluster.clock()
+            if confirms():
+                yield from self.confirm()
+            self.noted = not confirms() or (self.confirmed_at >= asked_at and not self.superseded)
+        return self.noted
+
+    def tidy(self, end: int) -> Asking:
+        """Delete the empty records, before there are receipts."""
+        first = self.first
+        if first and not self.receipts and deletable(end, first) and not self.tidied:
+            answer = yield self.cluster.request("delete", lambda: self.cluster.delete(first), writes=True)
+            self.tidied = isinstance(answer, int)
 
     def go_on(  # noqa: PLR0911 - each return reads again
         self, end: int, known_at: int, stale: bool
@@ -61,8 +114,8 @@ class OffsetWriter(Writer):
         """Send one batch after the other; `known_at`: since when the log is known to end at `end`."""
         cluster, limits = self.cluster, self.cluster.limits
         while end < self.planned_end:
-            at = end
-            found = yield cluster.request("read", lambda: cluster.read(at))  # noqa: B023 - it is sent at once
+            yield from self.tidy(end)
+            found = yield from self.ahead(end)
             if not isinstance(found, tuple) or found[0] is None:
                 return
             ahead: Run | Hole = found[0]
@@ -77,6 +130,8 @@ class OffsetWriter(Writer):
                 return
             if not rules.strict(newest, self.view(ahead), limits):
                 yield from self.refuse(Refuse(Code.STATE_TOO_SHORT))
+                return
+            if not (self.noted or (yield from self.note())):
                 return
             now = cluster.clock()
             if stamped.is_outdated(known_at, now, limits.lease) or rules.lease_over(self.view(ahead), limits):
@@ -94,6 +149,9 @@ class OffsetWriter(Writer):
             if not isinstance(answer, int) and not continues(answer):
                 return
             end, known_at = end + count, now
+        yield from self.tidy(end)
         if (yield cluster.request("end", lambda: self.cluster.ledger.end(self.generation, True))) is not None:
-            self.cluster.ledger.receipts = max(self.cluster.ledger.receipts, end)
+            ledger = self.cluster.ledger
+            ledger.covered.append((self.receipts or self.first, end))
+            ledger.receipts = max(ledger.receipts, end)
             self.outcome = Done(clean=True)

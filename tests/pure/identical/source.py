@@ -25,6 +25,8 @@ class Source:
         self.truth: list[Written | None] = []
         self.grow(shape, now, old)
         self.gone: list[set[int]] = [set(), set()]
+        self.starts = [0, 0]
+        """Where the log begins on each broker."""
         self.leader = 0
 
     def grow(self, shape: str, now: int, old: int) -> None:
@@ -44,6 +46,7 @@ class Source:
 
     def retain(self, start: int, broker: int) -> None:
         """The log start moves."""
+        self.starts[broker] = max(self.starts[broker], min(start, self.end))
         for offset in range(min(start, self.end)):
             self.gone[broker].add(offset)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from ferry.features.identical.rules import stamped
+from ferry.features.identical.rules import empty, stamped
 from ferry.features.identical.rules.values import Code, Done, Look, Refuse
 from tests.pure.identical import clauses, offset_writer, world
-from tests.pure.identical.machine import IdenticalMachine
+from tests.pure.identical.machine import IdenticalMachine, indexes
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.test_damage import foreign
 from tests.pure.identical.world import EXPIRATION, LATENESS, Task, World
@@ -34,6 +35,21 @@ def _writers() -> Iterator[None]:
 
 class OffsetMachine(IdenticalMachine):
     """Faults never shift, double or lose a record; what cannot be copied is refused."""
+
+    @precondition(lambda self: not self.world.tasks)
+    @rule(starts=st.tuples(indexes, indexes))
+    def begin_later(self, starts: tuple[int, int]) -> None:
+        """The source's log does not begin at 0, and where depends on the broker."""
+        for broker, start in enumerate(starts):
+            self.world.source.retain(min(start, self.world.source.end - 1), broker)
+
+    @precondition(lambda self: self.live())
+    @rule(index=indexes, place=st.sampled_from(["note", "confirm", "send", "delete", "end"]))
+    def go_on_to(self, index: int, place: str) -> None:
+        """A writer continues to a place of its own."""
+        task = self.chosen(index)
+        self.world.advance(task)
+        self.world.run_until(task, place)
 
     def teardown(self) -> None:
         """Faults stop, and all that is late arrives."""
@@ -100,6 +116,35 @@ def anywhere() -> AbstractContextManager[object]:
         return False
 
     return patch.object(offset_writer, "misplaced", never)
+
+
+def other_firsts_forgotten() -> AbstractContextManager[object]:
+    """A writer does not ask with which offset the records of earlier ones began."""
+
+    def never(first: int, firsts: Collection[int]) -> int | None:
+        return None
+
+    return patch.object(empty, "other_first", never)
+
+
+def first_unconfirmed() -> AbstractContextManager[object]:
+    """A writer does not ask for a newer run after it wrote with which offset its records begin."""
+
+    def never() -> bool:
+        return False
+
+    return patch.object(offset_writer, "confirms", never)
+
+
+def deleted_at_once() -> AbstractContextManager[object]:
+    """Empty records are deleted up to the end of the log, before a record follows them."""
+    stack = clauses.all_deleted()
+
+    def always(end: int, first: int) -> bool:
+        return end >= first
+
+    stack.enter_context(patch.object(offset_writer, "deletable", always))
+    return stack
 
 
 # Schedules: each ends well with all clauses.
@@ -183,6 +228,63 @@ def first_answer_missing() -> None:
     ended(it, a)
 
 
+def later(shape: str, *starts: int) -> World:
+    """A source whose log begins at these offsets, by broker; the first one leads."""
+    it = World(shape)
+    for broker, start in enumerate(starts):
+        it.source.retain(start, broker)
+    return it
+
+
+def begins_earlier_on_another_broker() -> None:
+    """The empty records of `a` are late; another broker leads the source, and has the first of their offsets yet."""
+    it = later("r" * 3 * BATCH, 2 * BATCH, BATCH)
+    a = it.run_until(it.start(), "send")
+    it.advance(a)
+    it.lose(it.run_until(a, "send"), "late", dies=True)
+    it.source.leader = 1
+    b = it.run_until(it.start(), "send")
+    it.deliver_late(0)
+    ended(it, b)
+
+
+def noted_after_its_successor() -> None:
+    """`a` writes its first offset to the ledger when `b` has read it, and its empty records are late."""
+    it = later("r" * 3 * BATCH, 2 * BATCH, BATCH)
+    a = it.run_until(it.start(), "note")
+    it.source.leader = 1
+    b = it.run_until(it.start(), "send")
+    it.run_until(a, "send")
+    it.advance(b)
+    it.run_until(b, "send")
+    it.run_until(a, "look")
+    it.run_until(a, "send")
+    it.lose(a, "late", dies=True)
+    while it.late:
+        it.deliver_late(0)
+    ended(it, b)
+
+
+def deleted_and_loaded_again() -> None:
+    """The first empty records of `a` come late; `b` wrote all of them; a broker loads the log again."""
+    it = later("r" * 3 * BATCH, 2 * BATCH, 2 * BATCH)
+    it.lose(it.run_until(it.start(), "send"), "late", dies=True)
+    b = it.run_until(it.start(), "delete")
+    it.advance(b)
+    it.fail_over(0)
+    it.deliver_late(0)
+    ended(it, b)
+
+
+def late_empty_records_after_old_ones() -> None:
+    """The empty records of `a` are late; `b` copies all; its last batch is old, and the state expires."""
+    it = later("r" * 2 * BATCH + "o" * BATCH, BATCH, BATCH)
+    it.lose(it.run_until(it.start(), "send"), "late", dies=True)
+    it.finish(it.start())
+    it.expire()
+    it.deliver_late(0)
+
+
 SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (reading_kept, asleep_with_a_reading),
     (clauses.timestamps_ignored, old_after_new),
@@ -190,6 +292,10 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (clauses.connections_forever, later_than_the_state),
     (leaders_log, end_that_was_not_replicated),
     (sent_ahead, first_answer_missing),
+    (other_firsts_forgotten, begins_earlier_on_another_broker),
+    (first_unconfirmed, noted_after_its_successor),
+    (deleted_at_once, deleted_and_loaded_again),
+    (clauses.timestamps_ignored, late_empty_records_after_old_ones),
 ]
 
 
@@ -239,6 +345,27 @@ def test_holes_and_old_records_are_refused_before_they_are_passed(shape: str, co
     it = World(shape)
     assert it.finish(it.start()) == Refuse(code)
     assert it.target.end == end
+
+
+@pytest.mark.parametrize("fate", ["dropped", "applied", "late"])
+@pytest.mark.parametrize("dies", [True, False])
+@pytest.mark.parametrize("label", ["note", "confirm", "send", "delete", "end"])
+@pytest.mark.parametrize("sent", [0, 1, 2])
+def test_a_copy_that_begins_later_survives_a_fault_at_each_step(fate: str, dies: bool, label: str, sent: int) -> None:
+    it = later("r" * 3 * BATCH, 2 * BATCH - 1, 2 * BATCH - 1)
+    began, task = it.now, it.run_until(it.start(), label)
+    for _ in range(sent):
+        if task.pending is not None:
+            it.advance(task)
+            it.run_until(task, label)
+    it.lose(task, fate, dies=dies)
+    for one in (task, it.start()):
+        it.finish(one)
+    while it.late:
+        it.deliver_late(0)
+    assert (it.now, it.target.end) == (began, 3 * BATCH)
+    assert it.ledger.covered
+    assert it.target.log_start == 2 * BATCH - 1
 
 
 def test_a_target_of_another_producer_is_refused_before_a_write() -> None:

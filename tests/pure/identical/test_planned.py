@@ -69,6 +69,7 @@ def test_such_a_plan_has_a_format_that_earlier_versions_do_not_read_and_comes_ba
         ({"merged": True}, "identical.merged"),
         ({"since": 3}, "identical.passed"),
         ({"start": 5}, "identical.begins"),
+        ({"start": 5, "log_start": 5}, "identical.first"),
         ({"end": 2**31}, "identical.too-long"),
         ({"compacted": True}, "identical.compacted"),
         ({"target_end": 101}, "identical.ahead"),
@@ -80,6 +81,32 @@ def test_such_a_plan_has_a_format_that_earlier_versions_do_not_read_and_comes_ba
 def test_what_a_slice_needs(piece: Mapping[str, Any], code: str | None) -> None:
     plan = replace(PLAN, slices=(replace(PIECE, **piece),))
     assert code_of(with_identical(plan, found(), 42)) == code
+
+
+@pytest.mark.parametrize(
+    ("piece", "firsts", "code"),
+    [
+        ({}, {}, None),
+        ({}, {5}, None),
+        ({}, {0}, "identical.first.other"),
+        ({}, {5, 7}, "identical.first.other"),
+        ({"log_start": 4}, {}, "identical.begins"),
+        ({"target_next": 5, "target_end": 5}, {0}, None),
+        ({"target_next": 4}, {4}, "identical.begins"),
+        ({"start": 0, "log_start": 0}, {5}, "identical.first.other"),
+        ({"target_end": 3}, {5}, None),
+        ({"target_end": 101}, {5}, "identical.ahead"),
+    ],
+)
+def test_what_a_copy_needs_that_begins_with_empty_records(
+    piece: Mapping[str, Any], firsts: set[int], code: str | None
+) -> None:
+    sent = {ORDERS: frozenset(firsts)} if firsts else {}
+    plan = replace(PLAN, slices=(replace(PIECE, **{"start": 5, "log_start": 5, **piece}),))
+    made = with_identical(plan, found(may_pass=True, sent=sent), 42)
+    assert code_of(made) == code
+    costs = [note for note in made.notes if noted(note) == "identical.first.note"]
+    assert bool(costs) == (code is None and "target_next" not in piece)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ class Near(Cluster):
 
     def claim(self) -> Claim:
         """Append the run to the ledger."""
-        return self.ledger.claim(self.world.source.end)
+        source = self.world.source
+        return self.ledger.claim(source.end, source.starts[source.leader])
 
     def look(self, asked_at: int) -> tuple[Look, bool]:
         """ListOffsets, a fetch of the last batches, DescribeProducers."""
@@ -83,6 +84,15 @@ class Near(Cluster):
     def send(self, step: Send, records: Records) -> int:
         """Produce, not transactional."""
         return self.world.target.produce(LANE, 0, step.sequence, records, transactional=False)
+
+    def delete(self, before: int) -> int:
+        """DeleteRecords."""
+        self.world.target.delete_records(LANE, before)
+        return self.world.target.log_start
+
+    def stands(self, start: int, end: int) -> bool:
+        """A reading of both sides."""
+        return all(one.value is not None for one in self.world.target.entries[start:end])
 
     def mark(self, count: int) -> int:
         """WriteTxnMarkers, `count` times the same one."""
@@ -156,7 +166,7 @@ class World:
         data = [offset for offset in lane if not entries[offset].marker]
         slot = [offset for offset in readable if entries[offset].producer == SLOT]
         right: bool | None = None
-        if data and (there := self.source.has(data[-1])) is not None:
+        if data and entries[data[-1]].value is not None and (there := self.source.has(data[-1])) is not None:
             right = there.value == entries[data[-1]].value
         timestamp = 0
         if lane:
@@ -304,6 +314,9 @@ class World:
                 there = self.source.truth[offset]
                 assert there is not None, self._say(f"a record at {offset}, where the source has none")
                 assert there.value == entry.value, self._say(f"record {entry.value} at offset {offset}")
+        for start, end in self.ledger.covered:
+            for offset in range(start, end):
+                assert self.target.entries[offset].value is not None, self._say(f"a receipt, and no record at {offset}")
 
     def _say(self, what: str) -> str:
         return "\n".join([*self.trace, f"wrong: {what}", " ".join(self._shown())])

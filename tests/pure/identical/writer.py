@@ -60,6 +60,10 @@ class Claim:
     loose: bool
     receipts: int
     planned_end: int
+    first: int = 0
+    """Where the source's log begins."""
+    firsts: frozenset[int] = frozenset()
+    """What the ledger has of earlier writers."""
 
 
 @dataclass(slots=True)
@@ -72,8 +76,12 @@ class Ledger:
     receipts: int = 0
     planned: int = 0
     """How far the plan of any run reaches."""
+    firsts: set[int] = field(default_factory=set)
+    """The first offsets with a record that writers said before they sent something."""
+    covered: list[tuple[int, int]] = field(default_factory=list)
+    """Offsets of which receipts say that their records were copied."""
 
-    def claim(self, planned_end: int) -> Claim:
+    def claim(self, planned_end: int, first: int = 0) -> Claim:
         """A run begins."""
         found = Claim(
             generation=self.newest + 1,
@@ -81,11 +89,18 @@ class Ledger:
             loose=self.loose,
             receipts=self.receipts,
             planned_end=planned_end,
+            first=first,
+            firsts=frozenset(self.firsts),
         )
         self.newest += 1
         self.planned = max(self.planned, planned_end)
         self.clean = False
         return found
+
+    def record_first(self, first: int) -> bool:
+        """A writer says with which offset the records begin, before it sends something."""
+        self.firsts.add(first)
+        return True
 
     def record_loose(self) -> bool:
         """A writer says that it becomes loose."""
@@ -134,6 +149,14 @@ class Cluster:
 
     def send(self, step: Send, records: Records) -> int:
         """Produce."""
+        raise NotImplementedError
+
+    def delete(self, before: int) -> int:
+        """DeleteRecords; where the log begins then."""
+        raise NotImplementedError
+
+    def stands(self, start: int, end: int) -> bool:
+        """Whether the target has the source's records at these offsets."""
         raise NotImplementedError
 
     def mark(self, count: int) -> int:

@@ -22,6 +22,7 @@ from kafka.protocol.data_container import DataContainer
 
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
+from ferry.wire.batch import batches
 from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Log, Rejected, Target
 from tests.pure.scripted.batches import aborted, identity, parts, records
 from tests.pure.scripted.faults import Asked, Fault
@@ -56,7 +57,7 @@ class Pending:
 class Brokers:
     """A cluster. Its topics are partitions' logs in `target`; `settings` are of all topics."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("target", "_plain", "_producers")
+    STATE: ClassVar[tuple[str, ...]] = ("target", "_plain", "_producers", "begins")
     """What requests change."""
 
     alias: str
@@ -436,7 +437,8 @@ class Brokers:
         name = self.name(place)
         number, epoch, sequence = identity(batch)
         if transactional_id is None:
-            return self._idempotent(name, number, sequence, parts(batch))
+            wrong = next(batches(batch)).base_offset
+            return (codes.INVALID_RECORD, -1) if wrong else self._idempotent(name, number, sequence, parts(batch))
         try:
             txn = self.target.txns.get(transactional_id)
             if txn is None or txn.producer != number:
@@ -516,6 +518,27 @@ class Brokers:
                     )
                 )
             topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
+        return kind(topics=topics)
+
+    def _DeleteRecords(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.DeleteRecordsResponse
+        topic_kind = kind.DeleteRecordsTopicResult
+        topics = []
+        for topic in asked.request.topics:
+            found = []
+            for part in topic.partitions:
+                place = TopicPartition(topic=topic.name, partition=part.partition_index)
+                code = 0 if self.leaders.get(place) == asked.node else codes.NOT_LEADER_OR_FOLLOWER
+                if not code and part.offset > self.log(topic.name, part.partition_index).end:
+                    code = codes.OFFSET_OUT_OF_RANGE
+                if not code:
+                    self.begins[place] = max(self.begins.get(place, 0), part.offset)
+                found.append(
+                    topic_kind.DeleteRecordsPartitionResult(
+                        partition_index=part.partition_index, low_watermark=self.begins.get(place, 0), error_code=code
+                    )
+                )
+            topics.append(topic_kind(name=topic.name, partitions=found))
         return kind(topics=topics)
 
     def _OffsetForLeaderEpoch(self, asked: Asked) -> Any:  # noqa: N802

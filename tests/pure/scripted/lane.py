@@ -17,7 +17,7 @@ from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
-from ferry.ledger.producer_codec import lane_producer, producer_record, sent_places
+from ferry.ledger.producer_codec import first_offsets, lane_producer, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.plan.rules.facts import Facts
@@ -120,7 +120,8 @@ class Lane:
     def _identical(self, driver: Driver, plan: Plan, found: Found) -> Plan:
         producer = lane_producer(driver.view, LANE) or 9000
         driver.keep([producer_record(LANE, producer_id=producer, run=plan.run, at_ms=0)])
-        return with_identical(plan, replace(found, receipts=last_receipts(driver.view, LANE)), producer)
+        receipts, sent = last_receipts(driver.view, LANE), first_offsets(driver.view, LANE)
+        return with_identical(plan, replace(found, receipts=receipts, sent=sent), producer)
 
     def begin(self, plan: Plan) -> Attempt:
         """A copy step of a run begins."""
@@ -149,6 +150,7 @@ class Lane:
         slot: int,
         *,
         chunk_bytes: int = 1 << 20,
+        stop: Callable[[], bool] = lambda: False,
         request_bytes: int | None = None,
         result: SlotResult | None = None,
         committed: Callable[[list[Receipt]], None] = lambda _: None,
@@ -176,13 +178,13 @@ class Lane:
                 limits=limits,
                 origin=Origin(),
                 began_ms=attempt.started_ms,
-                stop=lambda: False,
+                stop=stop,
             )
         )
 
         async def work() -> SlotResult:
             try:
-                return await copy_slot(port, ref, lambda: False, committed, result)
+                return await copy_slot(port, ref, stop, committed, result)
             finally:
                 await port.end()
 
@@ -204,18 +206,17 @@ class Lane:
         def ends(brokers: Brokers) -> list[int]:
             return [brokers.log(TOPIC, number).end for number in range(len(self.sizes))]
 
+        parts = (
+            values.part(size_bytes=None, end=end, log_start=self.source.begins.get(place(number), 0))
+            for number, end in enumerate(ends(self.source))
+        )
+
         ids = [topic_id_text(brokers.ids[TOPIC]) for brokers in (self.source, self.target)]
         receipts = last_receipts(view, LANE)
         return values.facts_with(
             values.FACTS,
             now_ms=0,
-            source={
-                "topics": {
-                    TOPIC: values.topic(
-                        TOPIC, *(values.part(size_bytes=None, end=end) for end in ends(self.source)), topic_id=ids[0]
-                    )
-                }
-            },
+            source={"topics": {TOPIC: values.topic(TOPIC, *parts, topic_id=ids[0])}},
             target={"topics": {TOPIC: values.target(TOPIC, *ends(self.target), topic_id=ids[1])}},
             lane={"receipts": receipts, "positions": dict.fromkeys(receipts), "first_run": True},
         )

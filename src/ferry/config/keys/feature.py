@@ -73,6 +73,10 @@ class FeatureSettings:
         """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
         return ""
 
+    def deletes_target_records(self) -> str:
+        """Return for what a run deletes records of the target's topics (DeleteRecords); empty: it does not."""
+        return ""
+
     def in_lane(self) -> Self:
         """Return the settings in a backfill or a drill, which does nothing but copy."""
         return self

@@ -113,6 +113,24 @@ IDENTICAL: Mapping[str, Entry] = {
         "{source} would be copied from offset {offset} on, and its copy {place} must continue at offset {end}",
         f"identical offsets need the source's log from there on; {_TRANSLATED}",
     ),
+    "identical.first": Entry(
+        K.INVALID_CONFIG,
+        "{source} begins at offset {offset}, so {place} needs as many empty records first (about {seconds} s, "
+        "{bytes:size}), which readers see until they are deleted",
+        "stop the readers of the copy and set ferry.offsets.may.pass = true, or use ferry.offsets = translated",
+    ),
+    "identical.first.note": Entry(
+        None,
+        "the copy of {partitions:count partition} begins with empty records, because the source's log does not begin "
+        "at 0: {offsets} offsets, about {seconds} s, and {bytes:size} until they are deleted. Until then, readers of "
+        "the target see them",
+    ),
+    "identical.first.other": Entry(
+        K.TARGET_CHANGED,
+        "{source} would be copied to {place} from offset {offset} on, and an earlier run, without receipts, may have "
+        "copied it from offset {first} on",
+        f"run again; if that is refused, too: {_ELSEWHERE}",
+    ),
     "identical.too-long": Entry(
         K.INVALID_CONFIG,
         "{source} reaches offset {offset}, and identical offsets end at {most}, Kafka's highest sequence number",
@@ -187,6 +205,11 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.shifted": Entry(
         K.FOREIGN_WRITER,
         "the record of {source} at offset {at} is at offset {base} of {place}",
+        f"another producer has written there: {_AGAIN}",
+    ),
+    "identical.shifted.empty": Entry(
+        K.FOREIGN_WRITER,
+        "an empty record for offset {at}, before {source} begins, is at offset {base} of {place}",
         f"another producer has written there: {_AGAIN}",
     ),
     "identical.differs": Entry(

@@ -39,6 +39,15 @@ MAY_LOSE = FerryKey(
     "on one broker ([identical offsets](identical-offsets.md#what-the-target-needs))",
 )
 
+MAY_PASS = FerryKey(
+    name="ferry.offsets.may.pass",
+    default="false",
+    values="`true` or `false`",
+    meaning="with `ferry.offsets = identical`: whether a copy may begin with empty records, if the source's log does "
+    "not begin at 0. The target's readers see them until they are deleted "
+    "([identical offsets](identical-offsets.md#a-log-that-does-not-begin-at-0))",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdenticalSettings(FeatureSettings):
@@ -48,6 +57,9 @@ class IdenticalSettings(FeatureSettings):
     may_lose: bool = setting(MAY_LOSE, values.boolean)
     """Whether a target that may lose acknowledged records is taken: records can then get other offsets."""
 
+    may_pass: bool = setting(MAY_PASS, values.boolean)
+    """Whether a copy may begin with empty records, which readers of the target can see until they are deleted."""
+
     where: str = ""
     """File, line and key of `ferry.offsets`; empty: it is at its default, or the file was not read."""
 
@@ -55,6 +67,11 @@ class IdenticalSettings(FeatureSettings):
     def keeps(self) -> bool:
         """Whether records get the offsets that they have at the source."""
         return self.offsets == KEPT
+
+    @property
+    def passes(self) -> bool:
+        """Whether a copy may begin with empty records."""
+        return self.keeps and self.may_pass
 
     @property
     def least_slots(self) -> int:
@@ -97,6 +114,10 @@ class IdenticalSettings(FeatureSettings):
         if self.keeps:
             where = self.where or OFFSETS.name
             raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
+
+    def deletes_target_records(self) -> str:
+        """Return for what a run deletes records of the target's topics; empty: it does not."""
+        return f"to delete the empty records before the first one ({MAY_PASS.name})" if self.passes else ""
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

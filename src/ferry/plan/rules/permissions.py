@@ -157,6 +157,9 @@ def _of_features(flow: FlowConfig, topics: Resource) -> Iterator[Acl]:
         yield Acl(side="target", resource=topics, operation="DescribeConfigs", why=why, optional=True)
     if flow.topics.sync_topic_configs:
         yield Acl(side="target", resource=topics, operation="AlterConfigs", why=why, optional=True)
+    deletes = next(filter(None, (one.deletes_target_records() for one in flow.features.values())), "")
+    if deletes:
+        yield Acl(side="target", resource=topics, operation="Delete", why=deletes)
     if flow.topics.sync_topic_deletes:
         yield Acl(
             side="target",

@@ -30,7 +30,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, producer_record
+from ferry.ledger.producer_codec import first_offsets, lane_producer, producer_record
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
@@ -97,6 +97,8 @@ class IdenticalPlanner:
         return Found(
             own_lane=lane_kind(self.lane.name) is None,
             may_lose=self._settings.may_lose,
+            may_pass=self._settings.may_pass,
+            sent=first_offsets(view, self.lane.name),
             brokers=brokers,
             topics={
                 name: TargetTopicFound(

@@ -7,6 +7,7 @@ Then it writes the receipts (ADR 57).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import ClassVar
@@ -18,8 +19,11 @@ from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.features.identical.acts.copier import IdenticalCopier
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
 from ferry.features.identical.acts.found import rebuilt
-from ferry.features.identical.acts.target import advanced, read_again, standings
-from ferry.ledger.producer_codec import sending_record
+from ferry.features.identical.acts.passing import delete_before, pass_over
+from ferry.features.identical.acts.target import Standing, advanced, read_again, standings
+from ferry.features.identical.rules.empty import passed_of
+from ferry.kafka.admin.topic_settings import batch_limits
+from ferry.ledger.producer_codec import sending_records
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.protocol.slot import refuse_if_superseded
 from ferry.wire.content import MOST_DECOMPRESSED
@@ -39,6 +43,8 @@ class IdenticalSlot(KafkaSlot):
         self._sendings = Sendings(self._note_sending, self._lease)
         self._producer = -1
         self._found: list[PartProgress] = []
+        self._to_delete: dict[TopicPartition, Slice] = {}
+        """The slices before whose start there are empty records, by target partition."""
 
     async def _look(self) -> None:
         """Read the ledger. Raises Superseded if a newer run or attempt took over."""
@@ -52,16 +58,25 @@ class IdenticalSlot(KafkaSlot):
         ref, at_ms = self._ref, wall_ms()
         await self._ledger.append(
             [
-                sending_record(ref.lane, place, producer_id=self._producer, run=ref.run, at_ms=at_ms)
+                record
                 for place in sorted(places)
+                for record in sending_records(
+                    ref.lane,
+                    place,
+                    first=passed_of(self._pieces[place]),
+                    producer_id=self._producer,
+                    run=ref.run,
+                    at_ms=at_ms,
+                )
             ]
         )
 
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """Read the target's logs, then start to read what they do not have yet, by `Slice.source`.
 
-        Raises Dropped for slices whose logs have something else than the source's records. Raises Blocked for those
-        that cannot be read now.
+        Before the first record of a partition, the offsets that the source has deleted are passed. Raises Dropped for
+        slices whose logs have something else than the source's records. Raises Blocked for those that cannot be read
+        now.
         """
         self._found = []
         self._refuse_other_offsets(todo.values())
@@ -92,7 +107,29 @@ class IdenticalSlot(KafkaSlot):
                 left[piece.source] = replace(piece, start=end, target_next=end, read_epoch=None, read_end=None)
             else:
                 del left[piece.source]
+        for piece in await self._pass_over(plan, ends):
+            del left[piece.source]
         await super().begin(plan, left)
+
+    async def _pass_over(self, plan: Plan, ends: Mapping[TopicPartition, Standing]) -> list[Slice]:
+        """Pass the offsets before each slice; return the slices whose partitions do not reach it before the run ends.
+
+        The permission to delete empty records is asked for before there are any.
+        """
+        first = {place: piece for place, piece in self._pieces.items() if passed_of(piece)}
+        self._to_delete = {place: piece for place, piece in first.items() if ends[place].begin < piece.start}
+        todo = {place: (piece, ends[place].end) for place, piece in first.items() if ends[place].end < piece.start}
+        if not todo:
+            return []
+        await delete_before(self._target, {place: (piece, ends[place].begin) for place, (piece, _) in todo.items()})
+        limits = await batch_limits(self._target, {place.topic for place in todo})
+        own_until = time.monotonic() + self._limits.chunk_seconds  # a late slot also does something
+
+        def enough() -> bool:
+            return self._stop() or (self.time_over(plan) and time.monotonic() > own_until)
+
+        done = await pass_over(self._target, self._data_writer(), plan, self._origin, todo, limits, enough)
+        return [piece for place, (piece, _) in todo.items() if place not in done]
 
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Return the offsets that first batches must get: those of the source. `begin` has read the logs."""
@@ -118,3 +155,16 @@ class IdenticalSlot(KafkaSlot):
             parts, self._found = self._found, []
             return await self._chunk_of(parts)
         return await super().copy_chunk()
+
+    async def _chunk_of(self, parts: list[PartProgress]) -> list[PartProgress]:
+        """Note the parts of a chunk, after the empty records before them are deleted.
+
+        They are deleted when records follow, because the log may not be deleted up to its end. Receipts come after
+        that, so a run without them does it.
+        """
+        written = {place: piece for part in parts if (piece := self._to_delete.get(place := part.piece.target))}
+        if written:
+            await delete_before(self._target, {place: (piece, piece.start) for place, piece in written.items()})
+            for place in written:
+                del self._to_delete[place]
+        return await super()._chunk_of(parts)

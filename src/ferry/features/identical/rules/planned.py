@@ -1,15 +1,17 @@
 """What a plan needs so that its records get identical offsets: which slices are refused, and for which reason.
 
-Nothing but data is written. A source whose log has holes is refused, and so is what only a quiet writer may send (ADR
-57, "What is built"). Then a record's sequence number is its offset, and the brokers compare each batch with the log.
+Nothing but data is written, and empty records before the first one. A source whose log has holes is refused, and so is
+what only a quiet writer may send (ADR 57, "What is built"). Then a record's sequence number is its offset, and the
+brokers compare each batch with the log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ferry.features.identical.rules.empty import cost_of, other_first, passed_of
 from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
 from ferry.messages.catalogue import sentence
@@ -63,6 +65,10 @@ class Found:
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
     heartbeats: frozenset[str] = frozenset()
     """Source topics of MirrorMaker 2's heartbeats: they stay translated."""
+    may_pass: bool = False
+    """Whether copies may begin with empty records."""
+    sent: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
+    """The target partitions to which the lane may have sent batches, with the first offsets that had records."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
 
@@ -74,13 +80,13 @@ def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
         replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) if is_kept(piece, found) else piece
         for piece in slices
     ]
-    return _apart(_narrowed(plan, kept, refusals), found)
+    return _apart(_costing(_narrowed(plan, kept, refusals), found), found)
 
 
 def without_unfit(plan: Plan, found: Found) -> Plan:
     """Return a plan that is only shown, without the slices that its run would refuse."""
     slices, refusals = judged(plan, found)
-    return _apart(_narrowed(plan, slices, refusals), found)
+    return _apart(_costing(_narrowed(plan, slices, refusals), found), found)
 
 
 def is_kept(piece: Slice, found: Found) -> bool:
@@ -154,6 +160,8 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
     other = "a new number of partitions" if piece.dealt else piece.transform
     if not other and piece.source.partition != piece.target.partition:
         other = "another partition"
+    passes, firsts = passed_of(piece), found.sent.get(piece.target, ()) if piece.target_next is None else ()
+    first = other_first(piece.start, firsts)
     translated = last is not None and (not last.identical or bool(last.adopted))
     checks: tuple[tuple[bool, str, dict[str, Any]], ...] = (
         (not found.own_lane, "identical.lane", {}),
@@ -161,13 +169,40 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
         (piece.merged, "identical.merged", {"place": place}),
         (translated, "identical.translated", {"place": place, "offset": stands}),
         (passed or piece.since >= 0, "identical.passed", {"offset": piece.start}),
-        (piece.start != stands, "identical.begins", {"offset": piece.start, "place": place, "end": stands}),
+        (
+            piece.start != stands and not (passes and piece.start == piece.log_start),
+            "identical.begins",
+            {"offset": piece.start, "place": place, "end": stands},
+        ),
+        (first is not None, "identical.first.other", {"offset": piece.start, "place": place, "first": first}),
         (piece.end > LAST_SEQUENCE, "identical.too-long", {"offset": piece.end, "most": LAST_SEQUENCE}),
         (piece.compacted, "identical.compacted", {"where": "at the source"}),
         (end > piece.end, "identical.ahead", {"place": place, "end": end, "planned": piece.end}),
         (end < stands, "identical.lost", {"place": place, "end": end, "stands": stands}),
+        (passes > 0 and not found.may_pass, "identical.first", _costs(piece)),
     )
     return _first(piece, checks)
+
+
+def _costs(piece: Slice) -> dict[str, Any]:
+    cost = cost_of([passed_of(piece)])
+    return {"offset": piece.start, "place": str(piece.target), "seconds": cost.seconds, "bytes": cost.bytes}
+
+
+def _costing(plan: Plan, found: Found) -> Plan:
+    """Return the plan with a note on what the offsets cost that have to be passed."""
+    counts = [passed_of(piece) for piece in plan.slices if is_kept(piece, found) and passed_of(piece)]
+    if not counts:
+        return plan
+    cost = cost_of(counts)
+    note = sentence(
+        "identical.first.note",
+        partitions=len(counts),
+        offsets=cost.offsets,
+        seconds=cost.seconds,
+        bytes=cost.bytes,
+    )
+    return replace(plan, notes=(*plan.notes, note))
 
 
 def _of_target(piece: Slice, found: Found) -> Refusal | None:

@@ -1,0 +1,116 @@
+"""Empty records: they take the offsets before the first one that the source still has, and are deleted then.
+
+They have no key, no value and no headers. Their batches are like those of records: the sequence number is the offset.
+So the brokers compare them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from crc32c import crc32c
+
+from ferry.model import Codec, Compression, Slice
+from ferry.wire.batch import BEFORE_LENGTH, HEADER, HEADER_BYTES, MAGIC
+from ferry.wire.codecs import compressed
+from ferry.wire.varints import varint
+
+MOST_AT_ONCE = 100_000
+"""The most empty records of a batch: uncompressed, they are less than Kafka's default of `max.message.bytes`."""
+MOST_BYTES = 9
+"""The most bytes of an empty record, uncompressed: a broker may compress in another way, or not at all."""
+RATE = 1_000_000
+"""Offsets a second that a plan reckons with; ADR 57 has what was measured."""
+
+_CHECKED_FROM = 21
+"""The checksum of a batch covers everything from its attributes on."""
+_ZSTD = Compression(codec=Codec.ZSTD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What it costs to pass offsets, about: seconds of writing, and bytes that each replica keeps until they go."""
+
+    offsets: int
+    seconds: int
+    bytes: int
+
+
+def passed_of(piece: Slice) -> int:
+    """Return how many offsets have to be passed before the first record of a slice, in a partition without receipts."""
+    return piece.start if piece.target_next is None else 0
+
+
+def other_first(first: int, firsts: Collection[int]) -> int | None:
+    """Return another first offset with which a run may have written before, to a partition without receipts.
+
+    `firsts` are those of the ledger. The brokers compare sequence numbers alone, so an empty record of one run would
+    count as the record of another one. None: there is no other.
+    """
+    return max((one for one in firsts if one != first), default=None)
+
+
+def at_once(most_bytes: int | None) -> int:
+    """Return how many empty records a batch has; `most_bytes` is the topic's `max.message.bytes`, None: not known."""
+    fit = MOST_AT_ONCE if most_bytes is None else (most_bytes - HEADER_BYTES) // MOST_BYTES
+    return max(1, min(MOST_AT_ONCE, fit))
+
+
+def cost_of(counts: Iterable[int]) -> Cost:
+    """Return what it costs to pass so many offsets of each partition."""
+    found = list(counts)
+    batches = sum(-(-count // MOST_AT_ONCE) for count in found)
+    return Cost(
+        offsets=sum(found),
+        seconds=-(-sum(found) // RATE),
+        bytes=batches * HEADER_BYTES + sum(found) * _payload_bytes() // MOST_AT_ONCE,
+    )
+
+
+def empty_batch(sequence: int, count: int, *, producer: int, at_ms: int) -> bytearray:
+    """Return a batch of empty records, at most MOST_AT_ONCE, as it is sent: the broker puts the offset into it.
+
+    `sequence` is the sequence number of the first one. `at_ms` is the time of all: that of the request, because
+    producer state ages by it.
+    """
+    payload = _payload(count)
+    size = HEADER_BYTES + len(payload) - BEFORE_LENGTH
+    out = bytearray(HEADER_BYTES + len(payload))
+    head = (Codec.ZSTD, count - 1, at_ms, at_ms, producer, 0, sequence, count)
+    HEADER.pack_into(out, 0, 0, size, -1, MAGIC, 0, *head)
+    out[HEADER_BYTES:] = payload
+    HEADER.pack_into(out, 0, 0, size, -1, MAGIC, crc32c(memoryview(out)[_CHECKED_FROM:]), *head)
+    return out
+
+
+@cache
+def _payload_bytes() -> int:
+    return len(_payload(MOST_AT_ONCE))
+
+
+@cache
+def _records() -> bytes:
+    """Return MOST_AT_ONCE empty records, uncompressed; those of a smaller batch are the first of them."""
+    out = bytearray()
+    for index in range(MOST_AT_ONCE):
+        body = b"\0\0" + varint(index << 1) + b"\1\1\0"  # attributes, time; no key, no value, no headers
+        out += varint(len(body) << 1) + body
+    return bytes(out)
+
+
+def _end_of(count: int) -> int:
+    """Return the bytes of the first `count` records: the number in each has a byte more from 64 and 8,192 on."""
+    return 7 * count + max(0, count - (1 << 6)) + max(0, count - (1 << 13))
+
+
+@cache
+def _whole_batch() -> bytes:
+    return bytes(compressed(_ZSTD, _records()))
+
+
+def _payload(count: int) -> bytes:
+    if count == MOST_AT_ONCE:
+        return _whole_batch()
+    return bytes(compressed(_ZSTD, _records()[: _end_of(count)]))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.parts import RecoveryPoint
+from ferry.config.flow.parts import Budget, RecoveryPoint
 from ferry.features.observe.rules.due import due_ms, shortest_interval
 from ferry.features.observe.settings import AlertSettings
 from ferry.reader.documents import NOT_ENDED, SILENT_MS, Behind, PastState, RunDigest, Status
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
 from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
-from ferry_airflow.page.shown import counted, duration, ms_of, number
+from ferry_airflow.page.shown import counted, duration, ms_of, number, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +45,18 @@ class Expected:
     limit: RecoveryPoint
     schedule: str | None = None
     late_intervals: int = 0
+    budget: Budget | None = None
+    """What one run copies at most; None: not known."""
 
     @classmethod
     def of(cls, flow: FlowConfig) -> Expected:
         """Return the requirements of a flow."""
-        return cls(limit=flow.rpo, schedule=flow.airflow.schedule, late_intervals=flow.of(AlertSettings).late_intervals)
+        return cls(
+            limit=flow.rpo,
+            schedule=flow.airflow.schedule,
+            late_intervals=flow.of(AlertSettings).late_intervals,
+            budget=flow.copy.budget,
+        )
 
 
 def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing:
@@ -61,6 +68,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     if not seen.number and not seen.troubles and not seen.hindrances:
         return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
     last = ended_run(seen, dag, now_ms)
+    stopped = stopped_at(seen, last, expected.budget)
     possible = (
         _unreachable(seen),
         _stale(seen, now_ms),
@@ -73,12 +81,13 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
         _ended_badly(last),
         _unplanned(seen, dag, last),
         _left_open(last),
-        _behind(seen, expected.limit),
+        _behind(seen, expected.limit, stopped),
         _not_begun(seen),
         _at_rest(dag),
     )
     found = [one for one in possible if one is not None]
-    well = Standing(mood=Mood.GOOD, word="healthy", why="The last run copied all that it should copy.")
+    why = stopped or "The last run copied all that it should copy."
+    well = Standing(mood=Mood.GOOD, word="healthy", why=why)
     is_well = last is not None and last.state is PastState.SUCCESS
     judged = [one for one in found if not (is_well and one.mood is Mood.BUSY)]
     worst = min((*judged, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
@@ -314,10 +323,29 @@ def _not_begun(seen: Status) -> Standing | None:
     return Standing(mood=Mood.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
 
 
-def _behind(seen: Status, limit: RecoveryPoint) -> Standing | None:
+def limits_of(budget: Budget | None) -> str:
+    """Return the limits of bytes and records that one run of the flow has, for a sentence."""
+    if budget is None:
+        return "its limit"
+    limits = [f"{size(budget.max_bytes)} (ferry.run.max.bytes)"]
+    if budget.max_records is not None:
+        limits.append(f"{counted(budget.max_records, 'record')} (ferry.run.max.records)")
+    return f"the limit of a run: {' or '.join(limits)}"
+
+
+def stopped_at(seen: Status, last: RunDigest | None, budget: Budget | None) -> str:
+    """Return why a run that ended well left something to the next ones; empty: no limit of its plan did that."""
+    if last is None or not last.cut_short:
+        return ""
+    lag = seen.lag
+    left = "what is left" if lag is None or lag.unknown else f"{counted(lag.records, 'record')} of lag"
+    return f"The last run stopped at {limits_of(budget)}. The next runs copy {left}."
+
+
+def _behind(seen: Status, limit: RecoveryPoint, stopped: str) -> Standing | None:
     if seen.behind is None:
         return None
-    return Standing(mood=Mood.WARN, word="behind", why=_beyond(seen.behind, limit))
+    return Standing(mood=Mood.WARN, word="behind", why=" ".join(filter(None, [_beyond(seen.behind, limit), stopped])))
 
 
 def _at_rest(dag: DagState) -> Standing | None:

@@ -40,6 +40,7 @@ from ferry_airflow.page.flow_health import (
     is_begun,
     is_left,
     is_overdue,
+    limits_of,
     open_run,
     standing,
 )
@@ -103,6 +104,11 @@ class OpenFlow:
     def shows_records(self) -> bool:
         """Whether the file lets the page show the flow's records, to users who may see them."""
         return self.config.of(RecordSettings).on_page
+
+    @property
+    def limits(self) -> str:
+        """The limits of bytes and records that one run of the flow has."""
+        return limits_of(self.config.copy.budget)
 
     @property
     def ended_run(self) -> RunDigest | None:

@@ -32,7 +32,7 @@ _NOT_SIGNED_IN = 401
 _NOT_FOUND = 404
 _NO_DETAIL = "Not Found"
 """What the framework says of an address without a route."""
-_OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/")
+_OF_FLOW = re.compile(r"/flow/([^/]+)/([^/]+)/(report(?=/))?")
 _UNPROCESSABLE = 422
 _UNFORESEEN = 500
 _PIECE = re.compile(r"[^._:/]*[._:/]+|[^._:/]+")

@@ -100,6 +100,8 @@ class RunDigest:
     """Whether it ended well with nothing to copy, refuse or change, and wrote no group."""
     progress: RunProgress | None = None
     """How far it has come, if it is open."""
+    cut_short: bool = False
+    """Whether a budget of bytes or records left something to later runs. Plans of earlier builds do not have it."""
 
     @property
     def seconds(self) -> float:
@@ -344,6 +346,8 @@ class RunFigures:
     refused: int
     unfinished: int
     left: int
+    cut_short: bool = False
+    """Whether a budget of bytes or records left something to later runs. Plans of earlier builds do not have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

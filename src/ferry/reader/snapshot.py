@@ -84,6 +84,7 @@ def digest_of(past: PastRun) -> RunDigest:
         uncounted=bool(uncounted),
         idle=past.state is PastState.SUCCESS and report is not None and _did_nothing(report),
         progress=past.progress,
+        cut_short=report is not None and report.plan.cut_short,
     )
 
 

@@ -112,6 +112,7 @@ def _figures(report: Report) -> RunFigures:
         refused=len(report.refusals),
         unfinished=len(report.unfinished),
         left=len(report.left),
+        cut_short=report.plan.cut_short,
     )
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ferry.config.flow.parts import RecoveryPoint
+from ferry.config.flow.parts import Budget, RecoveryPoint
 from ferry.ledger.history import PastState
 from ferry.model import Pause, Refusal, RefusalKind
 from ferry.plan.rules.lag import PartitionLag, is_behind, total_of
@@ -85,6 +85,22 @@ def row(name: str, state: str, queued_s: int | None = None, ended_s: int | None 
 def lone(state: PastState, silent_s: int) -> Snapshot:
     """Of a flow whose only run, r1, was last heard of so many seconds ago."""
     return replace(WELL, runs=(replace(digest("r1", state), ended_ms=NOW_MS - silent_s * 1000),))
+
+
+@pytest.mark.parametrize("records", [None, 7_000])
+def test_a_run_that_stopped_at_its_limit_is_why_there_is_lag(records: int | None) -> None:
+    budget = Budget(max_bytes=400_000_000, max_records=records, max_seconds=900)
+    expected = Expected(limit=LIMIT, budget=budget)
+    short = replace(digest("r1"), cut_short=True)
+    within, beyond = behind(lag("orders", 0, 5, 1.0)), behind(lag("orders", 0, 5, 61.0))
+    for seen, word in ((within, "healthy"), (beyond, "behind")):
+        assert "ferry.run.max" not in standing(seen, KNOWN, expected, NOW_MS).why
+        found = standing(replace(seen, runs=(short,)), KNOWN, expected, NOW_MS)
+        assert found.word == word
+        assert "400 MB (ferry.run.max.bytes)" in found.why
+        assert ("ferry.run.max.records" in found.why) == (records is not None)
+        assert "5 records of lag" in found.why
+        assert "copied all" not in found.why
 
 
 @pytest.mark.parametrize(

@@ -264,9 +264,14 @@ def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch:
 
     monkeypatch.setattr(LocalStore, "read", late)
     answer = desk.client.get(f"{HERE}/report/7", headers={"Accept": "text/html"})
+    saved = desk.client.get(f"{HERE}/report/7?form=pdf", headers={"Accept": "text/html"})
     hold.set()
     assert (answer.status_code, answer.headers["refresh"]) == (503, "1")
-    assert "this page loads itself again" in answer.text
+    assert (saved.status_code, saved.headers["refresh"]) == (503, "1")
+    for page in (answer, saved):  # a browser that saves the file keeps this page: it leads back
+        assert {f"{HERE}/reports", f"{HERE}/"} <= set(re.findall(r'class="button" href="([^"]*)"', page.text))
+    assert "loads itself again" in answer.text
+    assert "loads itself again" not in saved.text
 
 
 def test_one_is_not_told_as_several(desk: Desk) -> None:

@@ -48,6 +48,17 @@ def test_a_run_says_what_it_refused_and_which_groups_failed_in_pages(desk: Desk)
     assert "note 34" in page
 
 
+@pytest.mark.parametrize("cut_short", [True, False])
+def test_a_run_that_stopped_at_its_limit_names_the_setting(desk: Desk, cut_short: bool) -> None:
+    plan = replace(PLAN, cut_short=cut_short)
+    report = Report(plan=plan, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=0)
+    past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.SUCCESS, report=report)
+    assert digest_of(past).cut_short == cut_short
+    answered(desk, ("run", "run-1", ""), past)
+    page = desk.page(f"{HERE}/run/run-1")
+    assert ('id="cut-short"' in page, "ferry.run.max.bytes" in page) == (cut_short, cut_short)
+
+
 def test_a_run_says_what_it_dealt_to_other_partitions(desk: Desk) -> None:
     some = redealt(receipt(11, (9, 9), target_next=47), target_start=5, records=42)
     report = Report(plan=PLAN, started_ms=1_000, receipts=(some,), refusals=(), unfinished=(), left=(), done=1)

@@ -32,6 +32,7 @@ def reports(request: Request, open_flow: FlowDep, user: User, office: OfficeDep,
     lists: dict[str, Any] = {
         "cut": story.reports if story else NOTHING,
         "others": story.others if story else 0,
+        "pdf_of": _pdf_of,
         "beside": runs_beside(user, open_flow.flow, "reports"),
         "verbs": verbs_of(open_flow, office),
     }
@@ -50,16 +51,22 @@ def one_report(
     headers = {"Content-Security-Policy": SANDBOX}
     if form == "html":
         return Response(_shown(open_flow, number), media_type="text/html; charset=utf-8", headers=headers)
-    headers["Content-Disposition"] = f'attachment; filename="{pdf_name(report_name(number))}"'
+    headers["Content-Disposition"] = f'attachment; filename="{_pdf_of(number)}"'
     return Response(_shown(open_flow, number, is_pdf=True), media_type="application/pdf", headers=headers)
+
+
+def _pdf_of(number: int) -> str:
+    """Return the name of a report's PDF."""
+    return pdf_name(report_name(number))
 
 
 def _shown(open_flow: FlowDep, number: int, *, is_pdf: bool = False) -> bytes:
     """Return the page or the PDF of a report. Raises HTTPException if it is not there, or not read yet."""
     found = open_flow.ask(OfReport(number=number, is_pdf=is_pdf))
     if found.waiting:
-        name = report_name(number)
-        why = f"{pdf_name(name) if is_pdf else page_name(name)} is being read; this page loads itself again."
+        why = f"{page_name(report_name(number))} is being read; this page loads itself again."
+        if is_pdf:  # a browser that saves a file keeps the page from which it came
+            why = f"{_pdf_of(number)} is being read: the browser saves it in a moment, and this page stays."
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, why, headers={"Refresh": "1", "Retry-After": "1"})
     if found.got is None:
         what = f"PDF of report {number}" if is_pdf else f"report {number}"

@@ -460,6 +460,36 @@
     scrolled();
   };
 
+  // A file that is read first: it is asked for until it is there, and the page stays. Without a script the link's own
+  // page waits for it.
+  const saving = new Set();
+  const save = async ({ href, dataset: { save: name } }) => {
+    if (saving.has(name)) return;
+    saving.add(name);
+    try {
+      const get = () => reach(href, { headers: { Accept: "application/json" } });
+      let response = await get();
+      if (response.status === 503) announce({ text: `${name} is being read: the browser saves it in a moment.` });
+      for (let times = 0; response.status === 503 && times < 120; times += 1) {
+        await sleep(500);
+        response = await get();
+      }
+      if (!response.ok) throw new Error((await response.json().catch(() => ({}))).detail || `The server answered ${response.status}.`);
+      const made = Object.assign(document.createElement("a"), { href: URL.createObjectURL(await response.blob()), download: name });
+      made.click();
+      window.setTimeout(() => URL.revokeObjectURL(made.href), 60000);
+    } catch (error) {
+      announce({ text: `${name} is not saved: ${error.message}` }, true);
+    }
+    saving.delete(name);
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-save]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    save(link);
+  });
+
   document.addEventListener("click", (event) => {
     const close = event.target.closest("[data-close]");
     if (close) close.closest("dialog").close();

@@ -84,7 +84,11 @@ class Progress:
     @property
     def seconds_left(self) -> float | None:
         """About how long the rest takes at this rate; None: not known."""
-        return self.left / self.offsets_per_second if self.offsets_per_second else None
+        return self.seconds_for(self.left)
+
+    def seconds_for(self, offsets: int) -> float | None:
+        """About how long so many offsets take at this rate; None: not known, as before 1 % is committed or sent."""
+        return offsets / self.offsets_per_second if self.offsets_per_second and self.share else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,8 +78,9 @@ def _done(plan: Plan, whole: Progress) -> str:
 
 def _rate(whole: Progress, ahead: int) -> str:
     rate = "" if whole.bytes_per_second is None else f"{size(whole.bytes_per_second)}/s"
-    left, pace = whole.left + ahead, whole.offsets_per_second
-    return ", ".join(filter(None, [rate, f"about {span(left / pace)} left" if left and pace else ""]))
+    left = whole.left + ahead
+    seconds = whole.seconds_for(left)
+    return ", ".join(filter(None, [rate, f"about {span(seconds)} left" if left and seconds is not None else ""]))
 
 
 def _slowest(progress: RunProgress) -> str:

@@ -13,6 +13,7 @@ from ferry.ledger.progress import (
     PACE_SECONDS,
     LogEnd,
     Paced,
+    Progress,
     committed,
     progress_before,
     progress_of,
@@ -120,6 +121,15 @@ def test_the_pace_follows_from_two_measurements_and_counts_what_is_sent() -> Non
     slots = dict(found.slots)
     assert (slots[0].seconds_left, slots[1].seconds_left) == (10, None), "what stands has no time left"
     assert slots[1].bytes_per_second == 0
+
+
+@pytest.mark.parametrize(("passed", "seconds"), [(0, None), (9, None), (10, 990)])
+def test_before_one_percent_there_is_no_time_left(passed: int, seconds: float | None) -> None:
+    one = Progress(
+        slices=1, done=0, offsets=1_000, passed=passed, records=0, bytes=0, sent=0, sent_bytes=0, unseen=0,
+        offsets_per_second=1.0,
+    )  # fmt: skip
+    assert one.seconds_left == seconds
 
 
 def test_there_is_no_pace_without_two_measurements_of_the_same() -> None:

@@ -15,7 +15,7 @@ from ferry.features.evidence.rules.codec import SealedReport
 from ferry.features.evidence.rules.document import Chart, Document, Paragraph, Sentences, Table, document_of, text_of
 from ferry.features.evidence.rules.lines import told_lines
 from ferry.model import TopicPartition
-from ferry.model.evidence import ADOPTED, DEAD_LETTERS, START, EvidenceReport, PassedOver
+from ferry.model.evidence import ADOPTED, DEAD_LETTERS, START, EvidenceKind, EvidenceReport, PassedOver
 from tests.pure.reports.values import EVIDENCE, loss
 
 DIGEST = "c0ffee00" * 8
@@ -24,6 +24,13 @@ PLACE = TopicPartition("orders", 1)
 SKIP = (PassedOver(source=PLACE, start=10, end=13, why="stuck"),)
 UNCOUNTED = (PassedOver(source=PLACE, start=None, end=13, why=START),)
 MANY = replace(EVIDENCE, losses=tuple(loss(partition, partition, 1.0) for partition in range(150)))
+
+
+@pytest.mark.parametrize(("kind", "title"), [("tabletop", "would be committed"), ("partial", "committed")])
+def test_a_tabletop_drill_has_committed_nothing(kind: str, title: str) -> None:
+    document = document_of(sealed(replace(EVIDENCE, kind=EvidenceKind(kind))), DIGEST)
+    tables = [block for section in document.sections for block in section.blocks if isinstance(block, Table)]
+    assert [title in [column.title for column in table.columns] for table in tables].count(True) == 1
 
 
 def sealed(evidence: EvidenceReport = EVIDENCE) -> SealedReport:

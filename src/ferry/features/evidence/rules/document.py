@@ -236,7 +236,7 @@ def _sections(one: EvidenceReport) -> Iterator[Section]:
             yield Section(title=f"{title}{of}", blocks=tuple(_losses(way)))
     for of, way in ways:
         if way.groups:
-            yield Section(title=f"Consumer groups{of}", blocks=tuple(_groups(way.groups)))
+            yield Section(title=f"Consumer groups{of}", blocks=tuple(_groups(way.kind, way.groups)))
     if one.verification is not None:
         yield Section(title="Content of both clusters", blocks=tuple(_verification(one.verification)))
     if one.checks:
@@ -399,8 +399,9 @@ def _worst_first(loss: Loss) -> tuple[bool, int, str, int]:
     return (loss.records is not None, -(loss.records or 0), *loss.source)
 
 
-def _groups(groups: Sequence[GroupMoved]) -> Iterator[Block]:
-    titles = ("partitions", "committed", "same record", "read twice", "skipped", "read beyond the copy")
+def _groups(kind: EvidenceKind, groups: Sequence[GroupMoved]) -> Iterator[Block]:
+    committed = "would be committed" if kind is EvidenceKind.TABLETOP else "committed"
+    titles = ("partitions", committed, "same record", "read twice", "skipped", "read beyond the copy")
     columns = (Column(title="group", share=5), Column(title="taken to", share=5))
     yield Table(
         columns=(*columns, *(Column(title=title, is_number=True, share=4) for title in titles)),

@@ -110,7 +110,7 @@ def _figures(report: Report) -> RunFigures:
         caught_up=report.plan.caught_up,
         done=report.done,
         refused=len(report.refusals),
-        unfinished=len(report.unfinished),
+        unfinished=len(report.unfinished) + len(report.later),
         left=len(report.left),
     )
 

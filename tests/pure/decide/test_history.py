@@ -83,6 +83,14 @@ def test_a_run_is_judged_by_its_own_receipts_and_not_by_what_a_later_run_copied(
     assert complaint(past.report, "run-2", translates=False) is None, "nothing is missing: a cleared run is green"
 
 
+def test_nothing_of_an_active_run_is_unfinished() -> None:
+    (past,) = past_runs(fold(lying(OPENED, *PLANNED), 99), LANE, 1)
+    assert past.state is PastState.OPEN
+    assert past.report is not None
+    assert [line.word for line in not_done(past.report)] == ["unfinished"], "it may have been killed"
+    assert not_done(past.report, at_work=True) == []
+
+
 @pytest.mark.parametrize(
     ("records", "heard_ms", "may_be_killed"),
     [

@@ -60,6 +60,7 @@ def report_lines(report: Report) -> list[str]:
     lines += [sentence for sentence in said if sentence is not None]
     lines += [f"refused: {message}" for message in dict.fromkeys(refusal.message for refusal in report.refusals)]
     lines += [f"missing: {piece.name} up to {piece.end}" for piece in report.unfinished]
+    lines += [f"copied by a later run: the rest of {piece.name} up to {piece.end}" for piece in report.later]
     lines += [
         f"left to the next run, because the time was over: {piece.name} up to {piece.end}" for piece in report.left
     ]

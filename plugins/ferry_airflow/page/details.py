@@ -73,7 +73,10 @@ def one_run(
         origin = story.opened.record.origin
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
     badge = badge_of_story(open_flow, story, lane, dag_run) if story is not None else None
-    progress = story.progress if story is not None and badge == RUNNING else None
+    at_work = badge == RUNNING
+    if story is not None and at_work:  # what is not copied yet is no complaint
+        story = open_flow.ask(replace(asked, at_work=True)).got or story
+    progress = story.progress if story is not None and at_work else None
     return shown_page(
         request,
         "run.html",
@@ -91,6 +94,7 @@ def one_run(
         searched=SEARCHED,
         kept=KEPT_RUNS,
         badge=badge,
+        at_work=at_work,
         progress=progress,
         slots=progress and slowest(progress),
         has_ended=dag_run is not None or (story is not None and story.followed),

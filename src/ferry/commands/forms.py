@@ -163,7 +163,7 @@ def _refusals_json(report: Report) -> list[Json]:
             "kind": UNFINISHED,
             "message": unfinished_sentence(report, piece),
         }
-        for piece in report.unfinished
+        for piece in (*report.unfinished, *report.later)
     ]
 
 

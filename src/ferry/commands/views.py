@@ -81,7 +81,7 @@ def show_report(report: Report, state: str | None = None) -> None:
     # Once, if all target partitions of a topic wait for the same.
     for message, kind in dict.fromkeys((refusal.message, refusal.kind) for refusal in report.refusals):
         echo(f"refused: {message} [{kind}]")
-    for piece in report.unfinished:
+    for piece in (*report.unfinished, *report.later):
         echo(f"unfinished: {unfinished_sentence(report, piece)}")
     if report.left:
         what = "slice or unit" if report.plan.dealt else "slice"

@@ -47,8 +47,8 @@ class Report:
     """A run as evidence.
 
     `unfinished` are slices without receipts up to their end that were not refused. `left` are those for which the run's
-    time did not suffice: the next run continues there, and nothing is wrong. `done` counts the slices that are copied
-    to their end by now, by whichever run.
+    time did not suffice: the next run continues there, and nothing is wrong. `done` counts the slices that the run
+    copied to their end. Of those in `later` a later run copied the rest: they are not missing.
     """
 
     plan: Plan
@@ -58,6 +58,7 @@ class Report:
     unfinished: tuple[Slice, ...]
     left: tuple[Slice, ...]
     done: int
+    later: tuple[Slice, ...] = ()
     sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
     """What transforms read and kept in the run's last attempt, by source topic."""
     groups: GroupOutcome | None = None
@@ -139,11 +140,11 @@ class Report:
     def state(self) -> RunState:
         """How the run ended.
 
-        `success`: nothing is refused or missing, no group failed, and no difference was found. `failed`: no part of the
+        `success`: it refused and left nothing, no group failed, and no difference was found. `failed`: no part of the
         run's work was done. `partial`: all other cases. The work of a run is its slices. Where it has none, partitions
         that rightly have nothing to copy count as work done.
         """
-        if not self.refusals and not self.unfinished:
+        if not self.refusals and not self.unfinished and not self.later:
             failed = self.groups is not None and self.groups.failed
             differs = self.verified is not None and not self.verified.equal
             return RunState.PARTIAL if failed or differs else RunState.SUCCESS
@@ -289,14 +290,20 @@ def superseded_notes(plan: Plan, newer: str) -> list[Sentence]:
 
 
 def unfinished_sentence(report: Report, piece: Slice) -> str:
-    """Return how far an unfinished slice came, and which run copies the rest."""
+    """Return how far the run came with a slice that it did not finish, and which run copies the rest."""
+    if piece in report.later:
+        return f"{_come(report, piece)}: a later run copied the rest"
     rest = f"ferry run --resume {report.plan.run}, or the next run, copies the rest"
     if report.superseded:
         rest = f"run {report.superseded} has the lane now, and it, or the next run, copies the rest"
+    return f"{_come(report, piece)}: {rest}"
+
+
+def _come(report: Report, piece: Slice) -> str:
     end = max((receipt.end for receipt in report.receipts if receipt.target == piece.target), default=piece.start)
     if piece.dealt:
-        return f"{piece.name} has come through {end - piece.start} of {piece.offsets} offsets: {rest}"
-    return f"{piece.source} was copied up to offset {end} of {piece.end}: {rest}"
+        return f"{piece.name} has come through {end - piece.start} of {piece.offsets} offsets"
+    return f"{piece.source} was copied up to offset {end} of {piece.end}"
 
 
 def as_known(figure: str, report: Report) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,8 +10,9 @@ from ferry.ledger.checkpoint_codec import group_outcome
 from ferry.ledger.codec import Json
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.mirror_state import mirror_notes
+from ferry.ledger.pruning import Copy, pruned
 from ferry.ledger.reading import read_as, text, whole
-from ferry.ledger.receipts import lane_ends
+from ferry.ledger.receipts import lane_ends, last_receipts
 from ferry.ledger.report import Report
 from ferry.ledger.runs import Outcome, outcome, superseded_by
 from ferry.ledger.unit_codec import last_units, unit_receipts
@@ -26,6 +27,7 @@ NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
 def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[Receipt]) -> Report:
     """Return all that the ledger has of a run with a plan: its copy, its groups, and its own verification."""
     lane, run = plan.lane, plan.run
+    done = tuple(done)
     ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
     gone = [piece for piece in plan.kept if piece.target in deleted]
     uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
@@ -42,6 +44,7 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         outcome(view, lane, run),
         last_units(view, lane) if plan.dealt else {},
     )
+    report = _without_later(report, view, opened.generation, deleted)
     newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
     return replace(
         report,
@@ -49,6 +52,45 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         verified=run_verified(view, lane, run),
         superseded="" if newer is None else newer.record.run,
         uncounted=uncounted,
+    )
+
+
+def _without_later(report: Report, view: LedgerView, generation: int, deleted: Collection[TopicPartition]) -> Report:
+    """Return the report with the slices that later runs copied apart from those that the run itself copied.
+
+    Its own receipts show which these are. Where they are pruned or deleted, or were written again after the lane went
+    back, they show nothing: then the slice counts as the run's.
+    """
+    plan = report.plan
+    own: dict[TopicPartition, int] = {}
+    for one in report.receipts:
+        own[one.target] = max(own.get(one.target, -1), one.end)
+    short = {piece.target: piece for piece in plan.kept if own.get(piece.target, -1) < piece.end}
+    for piece in (*report.unfinished, *report.left):
+        short.pop(piece.target, None)
+    refused = {(one.topic, one.partition) for one in report.refusals}
+    lasts = last_receipts(view, plan.lane) if short else {}
+    gone = {copy: one.end for copy, one in pruned(view).items()} if short else {}
+    later = tuple(
+        piece
+        for target, piece in short.items()
+        if target not in deleted
+        and (piece.source.topic, piece.source.partition) not in refused
+        and (last := lasts.get(target)) is not None
+        and last.generation > generation
+        and last.since == piece.since
+        and last.end >= piece.end
+        and gone.get(Copy(plan.lane, target, piece.since), -1) <= piece.start
+    )
+    if not later:
+        return report
+    ended = outcome(view, plan.lane, plan.run)
+    over = ended.time_over if ended else frozenset()
+    return replace(
+        report,
+        later=tuple(piece for piece in later if piece.slot not in over),
+        left=(*report.left, *(piece for piece in later if piece.slot in over)),
+        done=report.done - len(later),
     )
 
 

@@ -100,6 +100,8 @@ class OfRun(Question[RunStory]):
     dealt: int = 1
     refused: int = 1
     notes: int = 1
+    at_work: bool = False
+    """Whether the run is active: then nothing of it is unfinished yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

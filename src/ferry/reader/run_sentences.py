@@ -11,12 +11,16 @@ from ferry.reader.snapshot import left_undone
 from ferry.words import count_of
 
 
-def not_done(report: Report) -> list[Line]:
-    """Return what was not done: refusals, what is unfinished, groups that failed, and what does not compare equal."""
+def not_done(report: Report, *, at_work: bool = False) -> list[Line]:
+    """Return what was not done: refusals, what is unfinished, groups that failed, and what does not compare equal.
+
+    Of an active run (`at_work`) nothing is unfinished.
+    """
     lines = [Line(mood=Mood.BAD, word=one.kind.value, text=one.message) for one in report.refusals]
     return lines + [
         Line(mood=Mood.WARN if word == "unfinished" else Mood.BAD, word=word, text=text)
         for word, text in left_undone(report)
+        if not at_work or word != "unfinished"
     ]
 
 

@@ -100,6 +100,10 @@ def left_undone(report: Report) -> list[tuple[str, str]]:
         ("unfinished", f"{one.name} was not copied up to {one.end}: {newer}the next run copies the rest.")
         for one in report.unfinished
     ]
+    found += [
+        ("unfinished", f"{one.name} was not copied up to {one.end} by this run: a later run copied the rest.")
+        for one in report.later
+    ]
     found += [("group", one.message) for one in (report.groups.failed if report.groups else ())]
     return found + [("differs", str(one)) for one in (report.verified.complaints if report.verified else ())]
 

@@ -91,7 +91,7 @@ def run_story(found: PastRun | Forgotten, asked: OfRun) -> RunStory:
         units=len(written.dealt) if written else 0,
         receipts=lines(Cut.of(receipts, asked.page), receipt_line),
         dealt=lines(Cut.of(units, asked.dealt), _unit_line),
-        refused=Cut.of(not_done(report) if report else (), asked.refused),
+        refused=Cut.of(not_done(report, at_work=asked.at_work) if report else (), asked.refused),
         others=Cut.of(done_besides(report) if report else (), asked.notes),
         followed=past is not None and past.followed,
         progress=past.progress if past else None,
@@ -110,7 +110,7 @@ def _figures(report: Report) -> RunFigures:
         caught_up=report.plan.caught_up,
         done=report.done,
         refused=len(report.refusals),
-        unfinished=len(report.unfinished),
+        unfinished=len(report.unfinished) + len(report.later),
         left=len(report.left),
         cut_short=report.plan.cut_short,
     )

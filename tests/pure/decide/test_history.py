@@ -26,6 +26,8 @@ from ferry.ledger.verified_codec import run_verified_record
 from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segment, VerifyMode, Why
 from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.lag_start import standing_of
+from ferry.reader.run_sentences import not_done
+from ferry_airflow.steps import complaint
 from ferry_airflow.tables import report_lines
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 from tests.pure.run.ledger_model import ModelLog, now
@@ -61,6 +63,32 @@ def test_how_a_run_ended(records: list[Record], state: PastState) -> None:
     past = [run for run in past_runs(fold(lying(*records), 99), LANE, 9) if run.opened.record.run == "run-1"]
     assert past[-1].state is state
     assert (past[-1].report is None) is (state is PastState.UNPLANNED)
+
+
+@pytest.mark.parametrize(
+    ("own", "state"), [((), PastState.FAILED), (COPIED, PastState.PARTIAL)], ids=["nothing", "a part"]
+)
+def test_a_run_is_judged_by_its_own_receipts_and_not_by_what_a_later_run_copied(
+    own: tuple[Record, ...], state: PastState
+) -> None:
+    end = RECEIPT.end if own else RECEIPT.start
+    records = [OPENED, *LONGER, *own, NEWER]
+    rest = replace(RECEIPT, run="run-2", generation=len(records) - 1, start=end, end=80)
+    past = past_runs(fold(lying(*records, *receipt_records(rest)), 99), LANE, 9)[0]
+    assert past.report is not None
+    assert (past.state, past.report.unfinished, past.report.done) == (state, (), 0)
+    assert [piece.source for piece in past.report.later] == [RECEIPT.source]
+    assert [one["kind"] for one in receipts_json([], [], past)["run"]["report"]["refusals"]] == ["unfinished"]
+    assert [line.word for line in not_done(past.report)] == ["unfinished"]
+    assert complaint(past.report, "run-2", translates=False) is None, "nothing is missing: a cleared run is green"
+
+
+def test_nothing_of_an_active_run_is_unfinished() -> None:
+    (past,) = past_runs(fold(lying(OPENED, *PLANNED), 99), LANE, 1)
+    assert past.state is PastState.OPEN
+    assert past.report is not None
+    assert [line.word for line in not_done(past.report)] == ["unfinished"], "it may have been killed"
+    assert not_done(past.report, at_work=True) == []
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import pytest
 
-from ferry.kafka.connect import codes
 from ferry.protocol.names import ledger_topic
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world
-from tests.pure.scripted.whole import WholeBrokers
 
 pytestmark = pytest.mark.slow
 FAILOVER = "failover", "a->b", "--id", "f-1", "--approve-by", "bob", "--dry-run"
@@ -29,33 +24,19 @@ def made(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
-def hidden(topic: str) -> AbstractContextManager[Any]:
-    """Let brokers answer for a topic as for one that the login may not describe."""
-    real = WholeBrokers._Metadata
-
-    def answered(self: WholeBrokers, asked: Any) -> Any:
-        answer = real(self, asked)
-        for one in answer.topics:
-            if one.name == topic:
-                one.error_code, one.partitions = codes.TOPIC_AUTHORIZATION_FAILED, []
-        return answer
-
-    return mock.patch.object(WholeBrokers, "_Metadata", answered)
-
-
 def test_nothing_is_said_of_a_flow_whose_ledger_is_hidden(made: World) -> None:
-    with hidden(ledger_topic("a")):
-        (flow,) = made.ask("status").body["flows"][:1]
-        assert (bool(flow["why"]), flow["lag"]) == (True, None)
-        for command in (FAILOVER, ("ledger", "a->b"), ("plan", "a->b"), ("verify", "a->b")):
-            answer = made.ask(*command)
-            assert answer.code, command
-            assert ledger_topic("a") in answer.err, command
+    made.b.hidden = {ledger_topic("a")}
+    (flow,) = made.ask("status").body["flows"][:1]
+    assert (bool(flow["why"]), flow["lag"]) == (True, None)
+    for command in (FAILOVER, ("ledger", "a->b"), ("plan", "a->b"), ("verify", "a->b")):
+        answer = made.ask(*command)
+        assert answer.code, command
+        assert ledger_topic("a") in answer.err, command
 
 
 def test_switches_the_other_way_are_not_known_if_their_ledger_is_hidden(made: World) -> None:
     made.a.topic(ledger_topic("b"))
-    with hidden(ledger_topic("b")):
-        checks = made.ask(*FAILOVER).body["readiness"]["checks"]
+    made.a.hidden = {ledger_topic("b")}
+    checks = made.ask(*FAILOVER).body["readiness"]["checks"]
     (opposite,) = [one for one in checks if one["name"] == "opposite"]
     assert (opposite["ok"], opposite["known"]) == (True, False)

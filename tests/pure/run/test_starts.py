@@ -76,7 +76,7 @@ class Scripted(Cluster):
         if isinstance(request, CreatePartitionsRequest):
             return SimpleNamespace(results=[self._create(topic.name, topic.count) for topic in request.topics])
         # Of log directories, settings, quotas, users and ACLs.
-        return SimpleNamespace(error_code=0, error_message=None, results=[], entries=[], resources=[])
+        return SimpleNamespace(error_code=0, error_message=None, results=[], topics=[], entries=[], resources=[])
 
     def _create(self, topic: str, partitions: int) -> Any:
         if not self.creates:

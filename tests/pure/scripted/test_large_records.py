@@ -73,7 +73,7 @@ class Ledger:
 EVIDENCE = {
     Step.STOP: Evidence(
         sentence="stopped",
-        facts={"passed_over": MANY},
+        facts={"passed_over": MANY, "left_out": 0},
         rows=(
             *({"topic": at.topic, "partition": at.partition, "copied_end": offset()} for at in PLACES),
             *passed_rows(

@@ -47,6 +47,8 @@ class WholeBrokers(Brokers):
     """The groups that have members."""
     seen: set[str] | None = None
     """The groups that the login may describe, if it may not describe the cluster; None: it may."""
+    hidden: set[str] = field(default_factory=set)
+    """Topics that the login may not describe, whether they exist or not, and groups whose offsets it may not read."""
     acls: list[Mapping[str, Any]] = field(default_factory=list)
     """Each ACL with the names of Kafka's protocol."""
 
@@ -60,6 +62,13 @@ class WholeBrokers(Brokers):
         self.ids.pop(name, None)
         for place in [place for place in self.leaders if place.topic == name]:
             del self.leaders[place], self.epochs[place], self.target.logs[self.name(place)]
+
+    def _Metadata(self, asked: Asked) -> Any:  # noqa: N802
+        answer = super()._Metadata(asked)
+        for one in answer.topics:
+            if one.name in self.hidden:
+                one.error_code, one.partitions = codes.TOPIC_AUTHORIZATION_FAILED, []
+        return answer
 
     def _CreateTopics(self, asked: Asked) -> Any:  # noqa: N802 - the request's name
         kind = admin.CreateTopicsResponse
@@ -218,7 +227,9 @@ class WholeBrokers(Brokers):
             topic = group.OffsetFetchResponseTopics
             return kind(
                 groups=[
-                    group(group_id=one.group_id, topics=self._offsets(topic, one.group_id, one.topics))
+                    group(group_id=one.group_id, error_code=codes.GROUP_AUTHORIZATION_FAILED)
+                    if one.group_id in self.hidden
+                    else group(group_id=one.group_id, topics=self._offsets(topic, one.group_id, one.topics))
                     for one in request.groups
                 ]
             )

@@ -29,6 +29,7 @@ def look_at_flow(flow: FlowConfig, *, patience_s: float) -> list[Finding]:
         connections = EitherSide.of(flow, patience_s=patience_s)
     except FerryError as error:  # a secret that cannot be resolved, a store that cannot be read
         return [failed(name, "connection", error)]
+    found: list[Finding] = []
     try:
         with connections:
             found = list(_of_both(flow, connections))
@@ -36,7 +37,7 @@ def look_at_flow(flow: FlowConfig, *, patience_s: float) -> list[Finding]:
     except FerryError as error:
         down = connections.down
         if not down:
-            return [failed(name, "connection", error)]
+            return [*found, failed(name, "ledger" if found else "connection", error)]
         sides = {flow.flow.source: "source", flow.flow.target: "target"}
         return [failed(name, sides[alias], why) for alias, why in down.items()]
     if any(finding.grade is Grade.FAIL for finding in found):

@@ -11,6 +11,7 @@ from ferry.cli.output import Form
 from ferry.commands.flow_status import FlowStatus
 from ferry.commands.forms import past_runs_json, receipts_json
 from ferry.commands.ledger import looked_up
+from ferry.errors import Refused
 from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
 from ferry.lane.ledger_cache import LedgerCache
@@ -26,6 +27,7 @@ from ferry.ledger.verified_codec import run_verified_record
 from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segment, VerifyMode, Why
 from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.lag_start import standing_of
+from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.reader.run_sentences import not_done
 from ferry_airflow.steps import complaint
 from ferry_airflow.tables import report_lines
@@ -351,3 +353,9 @@ def test_an_offset_lies_in_a_segment_or_in_a_gap(offset: int, target: int | None
 @pytest.mark.parametrize("offset", [9, 30])
 def test_nobody_holds_an_offset_beyond_the_receipts(offset: int) -> None:
     assert holders([GAPPED], offset) == []
+
+
+@pytest.mark.parametrize(("is_lost", "first"), [(False, "let it end"), (True, "give --interrupt")])
+def test_a_failover_says_first_how_to_end_a_run_that_cannot_be_repeated(is_lost: bool, first: str) -> None:
+    with pytest.raises(Refused, match=f"or was killed: {first}"):
+        refuse_while_at_work(fold(lying(OPENED, *PLANNED), 99), LANE, is_lost=is_lost)

@@ -28,14 +28,17 @@ class SkipRequest:
     reason: str
 
 
-def refuse_while_at_work(view: LedgerView, lane: str) -> None:
-    """Raise Refused while the lane's newest run is not done: it may still copy."""
+def refuse_while_at_work(view: LedgerView, lane: str, *, is_lost: bool = False) -> None:
+    """Raise Refused while the lane's newest run is not done: it may still copy.
+
+    `is_lost`: the source may be lost, so the flow cannot be run again.
+    """
+    remedy = "let it end, or run the flow again; --interrupt ends it instead"
+    if is_lost:
+        remedy = "give --interrupt, which ends it, or let it end"
     for past in past_runs(view, lane, 1):
         if past.state is PastState.OPEN:
-            raise Refused(
-                f"run {past.opened.record.run} is active on lane {lane}, or was killed: let it end, or run the flow "
-                "again; --interrupt ends it instead"
-            )
+            raise Refused(f"run {past.opened.record.run} is active on lane {lane}, or was killed: {remedy}")
 
 
 def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation: int) -> Gap:

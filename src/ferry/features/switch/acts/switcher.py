@@ -287,7 +287,7 @@ class Switcher:
                 unread = f" ({found.unread})" if found.unread is not None else ""
                 raise Refused(f"{moved_sentence(moved, found.states)}{unread}")
         if not switch.options.interrupt and view.runs:
-            refuse_while_at_work(view, self.sides.via.lane)
+            refuse_while_at_work(view, self.sides.via.lane, is_lost=self.verb is Verb.FAILOVER)
 
     def _acts(self) -> Mapping[Step, Act]:
         sides, patience_s = self.sides, self._patience_s

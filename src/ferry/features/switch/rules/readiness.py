@@ -232,7 +232,8 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
     return Check(
         name="lag",
         ok=True,
-        message=f"{total.records} records of {total.behind} partitions are not copied, {age} ({allowed})",
+        message=f"not copied: {count_of(total.records, 'record')} of {count_of(total.behind, 'partition')}, {age} "
+        f"({allowed})",
     )
 
 
@@ -292,7 +293,7 @@ def _alike(facts: Facts, policy: ReplicationPolicy, alias: str) -> str:
         found.append(f"those of {count_of(len(hidden), 'topic')}, which may not be read ({_named(hidden)})")
     if differing:
         found.append(
-            f"{count_of(len(differing), 'setting')} that a run leaves as they are ({_named(differing)}), see "
+            f"{count_of(len(differing), 'setting')} that a run leaves unchanged ({_named(differing)}), see "
             "config.properties.exclude and use.defaults.from"
         )
     if not found:
@@ -393,7 +394,7 @@ def _groups(looked: Looked) -> Check:
         )
     kinds = {one.group for one in looked.groups if one.why is Why.KIND}
     aside = [*_counted("never moved, because of their kind", kinds), *_aside(looked)]
-    writes = f"a run now would write offsets of {looked.behind_groups} of them"
+    writes = f"by what is copied now, a run would write offsets of {looked.behind_groups} of them"
     if looked.unsynced:
         writes = f"no run writes their offsets, because {looked.unsynced}"
     message = f"every {'other ' if aside else ''}group that the file takes can be moved; {writes}"

@@ -129,22 +129,19 @@ def passed_clause(passed: Collection[PassedOver]) -> str:
     """Say in short how much was passed over, and what else the target lacks; empty if there is nothing."""
     found = []
     if ranges := [one for one in passed if not one.is_counted]:
-        count, where = passed_total(ranges), _where(ranges)
-        found.append(
-            f"how many offsets were passed over on purpose is not known ({where})"
-            if count is None
-            else f"{agreeing(count, 'offset was', 'offsets were')} passed over on purpose ({where})"
-        )
+        found.append(_counted(ranges, "offsets were", "offset was", "passed over on purpose"))
     if letters := [one for one in passed if one.why == DEAD_LETTERS]:
-        count, where = passed_total(letters), _where(letters)
-        found.append(
-            f"how many records became dead letters is not known ({where})"
-            if count is None
-            else f"{agreeing(count, 'record', 'records')} became dead letters ({where})"
-        )
+        found.append(_counted(letters, "records", "record", "became dead letters"))
     if adopted := [one for one in passed if one.why == ADOPTED]:
         found.append(f"how many records were left out before the adoption is not known ({_where(adopted)})")
     return "; ".join(found)
+
+
+def _counted(passed: Collection[PassedOver], many: str, one: str, what: str) -> str:
+    """Say how much `what` is true of, and where; `many` and `one` are the words after a number."""
+    count = passed_total(passed)
+    said = f"how many {many} {what} is not known" if count is None else f"{agreeing(count, one, many)} {what}"
+    return f"{said} ({_where(passed)})"
 
 
 def _where(passed: Collection[PassedOver]) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceReport, Goal, GroupMoved, Loss, PassedOver, Sample, Way
 
-Told = TypeVar("Told", Loss, GroupMoved, Sample, PassedOver)
+Row = TypeVar("Row", Loss, GroupMoved, Sample, PassedOver)
 """What a report has of one way: it has the flow (`via`), where that is not the report's own."""
 
 MIXED = "an earlier version of Ferry did not keep both ways apart"
@@ -78,9 +78,9 @@ def longest(times: Sequence[float | None]) -> float | None:
     return max(known) if known and len(known) == len(times) else None
 
 
-def _with(told: Iterable[Told], way: Flow, own: Flow) -> Iterable[Told]:
-    return told if way == own else (replace(one, via=str(way)) for one in told)
+def _with(rows: Iterable[Row], way: Flow, own: Flow) -> Iterable[Row]:
+    return rows if way == own else (replace(one, via=str(way)) for one in rows)
 
 
-def _of(told: Iterable[Told], way: Flow, own: Flow) -> tuple[Told, ...]:
-    return tuple(replace(one, via="") for one in told if (one.via or str(own)) == str(way))
+def _of(rows: Iterable[Row], way: Flow, own: Flow) -> tuple[Row, ...]:
+    return tuple(replace(one, via="") for one in rows if (one.via or str(own)) == str(way))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from ferry.ledger.codec import decode_key, encode
 from ferry.ledger.ledger import LedgerView
@@ -30,16 +30,19 @@ def _has(value: bytes, words: Collection[Collection[bytes]]) -> bool:
     return any(all(word in value for word in together) for together in words)
 
 
-def lane_ends(view: LedgerView, lane: str, plan: Plan | None = None) -> dict[TopicPartition, int]:
+def lane_ends(
+    view: LedgerView, lane: str, plan: Plan | None = None, lasts: Mapping[TopicPartition, Receipt] | None = None
+) -> dict[TopicPartition, int]:
     """Return how far the lane has come, as source offsets by source partition.
 
     With a `plan`, the answer is for that plan. A partition that it went back on is left out until a run has copied
     since. A partition that a later run went back on has come as far as the plan wanted. What the plan left there is not
-    missing any more. What was copied to a topic of another name does not count.
+    missing any more. What was copied to a topic of another name does not count. `lasts` are the lane's
+    `last_receipts`; None: they are read here.
     """
     pieces = {} if plan is None else {piece.source: piece for piece in plan.kept}
     ends: dict[TopicPartition, int] = {}
-    for last in last_receipts(view, lane).values():
+    for last in (last_receipts(view, lane) if lasts is None else lasts).values():
         piece = pieces.get(last.source)
         if piece is not None and last.target != piece.target:
             continue

@@ -28,7 +28,8 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     """Return all that the ledger has of a run with a plan: its copy, its groups, and its own verification."""
     lane, run = plan.lane, plan.run
     done = tuple(done)
-    ends, deleted = lane_ends(view, lane, plan), _deleted_since(view, opened)
+    lasts = last_receipts(view, lane)
+    ends, deleted = lane_ends(view, lane, plan, lasts), _deleted_since(view, opened)
     gone = [piece for piece in plan.kept if piece.target in deleted]
     uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
     for piece in gone:
@@ -44,7 +45,7 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
         outcome(view, lane, run),
         last_units(view, lane) if plan.dealt else {},
     )
-    report = _without_later(report, view, opened.generation, deleted)
+    report = _without_later(report, view, opened.generation, deleted, lasts)
     newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
     return replace(
         report,
@@ -55,7 +56,13 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     )
 
 
-def _without_later(report: Report, view: LedgerView, generation: int, deleted: Collection[TopicPartition]) -> Report:
+def _without_later(
+    report: Report,
+    view: LedgerView,
+    generation: int,
+    deleted: Collection[TopicPartition],
+    lasts: Mapping[TopicPartition, Receipt],
+) -> Report:
     """Return the report with the slices that later runs copied apart from those that the run itself copied.
 
     Its own receipts show which these are. Where they are pruned or deleted, or were written again after the lane went
@@ -69,7 +76,6 @@ def _without_later(report: Report, view: LedgerView, generation: int, deleted: C
     for piece in (*report.unfinished, *report.left):
         short.pop(piece.target, None)
     refused = {(one.topic, one.partition) for one in report.refusals}
-    lasts = last_receipts(view, plan.lane) if short else {}
     gone = {copy: one.end for copy, one in pruned(view).items()} if short else {}
     later = tuple(
         piece

@@ -25,7 +25,7 @@ from ferry.reader.questions import OfDealt, OfLag, OfOffset, OfReceipt, OfReceip
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
-from ferry_airflow.page.page_state import FlowDep, OpenFlow
+from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
@@ -68,6 +68,7 @@ def one_run(
     asked = OfRun(run=run, lane=lane, q=q, page=page, dealt=dealt, refused=refused, notes=notes)
     answer = open_flow.ask(asked)
     story: RunStory | None = answer.got
+    open_flow = with_runs(open_flow, [run])
     dag, dag_run = open_flow.dag_id, next((one for one in open_flow.dag.runs if one.run == run), None)
     if dag_run is None and story is not None and story.opened is not None:
         origin = story.opened.record.origin

@@ -112,6 +112,25 @@ def test_the_reason_of_a_run_that_failed_is_in_its_row(desk: Desk) -> None:
     assert desk.reasons[0][1] in page[page.index('<tr id="run:p1"') :].partition("</tr>")[0]
 
 
+@pytest.mark.parametrize("path", ["/runs", "/runs?state=task+failed", "/"])
+def test_a_run_older_than_the_newest_ones_of_airflow_has_its_state_and_reason(desk: Desk, path: str) -> None:
+    seen(desk)
+    desk.reasons = (("checkpoint", "group `billing` is active"),)
+    desk.older = (DagRunRow(run="a1", state="failed", queued=None, started=None, ended=datetime.now(UTC), who=""),)
+    page = desk.page(f"{HERE}{path}")
+    row = page[page.index('<tr id="run:a1"') :].partition("</tr>")[0]
+    assert "task failed" in row
+    assert ("group `billing` is active" in html.unescape(row)) == path.startswith("/runs")
+
+
+def test_the_page_of_an_older_run_has_what_airflow_has_of_it(desk: Desk) -> None:
+    seen(desk)
+    desk.reasons = (("checkpoint", "group billing is active"),)
+    desk.older = (DagRunRow(run="a1", state="failed", queued=None, started=None, ended=datetime.now(UTC), who=""),)
+    assert "group billing is active" in desk.page(f"{HERE}/run/a1")
+    assert "group billing is active" not in desk.page(f"{HERE}/run/a2")
+
+
 @pytest.mark.parametrize(
     ("run", "short"),
     [

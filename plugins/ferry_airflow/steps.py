@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.ledger.report import Report
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
-from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
+from ferry.messages.catalogue import sentence
+from ferry.model import GroupOutcome, Origin, Pause, Plan, RunVerified, VerifyMode
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
 from ferry.words import to_the_ms
@@ -114,21 +115,43 @@ def verify_arguments(wanted: Wanted) -> list[str]:
     return [*found, "--without-ledger"] if wanted.without_ledger else found
 
 
-def report_and_newer(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
-    """Return the report of a run, and the newer run that owns the lane by now, if there is one."""
+class Reported(NamedTuple):
+    """The report of a run; the newer run that owns the lane by now, and the pause of the flow, if there are such."""
+
+    report: Report
+    newer: str | None = None
+    pause: Pause | None = None
+
+
+def reported(flow: FlowConfig, run: str) -> Reported:
+    """Return the report of a run, and what became of its lane and flow since."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)
-        return report, runs.superseded(report.plan)
+        return Reported(report, runs.superseded(report.plan), runs.pause())
 
 
-def complaint(report: Report, newer: str | None, *, translates: bool) -> str | None:
+def groups_held(found: Reported, *, translates: bool) -> str | None:
+    """Return that a pause since the plan kept the run from its groups, in one sentence; None if none did.
+
+    A switch pauses the flow, too. Then offsets that the run translates may be older than those of the switch.
+    """
+    report, newer, pause = found
+    if pause is None or not translates or report.groups is not None or newer is not None or report.plan.flow_paused:
+        return None
+    return sentence("groups.paused", flow=str(report.plan.flow), who=pause.who, why=pause.why)
+
+
+def complaint(found: Reported, *, translates: bool) -> str | None:
     """Return why the run must not look green, in one sentence.
 
     None when all that was planned is copied, by this or another run, no group failed, and no difference was found.
-    `translates`: the flow's groups are to be translated.
+    Groups that are left alone because the flow is paused are none that failed. `translates`: the flow's groups are to
+    be translated.
     """
-    found = _not_done(report, newer, translates=translates), _of_verification(report, newer)
-    return "; ".join(sentence for sentence in found if sentence is not None) or None
+    report, newer, _ = found
+    expects_groups = translates and groups_held(found, translates=True) is None
+    complaints = _not_done(report, newer, translates=expects_groups), _of_verification(report, newer)
+    return "; ".join(one for one in complaints if one is not None) or None
 
 
 def _of_verification(report: Report, newer: str | None) -> str | None:
@@ -148,7 +171,9 @@ def _not_done(report: Report, newer: str | None, *, translates: bool) -> str | N
     wrong += [f"{piece.name} is not copied up to {piece.end}" for piece in report.unfinished]
     groups = [] if report.groups is None else [left.message for left in report.groups.failed]
     if translates and report.groups is None and newer is None and not report.plan.flow_paused:
-        groups = ["what became of the groups is not in the ledger: look at the task checkpoint"]
+        groups = [
+            "what became of the groups is not in the ledger: the task checkpoint logs it, also if a pause kept it"
+        ]
     if not wrong:
         return _of_groups(report, groups) if groups else None
     run = f"run {report.plan.run} of {report.plan.flow}"

@@ -29,7 +29,7 @@ from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.lag_start import standing_of
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.reader.run_sentences import not_done
-from ferry_airflow.steps import complaint
+from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
 from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
 from tests.pure.run.ledger_model import ModelLog, now
@@ -82,7 +82,7 @@ def test_a_run_is_judged_by_its_own_receipts_and_not_by_what_a_later_run_copied(
     assert [piece.source for piece in past.report.later] == [RECEIPT.source]
     assert [one["kind"] for one in receipts_json([], [], past)["run"]["report"]["refusals"]] == ["unfinished"]
     assert [line.word for line in not_done(past.report)] == ["unfinished"]
-    assert complaint(past.report, "run-2", translates=False) is None, "nothing is missing: a cleared run is green"
+    assert complaint(Reported(past.report, "run-2"), translates=False) is None, "a cleared run is green"
 
 
 def test_nothing_of_an_active_run_is_unfinished() -> None:

@@ -16,7 +16,7 @@ from ferry.ledger.run_report import report_of
 from ferry.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, ThrottleTime
 from ferry.reader.run_sentences import done_besides
-from ferry_airflow.steps import complaint
+from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, refusal
@@ -172,5 +172,5 @@ def test_a_run_that_a_pause_kept_from_copying_is_not_taken_for_an_idle_one(
     assert len(told) == 1
     assert told[0] in shown
     assert [line.word for line in done_besides(report)] == ["paused"]
-    missed = complaint(replace(report, groups=None), None, translates=True)
+    missed = complaint(Reported(replace(report, groups=None)), translates=True)
     assert (missed is None) is is_whole, "no run of a paused flow moves groups"

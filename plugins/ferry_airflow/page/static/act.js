@@ -286,7 +286,7 @@
     failback: (_, of) => switching("failback", of, `Moves clients back to ${of.cluster}, after what the other cluster got since the switch is there.`),
     pause: (topic) => ({
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
-      text: "Runs omit it from the next plan on, until an operator resumes it. A run under way is not changed.",
+      text: `Runs omit it from the next plan on, until an operator resumes it. An active run copies what is in its plan.${topic ? "" : " If it has not written offsets of groups yet, it leaves them to the first run after the pause."}`,
       fields: [
         field("why", "Why, shown to other operators", "text", { required: true, maxLength: 500, autocomplete: "off" }),
         field("until", `Until (${zone()}; empty: until resumed)`, "datetime-local"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ferry.config.flow.flow import FlowConfig
@@ -15,7 +15,7 @@ from ferry.messages.catalogue import sentence
 from ferry.model import GroupOutcome, Origin, Pause, Plan, RunVerified, VerifyMode
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
-from ferry.words import to_the_ms
+from ferry.words import count_of, to_the_ms
 from ferry_airflow.measures import RUN_SECONDS, seconds_of, size_of
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
@@ -162,28 +162,29 @@ def _of_verification(report: Report, newer: str | None) -> str | None:
     wrong = report.verified.complaints
     if not wrong:
         return None
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    return f"what run {report.plan.run} of {report.plan.flow} copied is not equal: {'; '.join(wrong[:LISTED])}{more}"
+    return f"what run {report.plan.run} of {report.plan.flow} copied is not equal: {_listed(wrong)}"
 
 
 def _not_done(report: Report, newer: str | None, *, translates: bool) -> str | None:
     wrong = [refusal.message for refusal in report.refusals]
     wrong += [f"{piece.name} is not copied up to {piece.end}" for piece in report.unfinished]
     groups = [] if report.groups is None else [left.message for left in report.groups.failed]
+    run = f"run {report.plan.run} of {report.plan.flow}"
+    if wrong:
+        taken = f" (superseded by {newer})" if newer and report.unfinished else ""
+        also = f"; {count_of(len(groups), 'group')} failed as well: {_LOG}" if groups else ""
+        return f"{len(wrong)} not copied in {run}{taken}: {_listed(wrong)}{also}"
+    if groups:
+        return f"all is copied, but {len(groups)} not translated in {run}: {_listed(groups)}"
     if translates and report.groups is None and newer is None and not report.plan.flow_paused:
-        groups = [
-            "what became of the groups is not in the ledger: the task checkpoint logs it, also if a pause kept it"
-        ]
-    if not wrong:
-        return _of_groups(report, groups) if groups else None
-    run = f"run {report.plan.run} of {report.plan.flow}"
-    taken = f" (superseded by {newer})" if newer and report.unfinished else ""
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    also = f"; {len(groups)} of its groups failed as well, see above" if groups else ""
-    return f"{len(wrong)} not copied in {run}{taken}: {'; '.join(wrong[:LISTED])}{more}{also}"
+        why = "is not in the ledger: the task checkpoint logs it, also if a pause of the flow kept it"
+        return f"all is copied in {run}, but what became of the groups {why}"
+    return None
 
 
-def _of_groups(report: Report, wrong: list[str]) -> str:
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    run = f"run {report.plan.run} of {report.plan.flow}"
-    return f"all is copied, but {len(wrong)} not translated in {run}: {'; '.join(wrong[:LISTED])}{more}"
+_LOG = "the log of the task report has all"
+
+
+def _listed(wrong: Sequence[str]) -> str:
+    more = f"; and {len(wrong) - LISTED} more: {_LOG}" if len(wrong) > LISTED else ""
+    return f"{'; '.join(wrong[:LISTED])}{more}"

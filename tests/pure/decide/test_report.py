@@ -14,7 +14,7 @@ from ferry.ledger.report import (
 )
 from ferry.ledger.run_report import report_of
 from ferry.ledger.runs import Outcome
-from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, ThrottleTime
+from ferry.model import NOT_THROTTLED, GroupOutcome, Left, Plan, Receipt, RefusalKind, ThrottleTime, Why
 from ferry.reader.run_sentences import done_besides
 from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
@@ -143,6 +143,22 @@ def test_transforms_are_told_by_what_receipts_have() -> None:
         "the other 100 needed no writing",
         "the other 9 needed no writing",
     ]
+
+
+def test_a_complaint_names_where_the_rest_is_and_counts_only_groups_that_failed() -> None:
+    many = report_of(replace(ONE, refusals=tuple(refusal(f"t{at}") for at in range(25))), 1_000, [], {}, ended())
+    said = complaint(Reported(many), translates=True)
+    assert said is not None
+    assert "and 6 more: the log of the task report has all" in said, "25 refused, and one unfinished"
+    assert ("above" in said, "group" in said) == (False, False), "what became of groups is not known"
+    left = Left(group="billing", place=None, why=Why.FAILED, message="no coordinator")
+    groups = GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={})
+    assert "1 group failed as well" in (complaint(Reported(replace(many, groups=groups)), translates=True) or "")
+    whole = report_of(ONE, 1_000, [WHOLE], {place("orders"): 100}, ended())
+    said = complaint(Reported(whole), translates=True)
+    assert said is not None
+    assert "1 not translated" not in said
+    assert complaint(Reported(whole), translates=False) is None
 
 
 def test_what_copies_the_rest_is_this_run_until_another_one_has_the_lane() -> None:

@@ -112,12 +112,15 @@ def asked_and_returned(runs: Collection[tuple[str, str]]) -> dict[tuple[str, str
         return {}
     dags, ids = {dag for dag, _ in runs}, {run for _, run in runs}
     with create_session() as session:
-        its = select(DagRun.dag_id, DagRun.run_id, DagRun.conf).where(DagRun.dag_id.in_(dags), DagRun.run_id.in_(ids))
-        asked = {(dag, run): conf for dag, run, conf in session.execute(its) if isinstance(conf, Mapping)}
+        its = select(DagRun.id, DagRun.dag_id, DagRun.run_id, DagRun.conf)
+        found = session.execute(its.where(DagRun.dag_id.in_(dags), DagRun.run_id.in_(ids))).all()
+        asked = {(dag, run): conf for _, dag, run, conf in found if isinstance(conf, Mapping)}
+        # By the primary key: databases that choose the index of keys read all that tasks have ever returned.
+        numbers = [number for number, dag, run, _ in found if (dag, run) in runs]
         its_values = (
             select(XComModel.dag_id, XComModel.run_id, XComModel.value)
-            .where(XComModel.dag_id.in_(dags), XComModel.run_id.in_(ids), XComModel.key == "return_value")
-            .where(XComModel.task_id.in_(TELLING))
+            .where(XComModel.dag_run_id.in_(numbers), XComModel.task_id.in_(TELLING))
+            .where(XComModel.map_index == -1, XComModel.key == "return_value")
         )
         plain = {(dag, run): _plain(value) for dag, run, value in session.execute(its_values)}
     returned = {run: value for run, value in plain.items() if isinstance(value, Mapping)}

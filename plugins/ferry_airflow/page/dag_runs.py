@@ -96,17 +96,17 @@ def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
     found = []
     for (dag, run), row in rows.items():
         conf, returned = known.get((dag, run), ({}, {}))
-        told = outcome_of(DagRunStory(row=row, conf=conf, tasks=(), returned=returned)) if dag in seen else None
+        outcome = outcome_of(DagRunStory(row=row, conf=conf, tasks=(), returned=returned)) if dag in seen else None
         kind = kind_of(kinds[dag], conf)
-        found.append(RunBeside(kind=kind, dag=dag, row=row, asks=(dag, run) in waiting, outcome=told))
+        found.append(RunBeside(kind=kind, dag=dag, row=row, asks=(dag, run) in waiting, outcome=outcome))
     return sorted(found, key=lambda one: (one.asks, ms_of(one.row.queued or one.row.started) or 0), reverse=True)
 
 
-Told = tuple[Mapping[str, Any], Mapping[str, Any]]
+AskedReturned = tuple[Mapping[str, Any], Mapping[str, Any]]
 """What a run was asked for, and what the task returned that reports its outcome."""
 
 
-def asked_and_returned(runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], Told]:
+def asked_and_returned(runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], AskedReturned]:
     """Return by DAG and id what some runs were asked for and have returned; it takes two queries, or none."""
     if not runs:
         return {}

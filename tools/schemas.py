@@ -287,7 +287,10 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     ),
     "drill": (
         "ferry drills",
-        document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
+        {
+            **document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
+            "required": [*of(evidence.EVIDENCE)["required"], "report"],
+        },
     ),
     "drill-dry-run": (
         "ferry drills shadow, partial or full with --dry-run",

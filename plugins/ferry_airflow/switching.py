@@ -165,7 +165,9 @@ def report_lines(state: SwitchState) -> list[str]:
     return [head, *table(["step", "by", "seconds", "what was found"], rows)]
 
 
-def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | None, str | None]:
+def report_kept(
+    config: str, flow: str, state: SwitchState, *, asked_by: str = "", reason: str = ""
+) -> tuple[Written | None, str | None]:
     """Keep the report of a switch that has ended; return it, or why it was not written; neither if no folder is named.
 
     A folder without a full path is refused, because operators would not find a report in a worker's own folder.
@@ -174,7 +176,7 @@ def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | N
     named = settings.flow(flow)
     folder, made = named.report.folder, state.switch
     if not named.report.is_named or "://" in folder or Path(folder).is_absolute():
-        return kept_report(settings, named, state, patience_s=PATIENCE_SECONDS)
+        return kept_report(settings, named, state, patience_s=PATIENCE_SECONDS, asked_by=asked_by, reason=reason)
     return None, (
         f"{made.verb} {made.id} is over, but its report was not written: give {FOLDER} ({folder}) a full path or a "
         f"URL, then ferry reports switch '{named.flow}' {made.id}"

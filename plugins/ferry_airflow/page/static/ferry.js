@@ -13,6 +13,7 @@
     return `${unit === 0 || left >= 100 ? left.toFixed(0) : Number(left.toPrecision(3))} ${["B", "kB", "MB", "GB", "TB", "PB"][unit]}`;
   };
   const duration = (seconds) => {
+    if (seconds > 0 && seconds < 0.1) return "under 0.1 s";
     if (seconds < 10) return seconds ? `${seconds.toFixed(1)} s` : "0 s";
     let left = Math.floor(seconds);
     const parts = [];
@@ -268,7 +269,7 @@
       const timed = runs.filter((run) => run.seconds > 0 && !run.uncounted);
       return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
     },
-    timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", duration,
+    timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", (seconds) => (seconds ? duration(seconds) : "not known"),
       { least: 0.05, said: "state", mood: true }),
   };
   const addressOf = (run) => `${one("#live").dataset.here}/run/${encodeURIComponent(run)}`;

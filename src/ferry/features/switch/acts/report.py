@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ferry import __version__
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import FOLDER
@@ -9,7 +11,7 @@ from ferry.config.settings import Settings
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.evidence.acts.folder import ReportFolder, Written
 from ferry.features.evidence.acts.html import check_renderer
-from ferry.features.evidence.acts.store import reason
+from ferry.features.evidence.acts.store import reason as why_unwritten
 from ferry.features.switch.acts.history import one_switch
 from ferry.features.switch.rules.drained import drain_runs, drained_samples
 from ferry.features.switch.rules.report import switch_report
@@ -58,12 +60,20 @@ def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float)
 
 
 def kept_report(
-    settings: Settings, flow: FlowConfig, state: SwitchState, *, folder: str | None = None, patience_s: float
+    settings: Settings,
+    flow: FlowConfig,
+    state: SwitchState,
+    *,
+    folder: str | None = None,
+    patience_s: float,
+    asked_by: str = "",
+    reason: str = "",
 ) -> tuple[Written | None, str | None]:
     """Write the report of a switch that has ended, to `folder` or the flow's report folder.
 
-    Only once, even if called again. Return where it is, and why it could not be written, a sentence with the remedy.
-    Clients have moved, so that is no failure of the switch. Both are None if no folder is named.
+    Only once, even if called again. `asked_by` and `reason` are what Airflow has of its beginning. Return where it is,
+    and why it could not be written, a sentence with the remedy. Clients have moved, so that is no failure of the
+    switch. Both are None if no folder is named.
     """
     if folder is None and not flow.report.is_named:
         return None, None
@@ -71,9 +81,10 @@ def kept_report(
     try:
         check_renderer()
         reports = ReportFolder.of(flow.report, folder)
-        return reports.write(report_of_switch(settings, flow, switch.id, patience_s=patience_s), once=True), None
+        evidence = report_of_switch(settings, flow, switch.id, patience_s=patience_s)
+        return reports.write(replace(evidence, asked_by=asked_by, reason=reason), once=True), None
     except OSError as error:
-        why = f"{folder or flow.report.folder} cannot be written: {reason(error)}"
+        why = f"{folder or flow.report.folder} cannot be written: {why_unwritten(error)}"
     except FerryError as error:
         why = str(error)
     return None, (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.evidence.rules.ways import MIXED, ways_of
 from ferry.model.evidence import EvidenceReport
@@ -11,7 +13,7 @@ from ferry.words import count_of
 def told_lines(evidence: EvidenceReport) -> list[str]:
     """Return what is wrong first, then what was done, the outcome and the figures."""
     lines = [f"refused: {sentence}" for sentence in evidence.refusals]
-    lines += [f"deviation: {sentence}" for sentence in evidence.deviations]
+    lines += deviation_lines(evidence.deviations)
     lines += [f"note: {sentence}" for sentence in evidence.notes]
     lines += [f"{number}. {sentence}" for number, sentence in enumerate(evidence.would, 1)]
     for group in evidence.groups:
@@ -26,6 +28,11 @@ def told_lines(evidence: EvidenceReport) -> list[str]:
     if evidence.first_record_means:
         lines.append(f"until a consumer of the new cluster had its first record: {first_record(evidence)}")
     return lines
+
+
+def deviation_lines(deviations: Iterable[str]) -> list[str]:
+    """Return a line for each deviation, a sentence that says what is not as it should be."""
+    return [f"deviation: {sentence}" for sentence in deviations]
 
 
 def _rpo(evidence: EvidenceReport, of: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection
 
@@ -22,7 +23,12 @@ from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
 from ferry.words import count_of, several
 
+log = logging.getLogger(__name__)
+
 LOOK_SECONDS = 0.5
+
+LOG_SECONDS = 10.0
+"""What is waited for is logged when it has changed, but not more often than this."""
 
 
 def wait_for_quiet(
@@ -37,16 +43,8 @@ def wait_for_quiet(
     asked = "".join(f"{one['sentence']}; " for one in called)
 
     async def work() -> Evidence:
-        waiting = Waiting(flow, connections.source, options)
         began = time.monotonic()
-        while True:
-            await waiting.look()
-            now = time.monotonic()
-            if now - waiting.moved_at >= options.quiet_seconds and not waiting.active:
-                break
-            if now - began > options.quiet_timeout_seconds:
-                raise Refused(waiting.sentence(options.quiet_timeout_seconds))
-            await connections.loop.sleep(LOOK_SECONDS)
+        waiting = await wait(flow, connections, options)
         waited = round(time.monotonic() - began, 1)
         left_out = await outside_at_work(flow, connections.source)
         outside = [one.group for one in left_out.groups]
@@ -74,6 +72,30 @@ def wait_for_quiet(
         return connections.run(work)
 
 
+async def wait(flow: FlowConfig, connections: FlowConnections, options: SwitchOptions) -> Waiting:
+    """Wait until the cluster that is left is quiet, and return what was seen. It logs what is still active.
+
+    Raises Refused if the time is over.
+    """
+    waiting = Waiting(flow, connections.source, options)
+    began = time.monotonic()
+    said, said_at = "", began
+    while True:
+        await waiting.look()
+        now = time.monotonic()
+        if now - waiting.moved_at >= options.quiet_seconds and not waiting.active:
+            return waiting
+        if now - began > options.quiet_timeout_seconds:
+            raise Refused(waiting.sentence(options.quiet_timeout_seconds))
+        if not said:
+            said = f"quiet: waiting for {options.quiet_seconds:g} s without new records on {connections.source.alias}"
+            log.info("%s, for %g s at most", said, options.quiet_timeout_seconds)
+        elif now - said_at >= LOG_SECONDS and (why := waiting.why()) not in ("", said):
+            said, said_at = why, now
+            log.info("quiet: %s", why)
+        await connections.loop.sleep(LOOK_SECONDS)
+
+
 class Waiting:
     """Which partitions still grow on the cluster that is left, and which groups have members there."""
 
@@ -97,8 +119,14 @@ class Waiting:
         self.active = await groups_at_work(self._flow, self._source, self._options)
 
     def sentence(self, seconds: float) -> str:
-        """Say which partitions and groups are still active."""
-        alias, found = self._source.alias, []
+        """Say which partitions and groups are still active after this time."""
+        return (
+            f"after {seconds:g} s cluster {self._source.alias} is not quiet: {self.why() or 'it has just come to rest'}"
+        )
+
+    def why(self) -> str:
+        """Say which partitions and groups are still active; empty if none is."""
+        found = []
         recent = time.monotonic() - self._options.quiet_seconds
         moved = sorted(str(place) for place, at in self.grown.items() if at > recent)
         if moved:
@@ -111,8 +139,7 @@ class Waiting:
                 f"{count_of(len(self.active), 'group')} {has} members ({several(sorted(self.active))}): stop them, or "
                 "abandon this switch and begin one with --leave-group"
             )
-        why = "; ".join(found) or "it has just come to rest"
-        return f"after {seconds:g} s cluster {alias} is not quiet: {why}"
+        return "; ".join(found)
 
 
 async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptions) -> set[str]:

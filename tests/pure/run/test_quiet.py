@@ -57,7 +57,7 @@ def test_groups_with_members_are_at_work_but_for_those_that_are_left(monkeypatch
 
 
 def test_a_broker_that_lists_nothing_does_not_pass_for_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Refused, match=r"1 brokers of primary do not list their groups \(broker 2: no answer\)"):
+    with pytest.raises(Refused, match=r"1 broker of primary does not list its groups \(broker 2: no answer\)"):
         at_work(monkeypatch, {2: "no answer"}, SwitchOptions())
 
 

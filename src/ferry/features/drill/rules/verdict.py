@@ -59,7 +59,9 @@ def shadow_sentence(
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
     time = f", {rto_s:.2f} s after the loss" if rto_s is not None else ""
     there = _continued(groups, "in these topics", time, knows_groups=knows_groups)
-    return f"{records} records were copied to scratch topics of {target} and {content}; {there}"
+    return (
+        f"{agreeing(records, 'record was', 'records were')} copied to scratch topics of {target} and {content}; {there}"
+    )
 
 
 def partial_sentence(

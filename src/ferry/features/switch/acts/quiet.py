@@ -21,7 +21,7 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import FlowConnections
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 log = logging.getLogger(__name__)
 
@@ -134,10 +134,9 @@ class Waiting:
                 f"records still come to {count_of(len(moved), 'partition')} ({several(moved)}): stop their producers"
             )
         if self.active:
-            has = "has" if len(self.active) == 1 else "have"
             found.append(
-                f"{count_of(len(self.active), 'group')} {has} members ({several(sorted(self.active))}): stop them, or "
-                "abandon this switch and begin one with --leave-group"
+                f"{agreeing(len(self.active), 'group has', 'groups have')} members "
+                f"({several(sorted(self.active))}): stop them, or abandon this switch and begin one with --leave-group"
             )
         return "; ".join(found)
 
@@ -150,9 +149,11 @@ async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptio
     listed = await list_groups(source)
     if listed.silent:
         node, why = next(iter(listed.silent.items()))
+        one, many = f"broker of {source.alias} does not list its", f"brokers of {source.alias} do not list their"
+        them = agreeing(len(listed.silent), one, many)
         raise Refused(
-            f"{len(listed.silent)} brokers of {source.alias} do not list their groups (broker {node}: {why}): bring "
-            "them back, or fail over instead"
+            f"{them} groups (broker {node}: {why}): bring {'it' if len(listed.silent) == 1 else 'them'} back, or fail "
+            "over instead"
         )
     return {
         name
@@ -181,7 +182,8 @@ async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[s
 
 def _refuse_silent(source: Cluster, silent: Collection[TopicPartition]) -> None:
     if silent:
+        ends = "its end" if len(silent) == 1 else "their ends"
         raise Refused(
-            f"{count_of(len(silent), 'partition')} of {source.alias} did not report their ends "
+            f"{count_of(len(silent), 'partition')} of {source.alias} did not report {ends} "
             f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
         )

@@ -31,7 +31,7 @@ from ferry.model import (
     Offsets,
     TopicPartition,
 )
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 CHECKPOINT = "checkpoint"
 """The word for an offset from the ledger: the old cluster does not return how far the group has read since."""
@@ -206,8 +206,9 @@ def unmapped(
     places = sorted(str(place) for place in committed if place not in via and place not in back)
     if not places:
         return []
-    note = f"{len(places)} partitions that it has read get no offset, because nothing of them was copied"
-    return [f"{note} ({several(places)}): there it begins by its own auto.offset.reset"]
+    them = agreeing(len(places), "partition that it has read gets", "partitions that it has read get")
+    what = f"{them} no offset, because nothing was copied there ({several(places)})"
+    return [f"{what}: there it begins by its own auto.offset.reset"]
 
 
 def _with_starts(

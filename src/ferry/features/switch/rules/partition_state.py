@@ -513,9 +513,14 @@ def loss_sentence(
         if unseen
         else ""
     )
+    silent = agreeing(
+        len(unsure),
+        f"of {there} does not answer, or ends before where it did",
+        f"of {there} do not answer, or end before where they did",
+    )
     return (
-        f"how many records are lost is not known: {len(unsure)} of {there} do not answer, or end before where they "
-        f"did; {is_known}, more may have come since the source was last seen, {window}{never}"
+        f"how many records are lost is not known: {silent}; {is_known}, more may have come since the source was last "
+        f"seen, {window}{never}"
     )
 
 

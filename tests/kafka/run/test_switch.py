@@ -16,7 +16,6 @@ from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
 from ferry.errors import BadInput, Refused, Superseded, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
-from ferry.features.switch.acts.groups import plan_groups
 from ferry.features.switch.acts.quiet import moved_since
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.acts.switcher import Switcher
@@ -339,34 +338,6 @@ def test_a_group_that_had_read_ahead_of_the_copy_goes_on_where_it_stood(
         switcher.run("lost-1")
     clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}"])
     assert sorted(clients.read) == sorted(clients.produced)
-
-
-def test_records_that_a_lost_run_never_committed_are_not_read_again(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients, impatient: None
-) -> None:
-    pair = Pair(here=source_cluster, there=target_cluster, topic=clients.topic, group=clients.group)
-    create_topic(source_cluster, clients.topic, PARTITIONS)
-    begin_group(source_cluster, clients.group, clients.topic)
-    clients.produce(source_cluster, 10)
-    clients.consume(source_cluster, [clients.topic])
-    pair.run(pair.flow)
-    writer = producer(target_cluster, transactional_id=clients.topic)
-    writer.init_transactions(ANSWER_S)
-    writer.begin_transaction()
-    lost = [Message(value=b"lost", partition=number) for number in range(PARTITIONS)]
-    send(writer, f"{pair.aliases[0]}.{clients.topic}", lost * 9)
-
-    def again() -> int | None:
-        with pair.lost.switcher(Verb.FAILOVER) as switcher:
-            state = SwitchState(switch=switcher.preview("lost-1", OPTIONS).switch, offset=-1)
-            made = plan_groups(switcher.sides, state, patience_s=ANSWER_S)
-        (one,) = made.moving
-        assert one.why is None
-        return one.again
-
-    assert again() is None, "it may still be committed"
-    writer.abort_transaction(ANSWER_S)
-    assert again() == 0
 
 
 @pytest.mark.timeout(180)

@@ -200,7 +200,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
             ),
         ),
     ),
-    ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
+    ("groups", "1 has members", lambda one: replace(one, groups=left(Why.ACTIVE))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
     ("acls", "1 ACL of the target differs", lambda one: replace(one, features=(compared(differing()),))),

@@ -23,7 +23,7 @@ from ferry.ledger.runs import has_run
 from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -139,7 +139,7 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
     left = [one.group for one in made.moving if one.why is not None]
     message = f"{count_of(len(moved), 'group')} can be moved{again_sentence(moved)}"
     if left:
-        message += f"; {len(left)} are left ({several(left)})"
+        message += f"; {agreeing(len(left), 'is left', 'are left')} ({several(left)})"
     if made.unknown is not None:
         message = f"{message}; {made.unknown}" if made.moving else f"no group can be moved: {made.unknown}"
     elif not made.moving:

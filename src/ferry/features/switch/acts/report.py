@@ -14,7 +14,7 @@ from ferry.features.evidence.acts.html import check_renderer
 from ferry.features.evidence.acts.store import reason as why_unwritten
 from ferry.features.switch.acts.history import one_switch
 from ferry.features.switch.rules.drained import drain_runs, drained_samples
-from ferry.features.switch.rules.report import switch_report
+from ferry.features.switch.rules.report import switch_deviations, switch_report
 from ferry.lane.connections import TargetConnection
 from ferry.model.evidence import EvidenceCluster, EvidenceReport, Sample
 from ferry.model.switch import STEPS, Step, SwitchState
@@ -27,8 +27,7 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
     Raises BadInput if there is no such switch, and Unreachable or Refused if no ledger can be read.
     """
     state = one_switch(settings, flow, switch, patience_s=patience_s)
-    via = state.switch.via
-    chosen = next((one for one in settings.flows if one.flow == via), flow)
+    via, chosen = state.switch.via, _along(settings, flow, state)
     back = next((one for one in settings.flows if one.flow == state.switch.back), None)
     source = _cluster(back, patience_s) if back is not None else None
     return switch_report(
@@ -44,6 +43,17 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
         rto_seconds=chosen.report.rto_seconds,
         samples=samples_of_drain(chosen, state, patience_s=patience_s),
     )
+
+
+def deviations_of_switch(settings: Settings, flow: FlowConfig, state: SwitchState) -> tuple[str, ...]:
+    """Return the deviations that the report of a switch along `flow` or back has, a sentence each."""
+    chosen = _along(settings, flow, state)
+    return switch_deviations(state, rpo_seconds=chosen.rpo.seconds, rto_seconds=chosen.report.rto_seconds)
+
+
+def _along(settings: Settings, flow: FlowConfig, state: SwitchState) -> FlowConfig:
+    """Return the flow along which clients were moved; `flow` if the file does not have it any more."""
+    return next((one for one in settings.flows if one.flow == state.switch.via), flow)
 
 
 def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float) -> tuple[Sample, ...]:

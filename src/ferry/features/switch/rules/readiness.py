@@ -215,19 +215,20 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
     silent = [str(lag.source) for lag in lags if lag.records is None and lag.source not in leaderless]
     if behind:
         worst = max(behind, key=lambda lag: (lag.records is None, lag.records or 0))
+        there = count_of(total.partitions, "partition")
+        more = agreeing(len(behind), f"of {there} has", f"of {there} have")
+        most = "not known" if worst.records is None else count_of(worst.records, "record")
         return Check(
             name="lag",
             ok=False,
-            message=f"{len(behind)} of {total.partitions} partitions have more lag than the RPO ({allowed}), most "
-            f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the "
-            "flow catch up",
+            message=f"{more} more lag than the RPO ({allowed}), most {worst.source} ({most}): let the flow catch up",
         )
     if silent:
         return Check(
             name="lag",
             ok=False,
             message=f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)}), of the others "
-            f"{total.records} records are not copied: see ferry lag",
+            f"{agreeing(total.records, 'record is', 'records are')} not copied: see ferry lag",
         )
     return Check(
         name="lag",
@@ -391,7 +392,7 @@ def _groups(looked: Looked) -> Check:
             name="groups",
             ok=False,
             message=f"{count_of(len({one.group for one in against}), 'group')} could not be moved ({named}"
-            + (f"; {len(active)} have members on the target" if active else "")
+            + (f"; {agreeing(len(active), 'has', 'have')} members on the target" if active else "")
             + f"): {first}",
         )
     kinds = {one.group for one in looked.groups if one.why is Why.KIND}

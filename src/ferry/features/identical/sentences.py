@@ -185,6 +185,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "set unclean.leader.election.enable = false and min.insync.replicas = 2 with at least 2 replicas in sync",
     ),
     # While a slot copies.
+    "identical.clock": Entry(
+        None,
+        "the clock of this machine is {seconds} s slower than a broker's, or that of the machine where the run began; "
+        "the age of records would be judged wrongly",
+        "set it by NTP",
+    ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,
         "the log of {source} has no record at offset {at}: it is a transaction's marker, or aborted, compacted or "

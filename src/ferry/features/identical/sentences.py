@@ -62,16 +62,6 @@ IDENTICAL: Mapping[str, Entry] = {
         "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
         "use ferry.offsets = translated for it",
     ),
-    "identical.spark": Entry(
-        K.INVALID_CONFIG,
-        "a Spark job was to copy {topic} with identical offsets, which only processes of one machine do yet",
-        "copy the flow with ferry run (without --spark), or use ferry.offsets = translated",
-    ),
-    "identical.spark.note": Entry(
-        None,
-        "this flow has identical offsets ({where}), which no Spark job copies yet",
-        "copy it with ferry run, without --spark; its DAG refuses it",
-    ),
     "identical.heartbeats": Entry(
         None,
         "MirrorMaker 2's heartbeats ({topics}) are copied with translated offsets, because their topic is compacted",

@@ -45,6 +45,7 @@ FEATURES: Mapping[str, Feature] = {
         settings="ferry.features.identical.settings:IdenticalSettings",
         judging="ferry.features.identical.acts.planning:identical_of_plan",
         slot="ferry.features.identical.acts.slot:IdenticalSlot",
+        readiness="ferry.features.identical.acts.late:check_late",
         sentences="ferry.features.identical.sentences:IDENTICAL",
     ),
     "acls": Feature(

@@ -12,6 +12,7 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
+from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.rules.steps import sentence
 from ferry.lane.connections import FlowConnections
@@ -27,9 +28,9 @@ def tabletop(
 ) -> tuple[EvidenceReport, FerryError | None]:
     """Read both clusters, and return the report; also why it ended early, if it did.
 
-    `settings` has the flow and its reverse. Raises Refused if one of them has identical offsets.
+    `settings` has the flow and its reverse. Raises Refused if the reverse has identical offsets.
     """
-    refuse_identical(settings, flow, "ferry drills tabletop")
+    refuse_identical(settings, flow, "ferry drills tabletop", Verb.FAILOVER)
     found, failure = Found(), None
     try:
         _look(flow, diary, found, patience_s)
@@ -54,6 +55,11 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             )
             more = f", {unknown} not known" if unknown else ""
             entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} with lag{more}"
+            late = connections.run(
+                lambda: look_late(connections.target, connections.ledger.place, connections.known, flow.lane)
+            )
+            if late.until:
+                found.notes.append(f"the step stop of a failover would be refused: {late.sentence(flow.flow.target)}")
         with diary.step("groups", "Translate the groups' offsets") as entry:
             scratch = ScratchGroups(flow=flow, connections=connections)
             standings = connections.run(lambda: scratch.standings(None))

@@ -32,7 +32,7 @@ def readiness_command(
     from ferry.features.switch.acts.readiness import check_readiness, look_since  # noqa: PLC0415 - as above
 
     both, chosen = context.both_ways()
-    refuse_identical(both, chosen, "ferry readiness")
+    refuse_identical(both, chosen, "ferry readiness", Verb.SWITCHOVER)
     sides = sides_of(both, chosen, Verb.SWITCHOVER)
     rpo = Rpo(
         records=chosen.rpo.records if max_records is None else max_records,

@@ -237,3 +237,13 @@ def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
     with at_work(lane):
         lane.copy(lane.begin(lane.open("first")))
         assert set(looked(lane, drained=True).until) == {place()}
+
+
+def test_a_batch_may_come_to_a_topic_that_is_created_again() -> None:
+    lane = Identical([[2]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        assert looked(lane).until == {}
+        del lane.target.ids[TOPIC]
+        del lane.target.leaders[place()]
+        assert (looked(lane).ends, set(looked(lane).until)) == ({}, {place()})

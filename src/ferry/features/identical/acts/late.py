@@ -63,13 +63,13 @@ async def look_late(
         return Late()
     view = await known.view_with_newest(lane, KEPT_RUNS)
     topics = await target.refresh({place.topic for place in places})
-    there = [place for place in sorted(places) if place.topic in topics]
     found = senders(view, lane)
-    ends, why = await _ends(target, [_piece(view, lane, found, place) for place in there])
-    lasting = await _lasting(target, {place.topic for place in there})
+    ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
+    lasting = await _lasting(target, set(topics))
+    # A batch may also come to a topic that is created again.
     reached = {
         place: some
-        for place in there
+        for place in sorted(places)
         if (some := reaching(found, place, _compared(place, ends, lasting, drained=drained)))
     }
     if not reached:
@@ -94,18 +94,23 @@ def _compared(
     return LAST_SEQUENCE if drained else ends[place]
 
 
-def _piece(view: LedgerView, lane: str, found: Iterable[Sender], place: TopicPartition) -> Slice:
-    last = last_receipts(view, lane).get(place)
+def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterable[TopicPartition]) -> list[Slice]:
+    """Return slices that begin after the last receipts, for a reading of the target."""
+    lasts, producer = last_receipts(view, lane), lane_producer(view, lane)
     sources = {target: source for one in found for target, source in one.sources.items()}
-    return Slice(
-        source=sources.get(place, place) if last is None else last.source,
-        target=place,
-        start=0 if last is None else last.end,
-        end=LAST_SEQUENCE,
-        slot=0,
-        target_next=None if last is None else last.target_next,
-        producer=lane_producer(view, lane),
-    )
+    sources |= {target: last.source for target, last in lasts.items()}
+    return [
+        Slice(
+            source=sources.get(place, place),
+            target=place,
+            start=lasts[place].end if place in lasts else 0,
+            end=LAST_SEQUENCE,
+            slot=0,
+            target_next=lasts[place].target_next if place in lasts else None,
+            producer=producer,
+        )
+        for place in sorted(places)
+    ]
 
 
 async def _ends(

@@ -63,6 +63,7 @@ def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> No
     made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
     assert made.ask("run", "a->b", "--id", "r2").code != 0
     assert made.b.log("a.orders", 0).end == 15
+    assert made.ask("drills", "tabletop", "a->b").body["rpo"]["records"] == 0
     done = made.ask("failover", *AWAY)
     assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 0), done
 

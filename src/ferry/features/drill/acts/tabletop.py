@@ -13,6 +13,7 @@ from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
 from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.rules.late import without_found
 from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.rules.steps import sentence
 from ferry.lane.connections import FlowConnections
@@ -46,7 +47,10 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             found.clusters = clusters_of(connections)
             entry.detail = f"both answer; the ledger of {flow.flow} is there"
         with diary.step("loss", "Count what would be lost") as entry:
-            found.losses = losses_of(measure_lag(flow, patience_s=patience_s))
+            late = connections.run(
+                lambda: look_late(connections.target, connections.ledger.place, connections.known, flow.lane)
+            )
+            found.losses = losses_of(without_found(measure_lag(flow, patience_s=patience_s), late.ends))
             found.losses_at_ms = wall_ms()
             found.note_passed_over(flow, connections)
             behind, unknown = (
@@ -55,9 +59,6 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             )
             more = f", {unknown} not known" if unknown else ""
             entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} with lag{more}"
-            late = connections.run(
-                lambda: look_late(connections.target, connections.ledger.place, connections.known, flow.lane)
-            )
             if late.until:
                 found.notes.append(f"the step stop of a failover would be refused: {late.sentence(flow.flow.target)}")
         with diary.step("groups", "Translate the groups' offsets") as entry:

@@ -7,7 +7,7 @@ each late batch is compared and refused, or when none can arrive any more (ADR 5
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.ledger.codec import SEAL, decode_key
@@ -15,6 +15,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan, Slice, TopicPartition
+from ferry.plan.rules.lag import PartitionLag
 from ferry.protocol.driver import KEPT_RUNS
 
 
@@ -99,3 +100,21 @@ def until_ms(some: Iterable[Sender], stamps: Mapping[int, int], fenced_ms: int, 
     """
     times = [fenced_ms if one.after is None else stamps.get(one.after, fenced_ms) for one in some]
     return None if lateness is None else max(times) + LEASE_MS + lateness
+
+
+def without_found(lags: Iterable[PartitionLag], ends: Mapping[TopicPartition, int]) -> list[PartitionLag]:
+    """Return lags without the records that the target has, but no receipt shows.
+
+    `ends` are the ends of partitions that hold the lane's records alone. How many bytes and seconds are left is not
+    known.
+    """
+    found = []
+    for lag in lags:
+        there = ends.get(lag.target, 0)
+        if lag.position is None or lag.records is None or there <= lag.position:
+            found.append(lag)
+            continue
+        left = max(0, lag.records - (there - lag.position))
+        known = replace(lag, position=there, records=left, bytes=None, bytes_from=None, seconds=None)
+        found.append(known if left else replace(known, bytes=0, seconds=0.0))
+    return found

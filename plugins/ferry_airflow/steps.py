@@ -33,7 +33,6 @@ def options_of(params: Mapping[str, Any]) -> RunOptions:
         max_records=params.get("max_records"),
         max_seconds=seconds_of(params, "max_seconds", RUN_SECONDS),
         take_over=bool(params.get("take_over")),
-        spark=True,
     )
 
 

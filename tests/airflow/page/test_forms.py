@@ -48,7 +48,7 @@ def form_of(desk: Desk, verb: str, body: dict[str, Any]) -> tuple[DAG, dict[str,
 @pytest.mark.parametrize("body", [{}, LONGEST])
 def test_a_run(desk: Desk, body: dict[str, Any]) -> None:
     options = steps.options_of(form_of(desk, "run", body)[1])
-    assert options == RunOptions(only=frozenset(body.get("topics", ())) or None, spark=True)
+    assert options == RunOptions(only=frozenset(body.get("topics", ())) or None)
 
 
 @pytest.mark.parametrize("mode", ["full", "sample", "compacted"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, EmptyFilter, Refused
+from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.groups import plan_groups
 from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
@@ -102,6 +103,9 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
+        late = connections.run(
+            lambda: look_late(connections.target, connections.ledger.place, connections.known, sides.via.lane)
+        )
     silent = [str(row.target) for row in rows if row.is_silent]
     seen = sum(row.source_known == "source" for row in rows)
     answering = sum(row.target_end is not None for row in rows)
@@ -123,6 +127,9 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
         ),
         _groups(sides, state, patience_s),
     ]
+    if late.until:  # the step `stop` begins the time after which nothing comes, so it must be reached
+        message = f"the step stop will be refused: {late.sentence(sides.new)}"
+        checks.append(Check(name="offsets", ok=True, message=message))
     return Readiness(checks=tuple(checks), partitions=len(rows)), {"source_answers": lost is None, "source_error": lost}
 
 

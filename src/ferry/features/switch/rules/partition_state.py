@@ -364,6 +364,19 @@ def _passed(plan: Plan | None) -> frozenset[str]:
     return frozenset({*plan.paused, *(refusal.topic for refusal in plan.refusals)})
 
 
+def with_records(found: Iterable[PartitionState], ends: Mapping[TopicPartition, int]) -> list[PartitionState]:
+    """Return states with what target partitions have of identical offsets, also records without a receipt.
+
+    `ends` are the ends of partitions that hold the lane's records alone. An offset is the same at both sides.
+    """
+    states = []
+    for one in found:
+        end = max(one.copied_end, ends.get(one.target, 0))
+        seen = one if one.source_end >= end else replace(one, source_end=end, source_known="receipt")
+        states.append(replace(seen, copied_end=end, target_copied=max(one.target_copied, ends.get(one.target, 0))))
+    return states
+
+
 def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]) -> list[PartitionState]:
     """Combine what is copied `after` with the highest end of the source that was seen before or after.
 

@@ -328,7 +328,10 @@ class SwitchReportOperator(SwitchOperator):
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         with airflow_errors():
+            deviations = switching.told_deviations(self.config, self.flow, state)
             written, unwritten = switching.report_kept(self.config, self.flow, state)
+        for line in deviations:
+            self.log.info("%s", line)
         if unwritten is not None:
             self.log.warning("%s", unwritten)
         if written is not None:

@@ -331,8 +331,11 @@ class SwitchReportOperator(SwitchOperator):
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         with airflow_errors():
+            deviations = switching.told_deviations(self.config, self.flow, state)
             by, why = asked_by(context), reason_of(context)
             written, unwritten = switching.report_kept(self.config, self.flow, state, asked_by=by, reason=why)
+        for line in deviations:
+            self.log.info("%s", line)
         if unwritten is not None:
             self.log.warning("%s", unwritten)
         if written is not None:

@@ -13,8 +13,9 @@ from ferry.config.flow.report import FOLDER, ReportConfig, local_path
 from ferry.errors import BadInput, Refused
 from ferry.features.evidence.acts.folder import Written
 from ferry.features.evidence.acts.places import is_allowed_place
+from ferry.features.evidence.rules.lines import deviation_lines
 from ferry.features.switch.acts.drain import Copy
-from ferry.features.switch.acts.report import kept_report
+from ferry.features.switch.acts.report import deviations_of_switch, kept_report
 from ferry.features.switch.acts.switcher import Preview, Switcher
 from ferry.features.switch.rules.drained import drain_runs
 from ferry.features.switch.rules.steps import left_of
@@ -163,6 +164,14 @@ def report_lines(state: SwitchState) -> list[str]:
         for done in state.done.values()
     ]
     return [head, *table(["step", "by", "seconds", "what was found"], rows)]
+
+
+def told_deviations(config: str, flow: str, state: SwitchState) -> list[str]:
+    """Return a line for each thing that is not as it should be in a switch that is finished; none of another one."""
+    if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
+        return []
+    settings = settings_for(Path(config), flow)
+    return deviation_lines(deviations_of_switch(settings, settings.flow(flow), state))
 
 
 def report_kept(

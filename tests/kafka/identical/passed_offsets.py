@@ -19,9 +19,9 @@ from ferry.features.identical.rules.empty import cost_of
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.report import RunState
 from tests.harness import create_topic, on_cluster
-from tests.kafka.identical.raw import Raw, empty_batch, empty_payload
 from tests.kafka.identical.test_passing import PASSES, begin_at
 from tests.kafka.identical.test_run import lab
+from tests.kafka.raw import Raw, empty_batch, empty_payload
 
 TOPIC = "passed"
 PARTITIONS = 100

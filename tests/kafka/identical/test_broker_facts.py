@@ -11,7 +11,7 @@ from ferry.dev import RunningCluster
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from tests.harness import create_topic, on_cluster, read_topic
-from tests.kafka.identical.raw import Producer, Raw, empty_batch, empty_payload
+from tests.kafka.raw import Producer, Raw, empty_batch, empty_payload
 
 YEAR_MS = 365 * 24 * 3600 * 1000
 INVALID_TXN_STATE = 48

@@ -24,7 +24,7 @@ from ferry.ledger.runs import has_run
 from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -129,7 +129,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     ]
     if late.until:  # the step `stop` begins the time after which nothing comes, so it must be reached
         message = f"the step stop will be refused: {late.sentence(sides.new)}"
-        checks.append(Check(name="offsets", ok=True, message=message))
+        checks.append(Check(name="offsets", ok=True, warns=True, message=message))
     return Readiness(checks=tuple(checks), partitions=len(rows)), {"source_answers": lost is None, "source_error": lost}
 
 
@@ -146,7 +146,7 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
     left = [one.group for one in made.moving if one.why is not None]
     message = f"{count_of(len(moved), 'group')} can be moved{again_sentence(moved)}"
     if left:
-        message += f"; {len(left)} are left ({several(left)})"
+        message += f"; {agreeing(len(left), 'is left', 'are left')} ({several(left)})"
     if made.unknown is not None:
         message = f"{message}; {made.unknown}" if made.moving else f"no group can be moved: {made.unknown}"
     elif not made.moving:

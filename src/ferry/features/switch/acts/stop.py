@@ -31,7 +31,7 @@ from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.lag import first_timestamps
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -87,7 +87,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
             sentence += f"; {unreported}"
         if others:
             sentence += (
-                f"; other clients have written to {len(others)} copies on {sides.new} already ({several(others)})"
+                f"; other clients have written to {agreeing(len(others), 'copy', 'copies')} on {sides.new} already "
+                f"({several(others)})"
             )
         return Evidence(
             sentence=sentence,

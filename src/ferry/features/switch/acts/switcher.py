@@ -320,7 +320,13 @@ class Switcher:
             sentence=readiness.passed_sentence(),
             facts=facts,
             rows=tuple(
-                {"name": check.name, "ok": check.ok, "message": check.message, "known": check.known}
+                {
+                    "name": check.name,
+                    "ok": check.ok,
+                    "message": check.message,
+                    "known": check.known,
+                    "warns": check.warns,
+                }
                 for check in readiness.checks
             ),
         )
@@ -362,7 +368,9 @@ def _checked_before(state: SwitchState) -> Readiness:
                 name=row["name"],
                 ok=row["ok"],
                 message=f"when it began: {row['message']}",
-                known=row.get("known", True),  # an earlier version did not record it
+                # Earlier versions did not record these.
+                known=row.get("known", True),
+                warns=row.get("warns", False),
             )
             for row in state.rows(Step.READINESS)
         ),

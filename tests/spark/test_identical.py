@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,14 +20,22 @@ from tests.program import finished, start
 from tests.spark.jobs import Standalone, plan, standalone, submit, until
 
 RECORDS = 12_000
-SLOW = {"ferry.throttle.bytes.per.second": str(1 << 19), "ferry.chunk.seconds": "2"}
-"""12 MB take 24 s, in some twelve chunks; each has several requests before its receipts."""
+SLOW = {"ferry.throttle.bytes.per.second": str(1 << 20), "ferry.chunk.seconds": "2"}
+"""12 MB take 12 s, in some six chunks; each has several requests before its receipts."""
+TWICE = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "500ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "1s",
+}
+"""Spark starts a task once more if it takes longer than others took that have ended."""
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
-    """A master and two workers."""
-    with standalone(tmp_path_factory.mktemp("standalone")) as cluster:
+    """A master and two workers, on two hosts: speculation takes another one."""
+    with standalone(tmp_path_factory.mktemp("standalone"), ("127.0.0.1", "127.0.0.2")) as cluster:
         yield cluster
 
 
@@ -54,6 +61,7 @@ def received_of(it: Lab) -> Counter[int]:
 
 def unreceived(it: Lab, topic: str, least: int) -> None:
     """Wait until the target has records without a receipt, after so many with one."""
+    until(lambda: end_of_copy(it, topic) > 0, "the first records")
     until(lambda: least <= received(it) < end_of_copy(it, topic), "records without a receipt")
 
 
@@ -64,19 +72,23 @@ def assert_whole(it: Lab, topic: str) -> None:
     assert all(receipt.identical for receipt in it.receipts())
 
 
-def python_of(executor: psutil.Process) -> list[psutil.Process]:
-    """An executor's Python processes: the daemon, then the workers that it made."""
-    found = [one for one in executor.children(recursive=True) if "pyspark.daemon" in one.cmdline()]
-    return sorted(found, key=lambda one: (one.ppid() != executor.pid, one.create_time()))
+def python_of(process: psutil.Process) -> list[psutil.Process]:
+    """The Python workers of an executor, or of a Spark in local mode: the children of its daemon."""
+    found = []
+    for one in process.children(recursive=True):
+        with suppress(psutil.Error):
+            if "pyspark.daemon" in one.cmdline() and "pyspark.daemon" in psutil.Process(one.ppid()).cmdline():
+                found.append(one)
+    return found
 
 
 @contextmanager
-def frozen(processes: list[psutil.Process]) -> Iterator[None]:
+def frozen(processes: list[psutil.Process]) -> Iterator[list[psutil.Process]]:
     """Processes sleep, and are killed when the block ends."""
     for one in processes:
         one.suspend()
     try:
-        yield
+        yield processes
     finally:
         for one in processes:
             with suppress(psutil.NoSuchProcess):
@@ -90,60 +102,37 @@ def test_a_task_that_is_killed_mid_copy_is_tried_again_at_the_same_offsets(
     it = slow_lab(source_cluster, target_cluster, topic)
     running = start("run", "--spark", "--json", config=it.write(tmp_path))
     unreceived(it, topic, rng.randint(1, RECORDS // 3))
-    workers = [
-        one
-        for one in psutil.Process(running.pid).children(recursive=True)
-        if "pyspark.daemon" in one.cmdline() and not one.children()
-    ]
+    workers = python_of(psutil.Process(running.pid))
     assert workers
-    for worker in workers:
-        worker.kill()
+    workers[-1].kill()
     assert received(it) < RECORDS
     done = finished(running, 300)
     assert done.code == 0, done.err
     assert_whole(it, topic)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.8], ids=["at-once", "late"])
-def test_a_task_that_wakes_while_its_slot_is_tried_again_shifts_nothing(
-    source_cluster: RunningCluster,
-    target_cluster: RunningCluster,
-    topic: str,
-    tmp_path: Path,
-    spark: Standalone,
-    share: float,
+def test_a_task_that_spark_starts_twice_shifts_nothing(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path, spark: Standalone
 ) -> None:
-    """Both belong to one attempt, so the ledger shows neither a newer one.
+    """Both belong to one attempt, so the ledger shows neither a newer one, and both write at once.
 
-    The first one is frozen with its parent, so that it does not see that its executor is gone. When it wakes, its
-    reading of the target is young, or as old as its lease permits.
+    The first one sleeps until Spark's speculation has started the other one, on the other worker.
     """
     it = slow_lab(source_cluster, target_cluster, topic)
     plan(it, "twice")
     package = zip_package(tmp_path / "ferry.zip")
-    arguments = ("--py-files", str(package), "--executor-memory", "512m")
+    settings = [part for key, value in TWICE.items() for part in ("--conf", f"{key}={value}")]
+    arguments = ("--py-files", str(package), "--executor-memory", "512m", *settings)
     job = submit(it, "twice", tmp_path, master=spark.url, arguments=arguments)
     unreceived(it, topic, 1)
-    executor = next(one for one in spark.executors() if len(python_of(one)) > 1)
-    python = python_of(executor)
-    with frozen(python):
-        executor.kill()
+    executor = next(one for one in spark.executors() if python_of(one))
+    with frozen(python_of(executor)) as workers:
         before = received_of(it)
         until(lambda: all(received_of(it)[number] > before[number] for number in before), "the second try")
-        until(lambda: received(it) >= share * RECORDS, "that share of the copy")
         assert job.process.poll() is None, "the copy was over before the first task woke"
-        for worker in python[1:]:
-            worker.send_signal(signal.SIGCONT)
-        if job.wait() != 0:  # each of the two may fence the other one, until an attempt of its own takes over
-            assert submit(it, "twice", tmp_path, master=spark.url, arguments=arguments).wait() == 0, job.text()
+        for worker in workers:
+            worker.resume()
+        assert job.wait() == 0, job.text()
         with it.runs() as runs:
             assert runs.report("twice").state is RunState.SUCCESS
-        until(lambda: not any(_writes(worker) for worker in python[1:]), "the end of the first task")
     assert_whole(it, topic)
-
-
-def _writes(worker: psutil.Process) -> bool:
-    """Whether it is alive and has connections, as a task that copies."""
-    with suppress(psutil.NoSuchProcess):
-        return worker.status() != psutil.STATUS_ZOMBIE and bool(worker.net_connections("tcp"))
-    return False

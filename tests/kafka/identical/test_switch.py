@@ -108,7 +108,7 @@ def test_a_failover_after_a_killed_run_waits_for_late_batches_and_counts_from_th
         state = switcher.open("over-2", replace(AWAY, interrupt=True), "bob")
         with pytest.raises(Refused) as caught:
             switcher.run("over-2")
-        assert caught.value.args[0].code == "identical.late"
+        assert f"{topic}-" in str(caught.value)
         assert next_step(switcher.state("over-2")) is Step.STOP
         monkeypatch.setattr(late, "LEASE_MS", 0)
         monkeypatch.setattr(late, "MARGIN_MS", -600_000)  # as if that time were over

@@ -1,0 +1,48 @@
+"""When a hole of the source's log may be passed by markers, and which sequence number comes after one.
+
+A broker compares no marker. So a writer sends one when no marker of an earlier writer can arrive any more, and sends it
+once. Late batches need no waiting: each is right at one place alone, which is before the hole or after its markers.
+Times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from ferry.features.identical.rules.values import Look
+
+
+def quiet_from(until: int, lateness: int) -> int:
+    """Return from when on no marker of earlier writers can arrive.
+
+    `until`: up to when the ledger lets them send one; 0: all of their markers were answered.
+    """
+    return until + lateness + 1 if until else 0
+
+
+def is_quiet(read_at: int, until: int, lateness: int) -> bool:
+    """Return whether a reading of the target was asked for when no marker of earlier writers could arrive."""
+    return read_at >= quiet_from(until, lateness)
+
+
+def shows_all_markers(read_at: int, until: int) -> bool:
+    """Return whether a reading shows all markers of earlier writers, if it ends before a record of the source.
+
+    An earlier writer sent its last markers before `until`, for the hole at the end of the log. It sent nothing of what
+    comes after that hole before they were answered. So no marker is late if the reading ends outside of a hole. The
+    leader must have answered: a batch that was appended where the reading ends proves that.
+    """
+    return read_at >= until
+
+
+def may_send(now: int, until: int) -> bool:
+    """Return whether a writer may send markers, by what it wrote to the ledger itself."""
+    return now < until
+
+
+def next_sequence(look: Look) -> int:
+    """Return the sequence number of the next record.
+
+    The state decides: a marker that comes after it expired makes a new one, whose numbers begin at 0. Without a state
+    the broker takes any number.
+    """
+    logged = look.tail.next_sequence if look.tail is not None else None
+    return next((one for one in (look.state_sequence, logged) if one is not None), 0)

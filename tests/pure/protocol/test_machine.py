@@ -16,11 +16,6 @@ from tests.pure.protocol.machine import ProtocolMachine
 STEPS = 30
 
 
-@seed(4)
-class SeededMachine(ProtocolMachine):
-    """Takes the same way every time, so that the searches for counterexamples stay short."""
-
-
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
     """The protocol says when a slot takes over again, here thousands of times."""
@@ -45,22 +40,26 @@ def test_no_long_interleaving_breaks_the_protocol() -> None:
 
 @pytest.mark.timeout(120)  # thousands of interleavings
 @pytest.mark.parametrize(
-    "clause",
+    ("clause", "begin"),
     [
-        clauses.no_look,
-        clauses.generation_counted,
-        clauses.own_slots_fenced,
-        clauses.slots_dealt_by_attempt,
-        clauses.position_trusted,
-        clauses.undecided_ignored,
-        clauses.read_up_to_stable,
-        clauses.fenced_late,
-        clauses.driver_writes_plainly,
-        clauses.driver_unguarded,
-        clauses.no_look_of_the_driver,
+        # Other seeds find these two after up to ten times as long.
+        (clauses.slots_dealt_by_attempt, 3),
+        (clauses.read_up_to_stable, 1),
+        (clauses.no_look, 4),
+        (clauses.generation_counted, 4),
+        (clauses.own_slots_fenced, 4),
+        (clauses.position_trusted, 4),
+        (clauses.undecided_ignored, 4),
+        (clauses.fenced_late, 4),
+        (clauses.driver_writes_plainly, 4),
+        (clauses.driver_unguarded, 4),
+        (clauses.no_look_of_the_driver, 4),
     ],
 )
-def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[[], ExitStack]) -> None:
+def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[[], ExitStack], begin: int) -> None:
+    class SeededMachine(ProtocolMachine):
+        """Takes the same way every time, so that the search stays short."""
+
     search = settings(
         max_examples=4000,
         stateful_step_count=STEPS,
@@ -71,4 +70,4 @@ def test_without_a_clause_random_search_finds_a_counterexample(clause: Callable[
         report_multiple_bugs=False,
     )
     with clause(), pytest.raises(AssertionError):
-        run_state_machine_as_test(SeededMachine, settings=search)
+        run_state_machine_as_test(seed(begin)(SeededMachine), settings=search)

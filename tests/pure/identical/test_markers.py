@@ -14,10 +14,14 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from ferry.features.identical.rules import marked
 from ferry.features.identical.rules.values import Code, Done, Look, Refuse
+from ferry.model import Record
+from ferry.wire.batch import batches
+from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import clauses, marking_writer, world
 from tests.pure.identical.machine import IdenticalMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task, World
+from tests.pure.wire.logs import marker
 
 QUIET = MARKING + LATENESS + 1
 """After this long no marker of a writer that was opened now can arrive."""
@@ -362,6 +366,18 @@ def test_a_schedule_ends_well_with_all_clauses(clause: Clause, schedule: Callabl
 def test_without_its_clause_a_schedule_shifts_or_doubles_records(clause: Clause, schedule: Callable[[], None]) -> None:
     with clause(), pytest.raises(AssertionError, match="wrong:"):
         schedule()
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_each_marker_is_a_hole_that_stays(commits: bool) -> None:
+    assert [marked.is_seen(marker(7, 1, commits=commits), offset) for offset in (6, 7, 8)] == [False, True, False]
+
+
+def test_an_aborted_batch_with_all_of_its_records_is_a_hole_that_stays() -> None:
+    whole = next(batches(build_batch([Record(key=b"", value=b"")] * 3, 0, ProducerIdentity())))
+    assert [marked.is_seen(whole, offset) for offset in (0, 2, 3)] == [True, True, False]
+    compacted = whole._replace(record_count=2)
+    assert not any(marked.is_seen(compacted, offset) for offset in range(4))
 
 
 def test_a_source_with_holes_is_copied_offset_by_offset() -> None:

@@ -8,6 +8,18 @@ Times are milliseconds.
 from __future__ import annotations
 
 from ferry.features.identical.rules.values import Look
+from ferry.wire.batch import Batch
+
+
+def is_seen(batch: Batch, offset: int) -> bool:
+    """Return whether a batch that readers do not get shows that there is no record at an offset, and never will be.
+
+    It is a marker, or it is of an aborted transaction and has a record at each of its offsets. Otherwise the record may
+    have been compacted or deleted: another broker of the source may have it yet.
+    """
+    if not batch.base_offset <= offset < batch.next_offset:
+        return False
+    return batch.is_control or batch.record_count == batch.next_offset - batch.base_offset
 
 
 def quiet_from(until: int, lateness: int) -> int:

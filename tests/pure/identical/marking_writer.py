@@ -17,6 +17,8 @@ from tests.pure.identical.writer import Asking, Claim, Ledger, Request
 
 MARKING = 3
 """How long a writer may send markers after its record of that in the ledger."""
+MARKERS_AT_ONCE = 2
+"""The most markers of a request: a longer hole takes several."""
 CHUNK = 3
 """Answers after which receipts are written."""
 
@@ -156,7 +158,7 @@ class MarkingWriter(OffsetWriter):
     def passed(  # noqa: PLR0911 - each return reads again or stops
         self, end: int, hole: Hole, known_at: int, stale: bool
     ) -> Generator[Request, object, tuple[int, int] | None]:
-        """Pass a hole by one request, or stop."""
+        """Pass a hole, or its beginning, by one request; or stop."""
         cluster, limits = self.cluster, self.cluster.limits
         if not only_seen(hole):
             yield from self.refuse(Refuse(Code.ABSENT))
@@ -181,10 +183,10 @@ class MarkingWriter(OffsetWriter):
             or not marked.may_send(now, self.own_until)
         ):
             return None
-        count = min(hole.end, self.planned_end) - end
+        count = min(MARKERS_AT_ONCE, min(hole.end, self.planned_end) - end)
         answer = yield cluster.request("mark", lambda: cluster.mark(count), writes=True, stale=stale)
         if stops(answer):
-            self.quiet = False
+            self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.own_until)
             yield from self.stop(end)
             return None
         if not isinstance(answer, int):

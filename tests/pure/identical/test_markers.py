@@ -116,6 +116,15 @@ def repeated() -> AbstractContextManager[object]:
     return returning(marking_writer, "stops", False)
 
 
+def own_markers_forgotten() -> AbstractContextManager[object]:
+    """A writer that continues after it stopped has forgotten why."""
+
+    def earlier(earlier_until: int, own_until: int) -> int:
+        return earlier_until
+
+    return patch.object(marked, "after_silence", earlier)
+
+
 def unopened() -> AbstractContextManager[object]:
     """A writer does not say in the ledger that it is about to send markers."""
     return returning(marking_writer, "opens", False)
@@ -222,6 +231,15 @@ def own_marker_late() -> None:
     it = World("rrrmrrr")
     a = it.run_until(it.start(), "mark")
     it.lose(a, "late", dies=False)
+    ended(it, a)
+
+
+def own_marker_late_and_the_ledger_silent() -> None:
+    """The same, and the ledger does not answer `a` when it is about to stop."""
+    it = World("mmrrr")
+    a = it.run_until(it.start(), "mark")
+    it.lose(a, "late", dies=False)
+    it.lose(it.run_until(a, "confirm"), "dropped", dies=False)
     ended(it, a)
 
 
@@ -344,6 +362,7 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (lateness_not_awaited, marker_late_for_long),
     (clauses.connections_forever, later_than_idle_connections),
     (repeated, own_marker_late),
+    (own_markers_forgotten, own_marker_late_and_the_ledger_silent),
     (unopened, marker_late),
     (opened_for_ever, marks_when_its_time_is_over),
     (reading_trusted, stale_reading),

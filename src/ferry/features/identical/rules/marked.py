@@ -50,6 +50,11 @@ def may_send(now: int, until: int) -> bool:
     return now < until
 
 
+def after_silence(earlier_until: int, own_until: int) -> int:
+    """Return up to when markers were sent that may be late, when one of this writer's own was not answered."""
+    return max(earlier_until, own_until)
+
+
 def next_sequence(look: Look) -> int:
     """Return the sequence number of the next record.
 

@@ -23,8 +23,6 @@ from ferry.features.identical.rules.planned import (
 from ferry.kafka.connect import codes
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import Record, RefusalKind, Segment, TopicPartition
-from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.parts import fit_for
 from ferry.protocol.names import ledger_topic
 from ferry.registry import imported
 from ferry.run.micro_run import slot_port
@@ -475,15 +473,6 @@ def test_the_spec_of_a_slot_names_the_port_wherever_it_runs() -> None:
         ports = {slot_port(plan, slot) for slot in plan.used_slots}
         assert [imported(place) for place in ports] == [IdenticalSlot]
         assert slot_port(replace(plan, slices=()), 0) == ""
-
-
-def test_a_run_of_spark_refuses_the_topics_and_copies_none_of_them() -> None:
-    lane = Identical([[2], [1]])
-    with at_work(lane):
-        plan = lane.open("first")
-        fit = fit_for(RunOptions(spark=True), plan)
-        assert fit_for(WHOLE, plan) == plan
-        assert ({one.code for one in fit.refusals}, fit.slices) == ({"identical.spark"}, ())
 
 
 def _run(work: Any) -> None:

@@ -28,7 +28,7 @@ from ferry.registry import imported
 from ferry.run.micro_run import slot_port
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
-from tests.pure.scripted.batches import row
+from tests.pure.scripted.batches import GONE, row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane, at_work, place
@@ -277,6 +277,17 @@ def test_a_hole_ends_the_partition_there_and_what_is_before_it_is_copied() -> No
         assert (refusal.code, refusal.partition, dict(refusal.facts)["at"]) == ("identical.hole", 0, 3)
         assert (lane.stands(0), lane.stands(1)) == (3, 2)
         assert lane.ends() == {place(0): 3, place(1): 2}
+
+
+def test_a_record_that_is_gone_is_another_hole_than_an_aborted_one() -> None:
+    lane = Identical([[2, 1, 2]])
+    entries = lane.source.log(TOPIC).entries
+    entries[2] = replace(entries[2], payload=GONE)
+    lane.produce_aborted(0, 2)
+    with at_work(lane):
+        result = lane.copy(lane.begin(lane.open("r")))
+        (refusal,) = result.refusals.values()
+        assert (refusal.code, dict(refusal.facts)["at"], lane.stands()) == ("identical.absent", 2, 2)
 
 
 def test_a_hole_at_the_end_is_no_part_of_the_copy() -> None:

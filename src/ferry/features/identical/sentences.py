@@ -219,9 +219,14 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,
-        "the log of {source} has no record at offset {at}: it is a transaction's marker, or aborted, compacted or "
-        "deleted",
+        "offset {at} of {source} is a transaction's marker or an aborted record",
         f"identical offsets do not pass holes yet; {_TRANSLATED}, and to another target topic if this one has records",
+    ),
+    "identical.absent": Entry(
+        K.INVALID_CONFIG,
+        "the log of {source} has no record at offset {at}: it was compacted or deleted, so another broker of the "
+        "source may have it yet",
+        f"identical offsets do not pass such holes; {_TRANSLATED}, and to another target topic if this one has records",
     ),
     "identical.old": Entry(
         K.INVALID_CONFIG,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.clock import wall_ms
@@ -15,11 +16,13 @@ from ferry.config.flow.transforms import Poison
 from ferry.copy.kafka_slot import CopyLimits
 from ferry.copy.slot_end import SlotEnd
 from ferry.copy.task import TaskSpec
+from ferry.errors import Retryable
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark import row_writing
-from ferry.features.records.spark.row_writing import write_in_portions
+from ferry.features.records.spark.row_frames import RowJob
+from ferry.features.records.spark.row_writing import Written, write_in_portions
 from ferry.features.records.spark.streams import Stream
-from ferry.model import FilterCounts, Origin, Plan, RefusalKind, TopicPartition
+from ferry.model import FilterCounts, Origin, RefusalKind, TopicPartition
 from ferry.protocol.slot import SlotRef
 from tests.pure.decide.values import FLOW, LANE, PLAN, piece, place, refusal
 
@@ -50,35 +53,30 @@ def written(
     *,
     reached: Mapping[TopicPartition, int] | None = None,
     began_ms: int | None = None,
-) -> tuple[list[SlotEnd], dict[int, list[tuple[int, int]]]]:
-    """Every slot's end, and what was read of each partition; `judge` says how a slot ends in a round."""
+) -> tuple[Written, dict[int, list[tuple[int, int]]]]:
+    """What was written, and what was read of each partition; `judge` says how a slot ends in a round."""
     read: dict[int, list[tuple[int, int]]] = {0: [], 1: [], 2: []}
     rounds = 0
 
-    def write(
-        _spark: SparkSession,
-        _plan: Plan,
-        _sifted: dict[str, FilterCounts],
-        specs: Mapping[int, TaskSpec],
-        streams: Sequence[Stream],
-    ) -> list[SlotEnd]:
+    def write(job: RowJob) -> Written:
         nonlocal rounds
         rounds += 1
-        for stream in streams:
+        for stream in job.streams:
             for one in stream.pieces:
                 assert not one.dealt
-                told = specs[one.slot].portion
+                told = job.specs[one.slot].portion
                 assert told is not None
                 assert told.ranges[one.source] == (one.start, one.end), "the slot is told of other rows than are read"
                 read[one.source.partition].append((one.start, one.end))
-        return [judge(slot, rounds) for slot in specs]
+        return [judge(slot, rounds) for slot in job.specs], {"orders": FilterCounts(read=10, kept=4)}
 
     rule = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="d"))
     streams = [Stream(change=lambda read, then, columns: read(then, columns), rule=rule, pieces=SLICES)]
     plan = replace(PLAN, slices=SLICES, max_seconds=100)
     specs = {slot: spec(slot, wall_ms() if began_ms is None else began_ms) for slot in (0, 1)}
     monkeypatch.setattr(row_writing, "write_rows", write)
-    return write_in_portions(NO_SPARK, plan, specs, streams, reached or {}, {}, 120_000), read
+    job = RowJob(spark=NO_SPARK, plan=plan, specs=specs, streams=streams, tally=cast("Any", None))
+    return write_in_portions(job, reached or {}, 120_000), read
 
 
 def fine(slot: int, _round: int) -> SlotEnd:
@@ -86,7 +84,7 @@ def fine(slot: int, _round: int) -> SlotEnd:
 
 
 def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends, read = written(monkeypatch, fine, reached={place("orders", 1): 60})
+    (ends, _), read = written(monkeypatch, fine, reached={place("orders", 1): 60})
     assert [end.slot for end in ends] == [0, 1]
     for number, begin in ((0, 0), (1, 60), (2, 0)):
         assert [start for start, _ in read[number]] == [begin, *(end for _, end in read[number][:-1])]
@@ -96,7 +94,7 @@ def test_all_of_each_slice_is_read_once_and_more_than_one_portion_is_needed(monk
 
 def test_a_slice_that_is_refused_is_left_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     against = replace(refusal("orders", 2), kind=RefusalKind.POISON)
-    ends, read = written(
+    (ends, _), read = written(
         monkeypatch, lambda slot, at: SlotEnd(slot=slot, refusals=(against,) if (slot, at) == (0, 1) else ())
     )
     assert len(read[2]) == 1
@@ -114,6 +112,24 @@ def test_a_slot_that_gave_up_is_left_and_the_other_goes_on(
 
 
 def test_no_portion_is_begun_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends, read = written(monkeypatch, fine, began_ms=wall_ms() - 200_000)
+    (ends, _), read = written(monkeypatch, fine, began_ms=wall_ms() - 200_000)
     assert [len(found) for found in read.values()] == [1, 1, 1]
     assert [end.time_over for end in ends] == [True, True]
+
+
+def test_the_counts_of_all_portions_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    (_, sifted), read = written(monkeypatch, fine)
+    rounds = max(map(len, read.values()))
+    assert rounds > 1
+    assert sifted == {"orders": FilterCounts(read=10 * rounds, kept=4 * rounds)}
+
+
+def test_all_slots_fail_if_spark_does_and_what_was_counted_before_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(slot: int, at: int) -> SlotEnd:
+        if at == 2:
+            raise PySparkException("gone")
+        return SlotEnd(slot=slot)
+
+    (ends, sifted), _ = written(monkeypatch, judge)
+    assert [(end.slot, type(end.failure)) for end in ends] == [(0, Retryable), (1, Retryable)]
+    assert sifted == {"orders": FilterCounts(read=10, kept=4)}

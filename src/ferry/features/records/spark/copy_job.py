@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.copy.slot_end import SlotEnd, failure_of
 from ferry.copy.task import TaskSpec
-from ferry.errors import FerryError, Refused, Retryable
-from ferry.features.records.spark.compiling import compile_long_work
-from ferry.features.records.spark.row_writing import write_in_portions
-from ferry.features.records.spark.streams import Stream, Transforms, streams_of, transforms_of
+from ferry.errors import FerryError, Refused
+from ferry.features.records.spark.counters import Counters
+from ferry.features.records.spark.row_frames import RowJob
+from ferry.features.records.spark.row_writing import Written, write_in_portions
+from ferry.features.records.spark.streams import Transforms, streams_of, transforms_of
 from ferry.ledger.progress import RunProgress
 from ferry.ledger.report import pieces_sentence, sifted_notes, throttled_sentence, throttling
-from ferry.model import Attempt, FilterCounts, Origin, Plan, TopicPartition
+from ferry.model import Attempt, Origin, Plan, TopicPartition
 from ferry.run.following import Following
 from ferry.run.micro_run import MicroRuns
 from ferry.run.pace import Milestones, progress_line
 from ferry.spark.blocking_call import Call
 from ferry.spark.job import Say, on_spark, run_job
-from ferry.spark.session import gist, session
+from ferry.spark.session import session
 from ferry.spark.slots import collect_slots
 
 FENCE_PATIENCE_SECONDS = 5.0
@@ -43,6 +43,19 @@ class CopyRequest:
     origin: Origin
     say: Say
     lane: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyJob:
+    """The input of a Spark job that copies a plan; `specs` by slot."""
+
+    flow: FlowConfig
+    plan: Plan
+    specs: Mapping[int, TaskSpec]
+    transforms: Transforms
+    reached: Mapping[TopicPartition, int]
+    """How far earlier attempts have come, by source partition; empty if there are no transforms."""
+    say: Say
 
 
 def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
@@ -68,7 +81,9 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
         attempt = runs.begin(plan, request.origin)
         specs = {slot: runs.task_spec(plan, slot, attempt) for slot in plan.used_slots}
         request.say(f"run {plan.run} of {plan.flow}: {pieces_sentence(plan)} in {len(specs)} tasks")
-        sifted: dict[str, FilterCounts] = {}
+        job = CopyJob(
+            flow=request.flow, plan=plan, specs=specs, transforms=transforms, reached=reached, say=request.say
+        )
 
         began, milestones = time.monotonic(), Milestones()
 
@@ -79,52 +94,31 @@ def copy_run(request: CopyRequest, connect: Callable[[], SparkSession]) -> None:
 
         any_spec = next(iter(specs.values()))
         with Following(plan, any_spec, every_s=PROGRESS_SECONDS, show=show, say=request.say):
-            ends = _on_spark(request, connect, plan, attempt, specs, transforms, reached, sifted)
+            ends, sifted = on_spark(
+                connect,
+                _tag(plan),
+                lambda spark: _bytes_and_rows(spark, job),
+                what=f"run {plan.run} of {plan.flow}",
+                broken=lambda: end_chunks(request, plan, attempt),
+            )
         runs.record_outcome(plan, attempt, ends, sifted)
         for sentence in sifted_notes(sifted):
             request.say(sentence)
         _report(plan, ends, request.say)
 
 
-def _on_spark(
-    request: CopyRequest,
-    connect: Callable[[], SparkSession],
-    plan: Plan,
-    attempt: Attempt,
-    specs: dict[int, TaskSpec],
-    transforms: Transforms,
-    reached: Mapping[TopicPartition, int],
-    sifted: dict[str, FilterCounts],
-) -> list[SlotEnd]:
-    return on_spark(
-        connect,
-        _tag(plan),
-        lambda spark: _bytes_and_rows(spark, request, plan, specs, transforms, reached, sifted),
-        what=f"run {plan.run} of {plan.flow}",
-        broken=lambda: end_chunks(request, plan, attempt),
-    )
-
-
-def _bytes_and_rows(
-    spark: SparkSession,
-    request: CopyRequest,
-    plan: Plan,
-    specs: dict[int, TaskSpec],
-    transforms: Transforms,
-    reached: Mapping[TopicPartition, int],
-    sifted: dict[str, FilterCounts],
-) -> list[SlotEnd]:
+def _bytes_and_rows(spark: SparkSession, job: CopyJob) -> Written:
     """Copy slices as bytes and write those that are transformed, after all transforms are checked.
 
     If transforms cannot be carried out at all, on Spark Connect, only their slots fail. Both kinds run at the same
     time, with `tasks.max` for both together, so that neither waits until the run's time is over. If they share a rate,
     one comes after the other.
     """
-    of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
-    of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}
+    of_rows = {slot: spec for slot, spec in job.specs.items() if slot in job.plan.row_slots}
+    of_bytes = {slot: spec for slot, spec in job.specs.items() if slot not in of_rows}
 
     try:
-        streams = streams_of(spark, request.flow, transforms)
+        streams = streams_of(spark, job.flow, job.transforms)
     except Refused as failure:
         lost = [SlotEnd(slot=slot, failure=failure) for slot in of_rows]
         of_rows, streams = {}, []
@@ -132,34 +126,22 @@ def _bytes_and_rows(
         lost = []
 
     def copied() -> list[SlotEnd]:
-        spark.addTag(_tag(plan))  # each thread has its own
-        return collect_slots(spark, of_bytes, request.say) if of_bytes else []
+        spark.addTag(_tag(job.plan))  # each thread has its own
+        return collect_slots(spark, of_bytes, job.say) if of_bytes else []
 
-    if any(spec.limits.rate is not None for spec in specs.values()):
-        return [*lost, *copied(), *_changed(spark, request, plan, of_rows, streams, reached, sifted)]
+    def changed() -> Written:
+        if not of_rows:
+            return [], {}
+        rows = RowJob(spark=spark, plan=job.plan, specs=of_rows, streams=streams, tally=Counters(spark))
+        return write_in_portions(rows, job.reached, job.flow.copy.portion_bytes)
+
+    if any(spec.limits.rate is not None for spec in job.specs.values()):
+        bytes_ends = copied()
+        rows_ends, sifted = changed()
+        return [*lost, *bytes_ends, *rows_ends], sifted
     copying = Call(copied)
-    changed = _changed(spark, request, plan, of_rows, streams, reached, sifted)
-    return sorted([*lost, *copying.result(), *changed], key=attrgetter("slot"))
-
-
-def _changed(
-    spark: SparkSession,
-    request: CopyRequest,
-    plan: Plan,
-    specs: dict[int, TaskSpec],
-    streams: Sequence[Stream],
-    reached: Mapping[TopicPartition, int],
-    sifted: dict[str, FilterCounts],
-) -> list[SlotEnd]:
-    """Write the slots that write rows. If Spark fails, only these slots fail: the outcome of the others is known."""
-    if not specs:
-        return []
-    try:
-        compile_long_work(spark, streams)
-        return write_in_portions(spark, plan, specs, streams, reached, sifted, request.flow.copy.portion_bytes)
-    except PySparkException as error:
-        failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
-        return [SlotEnd(slot=slot, failure=failure) for slot in specs]
+    rows_ends, sifted = changed()
+    return sorted([*lost, *copying.result(), *rows_ends], key=attrgetter("slot")), sifted
 
 
 def _tag(plan: Plan) -> str:

@@ -57,14 +57,15 @@ _DEALT = StructType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowJob:
-    """The input of a Spark job that writes rows; `specs` by slot, `withheld` and `seen` by source partition."""
+    """The input of Spark jobs that write rows; `specs` by slot, `withheld` and `seen` by source partition."""
 
     spark: SparkSession
     plan: Plan
     specs: Mapping[int, TaskSpec]
     streams: Sequence[Stream]
-    withheld: Withholding
     tally: Counters
+    """Counts the records of the job that runs now."""
+    withheld: Withholding = field(default_factory=dict)
     seen: Marks = field(default_factory=dict)
     """What `seen_before` has found of what passes through Spark."""
     alone: frozenset[int] = frozenset()
@@ -88,7 +89,7 @@ class RowJob:
             streams=[stream.of_slots(slots) for stream in self.streams],
         )
 
-    def left(self, withheld: Withholding) -> RowJob:
+    def without(self, withheld: Withholding) -> RowJob:
         """Return the job without what is withheld."""
         streams = [replace(stream, pieces=without(stream.pieces, withheld)) for stream in self.streams]
         return replace(self, streams=streams, withheld=dict(withheld))

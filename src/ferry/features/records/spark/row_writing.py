@@ -12,20 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from ferry.clock import wall_ms
 from ferry.config.record_source import TASK_RECORDS
 from ferry.copy.row_scope import RowScope
 from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined, portions_joined
-from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, Retryable
 from ferry.features.records.acts.cutoffs import Withheld, withheld_at, without
 from ferry.features.records.acts.source_logs import Seen, seen_before
 from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.pace import Share
 from ferry.features.records.rules.ranges import distributed, ranges_of
-from ferry.features.records.spark.counters import Counters
+from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
 from ferry.features.records.spark.record_errors import faults_of
 from ferry.features.records.spark.row_frames import RowJob, alone_frame, read_by, share_of, shuffled_frame
@@ -34,51 +34,67 @@ from ferry.features.records.spark.schema import COUNT
 from ferry.features.records.spark.streams import Stream, refuse_remote
 from ferry.features.records.spark.task_monitor import TooSlow, watched
 from ferry.messages.refusals import refused
-from ferry.model import FilterCounts, Plan, RefusalKind, Slice, TopicPartition
+from ferry.model import FilterCounts, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.portions import fits_one_portion, portion_of
-from ferry.spark.session import at_once
+from ferry.spark.session import at_once, gist
 from ferry.spark.stage import parse_rows
 
 log = logging.getLogger(__name__)
 
 
-def write_in_portions(
-    spark: SparkSession,
-    plan: Plan,
-    specs: Mapping[int, TaskSpec],
-    streams: Sequence[Stream],
-    reached: Mapping[TopicPartition, int],
-    sifted: dict[str, FilterCounts],
-    each: int,
-) -> list[SlotEnd]:
-    """Write the streams, portion by portion, until all is done or the run's time is over. Return the end of every slot.
+Written = tuple[list[SlotEnd], Mapping[str, FilterCounts]]
+"""The end of every slot, and what transforms read and kept, by topic."""
+
+
+def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: int) -> Written:
+    """Write a job, portion by portion, until all is done or the run's time is over.
 
     A portion has about `each` bytes for every task that Spark runs at once. `reached` says how far earlier attempts
     have come. A slice that is refused is not continued, nor are those of a slot that failed. Units cannot be cut, so
-    all of them are in the first portion. `sifted`, by topic, is added to.
+    all of them are in the first portion. If Spark fails, all slots of the job fail.
     """
-    pieces = [piece for stream in streams for piece in stream.pieces]
-    left = {piece.source: piece for piece in pieces if not piece.dealt}
+    left = {piece.source: piece for piece in job.pieces if not piece.dealt}
     at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
-    most = each if fits_one_portion(left.values(), at, each) else each * at_once(spark)
+    units = {piece.slot for piece in job.pieces if piece.dealt}
     ends: dict[int, SlotEnd] = {}
-    units = {piece.slot for piece in pieces if piece.dealt}
-    while units or left:
-        portion = portion_of(left.values(), at, most)
-        mine = [replace(stream, pieces=_narrowed(stream.pieces, portion, units=bool(units))) for stream in streams]
-        scope = RowScope(ranges=portion, units=bool(units))
-        slots = units | {left[place].slot for place in portion}
-        scoped = {slot: replace(specs[slot], portion=scope) for slot in sorted(slots)}
-        for end in write_rows(spark, plan, sifted, scoped, mine):
-            ends[end.slot] = portions_joined(ends.get(end.slot), end)
-        units = set()
-        at |= {place: end for place, (_, end) in portion.items()}
-        left = {place: piece for place, piece in left.items() if at[place] < piece.end and _goes_on(ends, piece)}
-        if _is_late(plan, specs):
-            for piece in left.values():
-                ends[piece.slot] = replace(ends[piece.slot], time_over=True)
-            break
-    return [end for _, end in sorted(ends.items())]
+    sifted: Mapping[str, FilterCounts] = {}
+    try:
+        compile_long_work(job.spark, job.streams)
+        most = each if fits_one_portion(left.values(), at, each) else each * at_once(job.spark)
+        while units or left:
+            portion = portion_of(left.values(), at, most)
+            slots = units | {left[place].slot for place in portion}
+            written, counts = write_rows(_portion(job, portion, sorted(slots), units=bool(units)))
+            for end in written:
+                ends[end.slot] = portions_joined(ends.get(end.slot), end)
+            sifted = _added(sifted, counts)
+            units = set()
+            at |= {place: end for place, (_, end) in portion.items()}
+            left = {place: piece for place, piece in left.items() if at[place] < piece.end and _goes_on(ends, piece)}
+            if _is_late(job):
+                for piece in left.values():
+                    ends[piece.slot] = replace(ends[piece.slot], time_over=True)
+                break
+    except PySparkException as error:
+        failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
+        ends = {slot: SlotEnd(slot=slot, failure=failure) for slot in job.specs}
+    return [end for _, end in sorted(ends.items())], sifted
+
+
+def _portion(
+    job: RowJob, portion: Mapping[TopicPartition, tuple[int, int]], slots: Sequence[int], *, units: bool
+) -> RowJob:
+    """Return the part of a job that is in a portion, which these slots write."""
+    scope = RowScope(ranges=portion, units=units)
+    return replace(
+        job,
+        specs={slot: replace(job.specs[slot], portion=scope) for slot in slots},
+        streams=[replace(stream, pieces=_narrowed(stream.pieces, portion, units=units)) for stream in job.streams],
+    )
+
+
+def _added(counts: Mapping[str, FilterCounts], more: Mapping[str, FilterCounts]) -> Mapping[str, FilterCounts]:
+    return {**counts, **{topic: counts.get(topic, FilterCounts()).with_more(one) for topic, one in more.items()}}
 
 
 def _narrowed(
@@ -103,41 +119,31 @@ def _goes_on(ends: Mapping[int, SlotEnd], piece: Slice) -> bool:
     return all((one.topic, one.partition) not in (piece.source, (piece.source.topic, None)) for one in end.refusals)
 
 
-def _is_late(plan: Plan, specs: Mapping[int, TaskSpec]) -> bool:
-    began_ms = min(spec.began_ms for spec in specs.values())
-    return 0 < plan.max_seconds < (wall_ms() - began_ms) / 1000
+def _is_late(job: RowJob) -> bool:
+    began_ms = min(spec.began_ms for spec in job.specs.values())
+    return 0 < job.plan.max_seconds < (wall_ms() - began_ms) / 1000
 
 
-def write_rows(
-    spark: SparkSession,
-    plan: Plan,
-    counts: dict[str, FilterCounts],
-    specs: Mapping[int, TaskSpec],
-    streams: Sequence[Stream],
-) -> list[SlotEnd]:
-    """Write what the streams make, with `specs` by slot, and return the end of every slot.
+def write_rows(job: RowJob) -> Written:
+    """Write a job, whole.
 
     Slots that failed are tried once more. What is lost, what a transform breaks off at, and what cannot be read is
-    refused, and all else is written. `counts`, by topic, are added to. Raises Refused on Spark Connect, whose server
-    logs functions with the connection data in them.
+    refused, and all else is written. Raises Refused on Spark Connect, whose server logs functions with the connection
+    data in them.
     """
-    refuse_remote(spark)
+    refuse_remote(job.spark)
     ends: dict[int, SlotEnd] = {}
-    withheld = lost_of(streams)
-    found: Mapping[str, FilterCounts] = {}
-    every = RowJob(spark=spark, plan=plan, specs=specs, streams=streams, withheld=withheld, tally=Counters(spark))
-    todo = set(specs)
+    withheld = lost_of(job.streams)
+    counts: Mapping[str, FilterCounts] = {}
+    todo = set(job.specs)
     for _ in range(TRIES):
-        job = replace(every.of_slots(todo), tally=Counters(spark))
-        for end in _despite_faults(job, withheld):
+        for end in _despite_faults(job.of_slots(todo), withheld):
             ends[end.slot] = joined(ends.get(end.slot), end)
-        found = found or job.tally.totals()  # another try reads a part of it again
+        counts = counts or job.tally.totals()  # another try reads a part of it again
         todo = {slot for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
         if not todo:
             break
-    for topic, sifted in found.items():
-        counts[topic] = counts.get(topic, FilterCounts()).with_more(sifted)
-    return [end for _, end in sorted(ends.items())]
+    return [end for _, end in sorted(ends.items())], counts
 
 
 def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
@@ -151,38 +157,38 @@ def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
     return found
 
 
-def _despite_faults(every: RowJob, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
+def _despite_faults(job: RowJob, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
     """Write a job.
 
     If a transform breaks off, or records cannot be read, add those to `withheld` and write again without them. Records
     that pass through Spark are written only after all of them are changed: a job that breaks off has written none.
     The job is first without what is withheld, then also without what fell silent.
     """
-    every = replace(every, alone=frozenset(every.plain_slots()))
+    job = replace(job, alone=frozenset(job.plain_slots()))
     while True:
-        job = every.left(withheld)
+        job.tally.forget()
+        rest = job.without(withheld)
         try:
-            seen = _seen(job)
+            seen = _seen(rest)
         except FerryError as failure:
-            return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
+            return [SlotEnd(slot=slot, failure=failure) for slot in rest.specs]
         withheld |= withheld_at(seen.silent)
-        job = replace(job.left(withheld), seen=seen.marks)
+        rest = replace(rest.without(withheld), seen=seen.marks)
         try:
-            return _written(job)
+            return _written(rest)
         except SPARKS as error:
             log.warning("a job on transformed topics ended: %s", cause_of(error))
             try:
-                found = _faults(job, error)
+                found = _faults(rest, error)
             except FerryError as failure:
-                return [SlotEnd(slot=slot, failure=failure) for slot in job.specs]
+                return [SlotEnd(slot=slot, failure=failure) for slot in rest.specs]
             except TooSlow as slow:
-                found = _given_up(job, slow)
+                found = _given_up(rest, slow)
         except TooSlow as slow:
-            found = _given_up(job, slow)
+            found = _given_up(rest, slow)
         for sentence in sorted({held.refusal.message for held in found.values()}):
             log.warning("%s", sentence)
         withheld |= found
-        job.tally.forget()
 
 
 def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Withheld]:

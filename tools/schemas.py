@@ -287,7 +287,10 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     ),
     "drill": (
         "ferry drills",
-        document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
+        {
+            **document(**of(evidence.EVIDENCE)["properties"], report=(WRITTEN, "null: --dry-run writes none")),
+            "required": [*of(evidence.EVIDENCE)["required"], "report"],
+        },
     ),
     "drill-dry-run": (
         "ferry drills shadow, partial or full with --dry-run",
@@ -527,11 +530,13 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "switch": (
         "ferry switchover, failover, failback, switches show, switches abandon",
         document(
+            "deviations",
             "report",
             switch=of(SWITCH),
             next_step=nullable(of_type(Step)),
             steps=many(of(STEP)),
             end=nullable(END),
+            deviations=(TEXTS, "of the first three: what is not as it should be, a sentence each"),
             report=(
                 WRITTEN,
                 (

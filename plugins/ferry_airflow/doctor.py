@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
+from ferry.words import count_of
 from ferry_airflow.setup import missing_parts
 
 CHECK = "airflow"
@@ -28,4 +29,4 @@ def checks(flows: Sequence[FlowConfig]) -> Iterator[tuple[str, bool | None, str]
     for sentence in missing:
         yield CHECK, False, sentence
     if not missing:
-        yield CHECK, True, f"the pools and connections of {len(flows)} flows are in the Airflow of {home}"
+        yield CHECK, True, f"the pools and connections of {count_of(len(flows), 'flow')} are in the Airflow of {home}"

@@ -11,7 +11,7 @@ from ferry.config.flow.report import DIRS, FOLDER
 from ferry.features.evidence.acts.places import is_allowed_place
 from ferry.model.evidence import EvidenceKind
 
-_FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
+FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
     EvidenceKind.TABLETOP: frozenset(),
     EvidenceKind.SHADOW: frozenset({"topics", "from", "max_bytes", "clean"}),
     EvidenceKind.PARTIAL: frozenset({"topics", "groups"}),
@@ -22,8 +22,8 @@ _FIELDS: Mapping[EvidenceKind, frozenset[str]] = {
 
 def foreign_field(kind: EvidenceKind, form: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the first filled field of another kind, and a sentence about it; None when there is none."""
-    known = frozenset().union(*_FIELDS.values())
-    for name in sorted(known - _FIELDS[kind]):
+    known = frozenset().union(*FIELDS.values())
+    for name in sorted(known - FIELDS[kind]):
         if form.get(name):
             why = f"a {kind} drill has no {name}: leave the field empty, or choose another kind of drill"
             return name, why

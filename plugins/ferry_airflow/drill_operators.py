@@ -20,7 +20,14 @@ from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import DRILL, IN_PRODUCTION, RUNS
 from ferry_airflow.report_link import ReportLink
 from ferry_airflow.spark_job import FerrySparkOperator
-from ferry_airflow.switch_operators import AskingOperator, approval_of, approver_named, publish_drained
+from ferry_airflow.switch_operators import (
+    AskingOperator,
+    approval_of,
+    approver_named,
+    asked_by,
+    publish_drained,
+    reason_of,
+)
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
     from ferry_airflow.drilling import Asked
@@ -163,6 +170,7 @@ def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked,
         folder = drilling.reports_of(asked)
         drill = drilling.drill_of(asked)
         evidence, _ = drill.run(stopping.is_set, lambda text: task.log.info("%s", text))
+        evidence = replace(evidence, asked_by=asked_by(context), reason=reason_of(context))
         for line in told_lines(evidence):
             task.log.info("%s", line)
         report = drilling.written(folder, evidence)

@@ -37,7 +37,7 @@ from ferry_airflow.report_link import RunLink
 from ferry_airflow.spark_job import FerrySparkOperator
 
 if TYPE_CHECKING:  # Kafka's libraries only where they are used
-    from ferry.ledger.report import Report
+    from ferry_airflow.steps import Reported
 
 
 class FerryPlanOperator(FerryOperator):
@@ -162,7 +162,7 @@ class FerryCopyOperator(FerrySparkOperator):
         if not lineage.is_told():
             return
         try:
-            self.lineage = lineage.lineage_of(flow, steps.report_and_newer(flow, run)[0])
+            self.lineage = lineage.lineage_of(flow, steps.reported(flow, run).report)
         except Exception as error:  # an error here must not fail the copy
             self.log.warning("OpenLineage does not get what was copied: %s", error, exc_info=True)
 
@@ -223,10 +223,12 @@ class FerryReportOperator(FerryOperator):
                 lines = tables.plan_lines(steps.preview(flow, steps.options_of(context["params"])))
                 complaint = None
             else:
-                report, newer = self._reported(flow, context)
+                found = self._reported(flow, context)
+                report = found.report
                 metrics.tell_stats(report, per_partition=flow.of(AlertSettings).metrics_per_partition)
-                lines = tables.report_lines(report)
-                complaint = steps.complaint(report, newer, translates=flow.syncs_groups)
+                held = steps.groups_held(found, translates=flow.syncs_groups)
+                lines = [*([held] if held else []), *tables.report_lines(report)]
+                complaint = steps.complaint(found, translates=flow.syncs_groups)
                 told = tell_run(flow, report, lag=metrics.are_told())
                 if told.lags is not None:
                     metrics.tell_lag(flow, told.lags, told.at_ms)
@@ -236,12 +238,12 @@ class FerryReportOperator(FerryOperator):
         if complaint is not None:
             raise final_failure(complaint)
 
-    def _reported(self, flow: FlowConfig, context: Context) -> tuple[Report, str | None]:
-        """Return the report and the newer run; a run that was not planned fails with the reason of the task `plan`."""
+    def _reported(self, flow: FlowConfig, context: Context) -> Reported:
+        """Return the report with what became of its lane; a run without a plan fails with the reason of task `plan`."""
         from ferry_airflow import steps  # noqa: PLC0415 - as above
 
         try:
-            return steps.report_and_newer(flow, live_run(self, context))
+            return steps.reported(flow, live_run(self, context))
         except BadInput:
             plan = sibling(self, PLAN)
             why = context["ti"].xcom_pull(task_ids=plan, key=REASON) or self._not_begun(plan, context)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.ledger.report import Report
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
-from ferry.model import GroupOutcome, Origin, Plan, RunVerified, VerifyMode
+from ferry.messages.catalogue import sentence
+from ferry.model import GroupOutcome, Origin, Pause, Plan, RunVerified, VerifyMode
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import MicroRuns
-from ferry.words import to_the_ms
+from ferry.words import count_of, to_the_ms
 from ferry_airflow.measures import RUN_SECONDS, seconds_of, size_of
 from ferry_airflow.naming import COMPACTED, FULL, SAMPLE
 
@@ -32,7 +33,6 @@ def options_of(params: Mapping[str, Any]) -> RunOptions:
         max_records=params.get("max_records"),
         max_seconds=seconds_of(params, "max_seconds", RUN_SECONDS),
         take_over=bool(params.get("take_over")),
-        spark=True,
     )
 
 
@@ -114,21 +114,43 @@ def verify_arguments(wanted: Wanted) -> list[str]:
     return [*found, "--without-ledger"] if wanted.without_ledger else found
 
 
-def report_and_newer(flow: FlowConfig, run: str) -> tuple[Report, str | None]:
-    """Return the report of a run, and the newer run that owns the lane by now, if there is one."""
+class Reported(NamedTuple):
+    """The report of a run; the newer run that owns the lane by now, and the pause of the flow, if there are such."""
+
+    report: Report
+    newer: str | None = None
+    pause: Pause | None = None
+
+
+def reported(flow: FlowConfig, run: str) -> Reported:
+    """Return the report of a run, and what became of its lane and flow since."""
     with MicroRuns(flow) as runs:
         report = runs.report(run)
-        return report, runs.superseded(report.plan)
+        return Reported(report, runs.superseded(report.plan), runs.pause())
 
 
-def complaint(report: Report, newer: str | None, *, translates: bool) -> str | None:
+def groups_held(found: Reported, *, translates: bool) -> str | None:
+    """Return that a pause since the plan kept the run from its groups, in one sentence; None if none did.
+
+    A switch pauses the flow, too. Then offsets that the run translates may be older than those of the switch.
+    """
+    report, newer, pause = found
+    if pause is None or not translates or report.groups is not None or newer is not None or report.plan.flow_paused:
+        return None
+    return sentence("groups.paused", flow=str(report.plan.flow), who=pause.who, why=pause.why)
+
+
+def complaint(found: Reported, *, translates: bool) -> str | None:
     """Return why the run must not look green, in one sentence.
 
     None when all that was planned is copied, by this or another run, no group failed, and no difference was found.
-    `translates`: the flow's groups are to be translated.
+    Groups that are left alone because the flow is paused are none that failed. `translates`: the flow's groups are to
+    be translated.
     """
-    found = _not_done(report, newer, translates=translates), _of_verification(report, newer)
-    return "; ".join(sentence for sentence in found if sentence is not None) or None
+    report, newer, _ = found
+    expects_groups = translates and groups_held(found, translates=True) is None
+    complaints = _not_done(report, newer, translates=expects_groups), _of_verification(report, newer)
+    return "; ".join(one for one in complaints if one is not None) or None
 
 
 def _of_verification(report: Report, newer: str | None) -> str | None:
@@ -139,26 +161,29 @@ def _of_verification(report: Report, newer: str | None) -> str | None:
     wrong = report.verified.complaints
     if not wrong:
         return None
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    return f"what run {report.plan.run} of {report.plan.flow} copied is not equal: {'; '.join(wrong[:LISTED])}{more}"
+    return f"what run {report.plan.run} of {report.plan.flow} copied is not equal: {_listed(wrong)}"
 
 
 def _not_done(report: Report, newer: str | None, *, translates: bool) -> str | None:
     wrong = [refusal.message for refusal in report.refusals]
     wrong += [f"{piece.name} is not copied up to {piece.end}" for piece in report.unfinished]
     groups = [] if report.groups is None else [left.message for left in report.groups.failed]
+    run = f"run {report.plan.run} of {report.plan.flow}"
+    if wrong:
+        taken = f" (superseded by {newer})" if newer and report.unfinished else ""
+        also = f"; {count_of(len(groups), 'group')} failed as well: {_LOG}" if groups else ""
+        return f"{len(wrong)} not copied in {run}{taken}: {_listed(wrong)}{also}"
+    if groups:
+        return f"all is copied, but {len(groups)} not translated in {run}: {_listed(groups)}"
     if translates and report.groups is None and newer is None and not report.plan.flow_paused:
-        groups = ["what became of the groups is not in the ledger: look at the task checkpoint"]
-    if not wrong:
-        return _of_groups(report, groups) if groups else None
-    run = f"run {report.plan.run} of {report.plan.flow}"
-    taken = f" (superseded by {newer})" if newer and report.unfinished else ""
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    also = f"; {len(groups)} of its groups failed as well, see above" if groups else ""
-    return f"{len(wrong)} not copied in {run}{taken}: {'; '.join(wrong[:LISTED])}{more}{also}"
+        why = "is not in the ledger: the task checkpoint logs it, also if a pause of the flow kept it"
+        return f"all is copied in {run}, but what became of the groups {why}"
+    return None
 
 
-def _of_groups(report: Report, wrong: list[str]) -> str:
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
-    run = f"run {report.plan.run} of {report.plan.flow}"
-    return f"all is copied, but {len(wrong)} not translated in {run}: {'; '.join(wrong[:LISTED])}{more}"
+_LOG = "the log of the task report has all"
+
+
+def _listed(wrong: Sequence[str]) -> str:
+    more = f"; and {len(wrong) - LISTED} more: {_LOG}" if len(wrong) > LISTED else ""
+    return f"{'; '.join(wrong[:LISTED])}{more}"

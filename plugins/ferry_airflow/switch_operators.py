@@ -140,9 +140,7 @@ class AskingOperator(QuietLog, ApprovalOperator):
         with airflow_errors():
             self.response_timeout = timedelta(seconds=_approval_seconds(params))
         preview = str(context["ti"].xcom_pull(task_ids=PREVIEW) or "")
-        self.body = question(
-            preview, _asked_by(context) or "no user that Airflow knows", str(params.get("reason") or "")
-        )
+        self.body = question(preview, asked_by(context) or "no user that Airflow knows", reason_of(context))
         return super().execute(context)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
@@ -156,7 +154,7 @@ class AskingOperator(QuietLog, ApprovalOperator):
         if event["chosen_options"] != [self.APPROVE]:
             return answer
         user, at = event["responded_by_user"], event["responded_at"]
-        trouble = trouble_with(user, _asked_by(context), self.approvers)
+        trouble = trouble_with(user, asked_by(context), self.approvers)
         if trouble is not None:
             raise final_failure(f"{trouble}; nothing was done, and this task asks again when it is cleared")
         moment = at if isinstance(at, datetime) else datetime.fromisoformat(at)
@@ -164,7 +162,7 @@ class AskingOperator(QuietLog, ApprovalOperator):
             run=_run_of_dag(context),
             who=str(user["name"] or user["id"]),
             at_ms=int(moment.timestamp() * 1000),
-            asked_by=_asked_by(context),
+            asked_by=asked_by(context),
             params=digest_of_params(context["params"]),
         )
         with airflow_errors(), self.ledger(context) as ledger:
@@ -187,9 +185,14 @@ class SwitchApprovalOperator(OfSwitch, AskingOperator):
             yield found.ledger
 
 
-def _asked_by(context: Context) -> str:
+def asked_by(context: Context) -> str:
     """Return who triggered the run, as Airflow names users; empty if it does not report it."""
     return str(getattr(context["dag_run"], "triggering_user_name", None) or "")
+
+
+def reason_of(context: Context) -> str:
+    """Return why the run was triggered, by its form; empty without a reason."""
+    return str(context["params"].get("reason") or "").strip()
 
 
 def _run_of_dag(context: Context) -> str:
@@ -328,7 +331,11 @@ class SwitchReportOperator(SwitchOperator):
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         with airflow_errors():
-            written, unwritten = switching.report_kept(self.config, self.flow, state)
+            deviations = switching.told_deviations(self.config, self.flow, state)
+            by, why = asked_by(context), reason_of(context)
+            written, unwritten = switching.report_kept(self.config, self.flow, state, asked_by=by, reason=why)
+        for line in deviations:
+            self.log.info("%s", line)
         if unwritten is not None:
             self.log.warning("%s", unwritten)
         if written is not None:

@@ -13,8 +13,9 @@ from ferry.config.flow.report import FOLDER, ReportConfig, local_path
 from ferry.errors import BadInput, Refused
 from ferry.features.evidence.acts.folder import Written
 from ferry.features.evidence.acts.places import is_allowed_place
+from ferry.features.evidence.rules.lines import deviation_lines
 from ferry.features.switch.acts.drain import Copy
-from ferry.features.switch.acts.report import kept_report
+from ferry.features.switch.acts.report import deviations_of_switch, kept_report
 from ferry.features.switch.acts.switcher import Preview, Switcher
 from ferry.features.switch.rules.drained import drain_runs
 from ferry.features.switch.rules.steps import left_of
@@ -165,7 +166,17 @@ def report_lines(state: SwitchState) -> list[str]:
     return [head, *table(["step", "by", "seconds", "what was found"], rows)]
 
 
-def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | None, str | None]:
+def told_deviations(config: str, flow: str, state: SwitchState) -> list[str]:
+    """Return a line for each thing that is not as it should be in a switch that is finished; none of another one."""
+    if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
+        return []
+    settings = settings_for(Path(config), flow)
+    return deviation_lines(deviations_of_switch(settings, settings.flow(flow), state))
+
+
+def report_kept(
+    config: str, flow: str, state: SwitchState, *, asked_by: str = "", reason: str = ""
+) -> tuple[Written | None, str | None]:
     """Keep the report of a switch that has ended; return it, or why it was not written; neither if no folder is named.
 
     A folder without a full path is refused, because operators would not find a report in a worker's own folder.
@@ -174,7 +185,7 @@ def report_kept(config: str, flow: str, state: SwitchState) -> tuple[Written | N
     named = settings.flow(flow)
     folder, made = named.report.folder, state.switch
     if not named.report.is_named or "://" in folder or Path(folder).is_absolute():
-        return kept_report(settings, named, state, patience_s=PATIENCE_SECONDS)
+        return kept_report(settings, named, state, patience_s=PATIENCE_SECONDS, asked_by=asked_by, reason=reason)
     return None, (
         f"{made.verb} {made.id} is over, but its report was not written: give {FOLDER} ({folder}) a full path or a "
         f"URL, then ferry reports switch '{named.flow}' {made.id}"

@@ -84,6 +84,6 @@ def _wished(looked: Looked) -> list[str]:
 
 
 def _complaint(flow: FlowConfig, failed: list[Left]) -> str:
-    more = f"; and {len(failed) - LISTED} more, see above" if len(failed) > LISTED else ""
+    more = f"; and {len(failed) - LISTED} more: the log of this task has all" if len(failed) > LISTED else ""
     said = "; ".join(one.message for one in failed[:LISTED])
     return f"{len(failed)} not translated in a sync of groups of {flow.flow}: {said}{more}"

@@ -145,6 +145,6 @@ def complaint(backfill: Backfill, reports: Sequence[Report], look: WindowLook) -
     wrong += [f"{name} could not be asked, and is not known to be copied" for name in look.unserved]
     if not wrong:
         return None
-    more = f"; and {len(wrong) - LISTED} more, see above" if len(wrong) > LISTED else ""
+    more = f"; and {len(wrong) - LISTED} more: the log of this task has all" if len(wrong) > LISTED else ""
     what = "; ".join(wrong[:LISTED])
     return f"the window {backfill.options.window} is not copied: {what}{more}; clear this run to continue"

@@ -24,8 +24,6 @@ class Feature:
     """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
     slot: str = ""
     """The port that copies its slices (`ferry.copy.kafka_slot.KafkaSlot`)."""
-    refused_in_spark: str = ""
-    """The code of the refusal of its slices in a run that a Spark job copies."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
     readiness: str = ""
@@ -47,7 +45,7 @@ FEATURES: Mapping[str, Feature] = {
         settings="ferry.features.identical.settings:IdenticalSettings",
         judging="ferry.features.identical.acts.planning:identical_of_plan",
         slot="ferry.features.identical.acts.slot:IdenticalSlot",
-        refused_in_spark="identical.spark",
+        readiness="ferry.features.identical.acts.late:check_late",
         sentences="ferry.features.identical.sentences:IDENTICAL",
     ),
     "acls": Feature(

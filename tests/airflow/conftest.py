@@ -41,14 +41,14 @@ RESTARTED = "restarted"
 FLOWS = (
     *("plain", "dry", "narrow", "refused", "struck", "killed", "cleared", "unconnected", "wrongly", "connect"),
     *("severed", "continuous", "backfill", "verified", "watched", "late", "paged", "arrived", "grouped", "hourly"),
-    "between",
+    *("between", "kept"),
     *(*SWITCHED, *planted.ALIASES, RESTARTED),
 )
 """Aliases of the flows' sources; the target of each is `t` + alias."""
 
 OF_EXTRA = (
     *("plain", "dry", "narrow", "killed", "cleared", "unconnected", "wrongly", "connect", "severed", "continuous"),
-    *("arrived", "grouped", "hourly", "between", "rehearsed", RESTARTED),
+    *("arrived", "grouped", "hourly", "between", "kept", "rehearsed", RESTARTED),
 )
 """Those of FLOWS whose tests `make test` leaves out: each would be seven DAGs that Airflow reads and keeps."""
 
@@ -153,6 +153,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     """A flow that copies the topics whose names begin with its alias."""
     settings = {
         "plain": {},
+        "kept": {"ferry.offsets": "identical", "ferry.offsets.may.lose": "true"},
         # Nothing is tried again that another try meets again.
         "refused": {
             "ferry.retries": "2",

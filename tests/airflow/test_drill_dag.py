@@ -10,22 +10,24 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowSkipException, ParamValidationError
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException, ParamValidationError
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
-from ferry.errors import BadInput, Refused
+from ferry.errors import BadInput, OutcomeUnknown, Refused
 from ferry.features.drill.cli import app as command_line
+from ferry.features.evidence.acts.folder import Written
 from ferry.features.switch.acts.sides import sides_of
 from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
-from ferry.model.evidence import EvidenceKind
+from ferry.model.evidence import EvidenceKind, EvidenceReport
 from ferry.model.switch import SwitchOptions, Verb
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of, reports_of
 from ferry_airflow.measures import MOST_APPROVAL_SECONDS
 from ferry_airflow.switching import options_of
+from tests.pure.reports.values import EVIDENCE
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\ntopics = orders.*\n"
@@ -81,6 +83,31 @@ def test_assets_are_updated_however_the_drill_ends_and_the_run_is_as_the_drill()
     assert [one.name for one in drill_dag(without, Path("/f"), SETTINGS.flow("b->a")).get_task("assets").outlets] == [
         "ferry b->a"
     ]
+
+
+def test_the_report_of_a_drill_names_who_triggered_it_and_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept: list[EvidenceReport] = []
+
+    def written(folder: object, evidence: EvidenceReport) -> Written:
+        kept.append(evidence)
+        raise OutcomeUnknown("it is not needed here")
+
+    monkeypatch.setattr("ferry_airflow.drill_operators.settings_for", lambda path, flow: SETTINGS)
+    monkeypatch.setattr("ferry_airflow.drilling.reports_of", lambda asked: None)
+    drill = SimpleNamespace(run=lambda stop, say: (EVIDENCE, None))
+    monkeypatch.setattr("ferry_airflow.drilling.drill_of", lambda asked: drill)
+    monkeypatch.setattr("ferry_airflow.drilling.written", written)
+    context: Any = {
+        "params": DAG.params.dump() | {"kind": "shadow", "reason": " the yearly audit\n"},
+        "run_id": "manual__1",
+        "dag": DAG,
+        "dag_run": SimpleNamespace(triggering_user_name="ada"),
+        "ti": SimpleNamespace(xcom_push=lambda key, value: None),
+    }
+    task: Any = DAG.get_task("rehearse")
+    with pytest.raises(AirflowException):
+        task.execute(context)
+    assert [(one.who, one.asked_by, one.reason) for one in kept] == [(EVIDENCE.who, "ada", "the yearly audit")]
 
 
 def test_each_run_that_a_partial_drill_opened_has_its_events(monkeypatch: pytest.MonkeyPatch) -> None:

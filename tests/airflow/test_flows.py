@@ -67,6 +67,22 @@ def test_a_triggered_run_copies_and_reports(flows: Flows) -> None:
     assert "Spark-Submit" not in flows.rest.log(dag, run, "copy")
 
 
+def test_a_flow_with_identical_offsets_is_copied_by_its_dag(flows: Flows) -> None:
+    create_topic(flows.source, "kept-orders", 2)
+    dag = flows.dag("kept")
+    for begin in (0, 4_000):
+        send(producer(flows.source), "kept-orders", numbered(4_000, partitions=2, start=begin))
+        run, state = flows.run("kept")
+        assert state == "success", flows.rest.log(dag, run, "copy")
+        assert "Spark-Submit" in flows.rest.log(dag, run, "copy")
+    here = read_topic(flows.source.bootstrap, "kept-orders")
+    assert read_topic(flows.target.bootstrap, "kept.kept-orders") == here
+    assert sum(map(len, here.values())) == 8_000
+    receipts = flows.lab("kept").receipts()
+    assert all(one.identical for one in receipts)
+    assert {one.origin.dag_id for one in receipts} == {dag}
+
+
 def test_a_dry_run_writes_nothing(flows: Flows) -> None:
     create_topic(flows.source, "dry-orders", 4)
     send(producer(flows.source), "dry-orders", numbered(100, partitions=4))

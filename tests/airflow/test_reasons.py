@@ -93,7 +93,7 @@ def test_a_report_of_a_run_that_was_not_planned_says_what_the_plan_said(monkeypa
     def unplanned(flow: Any, run: str) -> Any:
         raise BadInput("the ledger has no plan of run r")
 
-    monkeypatch.setattr(steps, "report_and_newer", unplanned)
+    monkeypatch.setattr(steps, "reported", unplanned)
     operator = FerryReportOperator(task_id="report", config="/f", flow="a->b")
     task: Any = Task(planned="cluster a has no topic nosuchtopic")
     context: Any = {"ti": task, "run_id": "r", "dag": SimpleNamespace(dag_id="ferry__a__b"), "params": {}}

@@ -34,7 +34,15 @@ from ferry.model.switch import (
 from ferry_airflow.assets import flow_alias
 from ferry_airflow.switch_dags import switch_dag
 from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
-from ferry_airflow.switching import asked_for, complaint, options_of, refuse_other_export, report_kept, switch_id
+from ferry_airflow.switching import (
+    asked_for,
+    complaint,
+    options_of,
+    refuse_other_export,
+    report_kept,
+    switch_id,
+    told_deviations,
+)
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
@@ -249,6 +257,19 @@ def test_a_switch_that_is_over_is_no_failure_where_its_report_cannot_be_kept(
         assert said.startswith("failover june is over, but its report was not written")
         assert why in said
         assert said.endswith("ferry reports switch 'a->b' june")
+
+
+@pytest.mark.parametrize(("outcome", "count"), [(SwitchOutcome.FINISHED, 1), (SwitchOutcome.ABANDONED, 0)])
+def test_the_log_of_a_finished_switch_has_its_deviations(tmp_path: Path, outcome: SwitchOutcome, count: int) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(FILE.replace("h:1", "127.0.0.1:1") + "ferry.rpo.seconds = 60\n")
+    flow = Flow.parse("a->b")
+    switch = Switch(
+        id="june", verb=Verb.FAILOVER, named=flow, via=flow, who="d@h", approved_by="ann", approved_ms=1, at_ms=2
+    )
+    end = SwitchEnd(outcome=outcome, who="d@h", why="", at_ms=9)
+    lines = told_deviations(str(file), "a->b", SwitchState(switch=switch, offset=5, end=end))
+    assert [line.partition(": ")[0] for line in lines] == ["deviation"] * count
 
 
 def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() -> None:

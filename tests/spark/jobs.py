@@ -186,14 +186,17 @@ class Standalone:
 
 
 @contextmanager
-def standalone(folder: Path) -> Iterator[Standalone]:
-    """Start a master and two workers on 127.0.0.1; all end with the block."""
+def standalone(folder: Path, hosts: tuple[str, str] = ("127.0.0.1", "127.0.0.1")) -> Iterator[Standalone]:
+    """Start a master on 127.0.0.1 and a worker on each of the hosts; all end with the block."""
     port, *web = free_ports(4)
     url = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
     master = [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web[0])]
-    worker = [f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g"]
-    places = [["--work-dir", str(folder / f"worker-{n}"), "--webui-port", str(web[n]), url] for n in (1, 2)]
+    worker = [f"{deploy}.worker.Worker", "--cores", "1", "--memory", "1g"]
+    places = [
+        ["--host", hosts[n - 1], "--work-dir", str(folder / f"worker-{n}"), "--webui-port", str(web[n]), url]
+        for n in (1, 2)
+    ]
     commands = [master, *([*worker, *place] for place in places)]
     with ExitStack() as stack:
         started = [

@@ -23,6 +23,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A Spark Connect server, and Airflow's connection to it."""
     (port,) = free_ports(1)
     monkeypatch.setenv("AIRFLOW_CONN_CONNECTED", f"spark-connect://127.0.0.1:{port}")
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")  # as PySpark sets it, but not for what other tests start
     with connect_server(tmp_path, port):
         yield
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -108,6 +108,20 @@ def _newest_runs(session: Session, dags: Mapping[str, int]) -> dict[str, tuple[D
         for dag, *of_run, _ in session.execute(select(rows).order_by(rows.c.run_after.desc())):
             found[dag].append(_row(*of_run))
     return {dag: tuple(rows) for dag, rows in found.items()}
+
+
+def with_older(dag: str, known: DagState, runs: Collection[str]) -> DagState:
+    """Return a DAG's state with those of `runs`, by their ids, that it does not have yet.
+
+    It takes one query, or none if there is nothing to look up. A DAG whose runs the user may not see gets none.
+    """
+    missing = set(runs) - {run.run for run in known.runs}
+    if not missing or not known.known or known.hides_runs:
+        return known
+    with create_session() as session:
+        its = select(*_OF_RUN).where(DagRun.dag_id == dag, DagRun.run_id.in_(missing)).order_by(DagRun.run_after.desc())
+        older = tuple(_row(*of_run) for _, *of_run in session.execute(its))
+    return replace(known, runs=(*known.runs, *older))
 
 
 def row_of(run: DagRun) -> DagRunRow:

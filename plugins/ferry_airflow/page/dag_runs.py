@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from ferry.errors import MALFORMED
 from ferry.model import Flow, Origin
+from ferry.model.evidence import EvidenceKind
 from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, groups_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
@@ -77,6 +78,8 @@ class RunBeside:
     row: DagRunRow
     asks: bool
     """Whether it waits for an approval."""
+    outcome: Outcome | None = None
+    """None: it has none yet, or the user may not see what its tasks return."""
 
 
 def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
@@ -87,12 +90,47 @@ def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
         if tab_of(flow, dag) == tab and may_read(user, dag, DagAccessEntity.RUN)
     }
     waiting = asking(kinds)
-    found = [
-        RunBeside(kind=kinds[dag], dag=dag, row=row, asks=(dag, row.run) in waiting)
-        for dag, state in dag_states(dict.fromkeys(kinds, NEWEST)).items()
-        for row in state.runs
-    ]
+    rows = {(dag, row.run): row for dag, one in dag_states(dict.fromkeys(kinds, NEWEST)).items() for row in one.runs}
+    seen = {dag for dag in kinds if may_read(user, dag, DagAccessEntity.XCOM)}
+    known = asked_and_returned(rows)
+    found = []
+    for (dag, run), row in rows.items():
+        conf, returned = known.get((dag, run), ({}, {}))
+        outcome = outcome_of(DagRunStory(row=row, conf=conf, tasks=(), returned=returned)) if dag in seen else None
+        kind = kind_of(kinds[dag], conf)
+        found.append(RunBeside(kind=kind, dag=dag, row=row, asks=(dag, run) in waiting, outcome=outcome))
     return sorted(found, key=lambda one: (one.asks, ms_of(one.row.queued or one.row.started) or 0), reverse=True)
+
+
+AskedReturned = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""What a run was asked for, and what the task returned that reports its outcome."""
+
+
+def asked_and_returned(runs: Collection[tuple[str, str]]) -> dict[tuple[str, str], AskedReturned]:
+    """Return by DAG and id what some runs were asked for and have returned; it takes two queries, or none."""
+    if not runs:
+        return {}
+    dags, ids = {dag for dag, _ in runs}, {run for _, run in runs}
+    with create_session() as session:
+        its = select(DagRun.id, DagRun.dag_id, DagRun.run_id, DagRun.conf)
+        found = session.execute(its.where(DagRun.dag_id.in_(dags), DagRun.run_id.in_(ids))).all()
+        asked = {(dag, run): conf for _, dag, run, conf in found if isinstance(conf, Mapping)}
+        # By the primary key: databases that choose the index of keys read all that tasks have ever returned.
+        numbers = [number for number, dag, run, _ in found if (dag, run) in runs]
+        its_values = (
+            select(XComModel.dag_id, XComModel.run_id, XComModel.value)
+            .where(XComModel.dag_run_id.in_(numbers), XComModel.task_id.in_(TELLING))
+            .where(XComModel.map_index == -1, XComModel.key == "return_value")
+        )
+        plain = {(dag, run): _plain(value) for dag, run, value in session.execute(its_values)}
+    returned = {run: value for run, value in plain.items() if isinstance(value, Mapping)}
+    return {run: (asked.get(run, {}), returned.get(run, {})) for run in runs}
+
+
+def kind_of(kind: str, conf: Mapping[str, Any]) -> str:
+    """Return the name of a run with the kind of drill that it was asked for, if it is one."""
+    way = conf.get("kind")
+    return f"{way} {kind}" if kind == "drill" and way in set(EvidenceKind) else kind
 
 
 def tab_of(flow: Flow, dag: str) -> str:

@@ -25,7 +25,7 @@ from ferry.reader.questions import OfDealt, OfLag, OfOffset, OfReceipt, OfReceip
 from ferry_airflow.page.access import User
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
-from ferry_airflow.page.page_state import FlowDep, OpenFlow
+from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Mood, run_badge
 from ferry_airflow.page.tabs import Tab
@@ -68,7 +68,10 @@ def one_run(
     asked = OfRun(run=run, lane=lane, q=q, page=page, dealt=dealt, refused=refused, notes=notes)
     answer = open_flow.ask(asked)
     story: RunStory | None = answer.got
-    dag, dag_run = open_flow.dag_id, next((one for one in open_flow.dag.runs if one.run == run), None)
+    dag, dag_run = open_flow.dag_id, None
+    if _is_own(open_flow, story, lane):
+        open_flow = with_runs(open_flow, [run])
+        dag_run = next((one for one in open_flow.dag.runs if one.run == run), None)
     if dag_run is None and story is not None and story.opened is not None:
         origin = story.opened.record.origin
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
@@ -103,6 +106,12 @@ def one_run(
         dag_run=dag_run,
         q=q,
     )
+
+
+def _is_own(open_flow: OpenFlow, story: RunStory | None, lane: str) -> bool:
+    """Return whether a run is of the flow's own DAG: in another lane a run of another DAG may have the same id."""
+    opened = story.opened if story else None
+    return not lane or (opened is not None and opened.record.origin.dag_id == open_flow.dag_id)
 
 
 def badge_of_story(open_flow: OpenFlow, story: RunStory, lane: str, dag_run: DagRunRow | None) -> Badge | None:

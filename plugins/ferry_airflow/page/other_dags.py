@@ -16,6 +16,14 @@ from ferry_airflow.page.threads import page_router
 
 router = page_router(prefix="/flow/{source}/{target}")
 
+CHECK_MOODS = {
+    "ok": ("good", ""),
+    "warning": ("warn", "Warning"),
+    "not known": ("warn", "Not known"),
+    "NOT OK": ("bad", "Failed"),
+}
+"""The colours of checks in a preview by their outcomes (`Check.outcome`), and the words for screen readers."""
+
 
 @router.get("/dag/{dag}/run/{run:path}")
 def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: str) -> Response:
@@ -41,4 +49,5 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         clears=story is not None and may_continue(open_flow, user, dag, story.row),
         state=dag_states({dag: 0})[dag],
         task_moods=TASK_MOODS,
+        check_moods=CHECK_MOODS,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +33,7 @@ from ferry_airflow.page.access import (
     rights_of,
     seen_by,
 )
-from ferry_airflow.page.airflow_side import DagState, dag_states
+from ferry_airflow.page.airflow_side import DagState, dag_states, with_older
 from ferry_airflow.page.flow_health import (
     Expected,
     Standing,
@@ -49,7 +50,7 @@ from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import in_page_threads
 
 DAG_RUNS = 25
-"""How many of Airflow's runs of a flow's DAG its page shows."""
+"""How many of Airflow's newest runs of a flow's DAG each of its pages reads; those with runs read more (with_runs)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +238,11 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
 
 
 FlowDep = Annotated[OpenFlow, Depends(open_flow)]
+
+
+def with_runs(open_flow: OpenFlow, runs: Collection[str]) -> OpenFlow:
+    """Return a flow whose DAG has these runs, too, if Airflow still has them and the user may see them."""
+    return replace(open_flow, dag=with_older(open_flow.dag_id, open_flow.dag, runs))
 
 
 def flow_of_dag(configured: Configured, dag: str) -> Flow | None:

@@ -34,9 +34,10 @@ from ferry_airflow.page.page_state import (
     told_of_file,
     verbs_of,
     visible,
+    with_runs,
 )
 from ferry_airflow.page.rendering import root_of, written
-from ferry_airflow.page.run_list import Fold, chosen_runs, folded, merged, words_of
+from ferry_airflow.page.run_list import EitherRun, Fold, chosen_runs, folded, merged, words_of
 from ferry_airflow.page.run_words import DAG_MOODS
 from ferry_airflow.page.shown import moment, ms_of
 from ferry_airflow.page.sparkline import sparklines
@@ -160,7 +161,7 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
         answer=answer,
         worst=worst,
         sparks=sparklines(worst),
-        runs=folded(merged(open_flow))[:WORST],
+        runs=folded(_all_runs(open_flow))[:WORST],
         reasons=reasons_for(user, open_flow.dag_id, failed),
         clears=may_continue(open_flow, user, open_flow.dag_id, failed),
         asks=approvals(user, [open_flow.flow]).get(open_flow.flow, ()),
@@ -236,12 +237,17 @@ def runs(
     span: TimeRange = ALL,
 ) -> Response:
     """Show the flow's runs, newest first, and its verifications; of one `state`, and those that `copied` something."""
-    within = chosen_runs(merged(open_flow), state="", copied=copied, since_ms=since(span, wall_ms()))
+    within = chosen_runs(_all_runs(open_flow), state="", copied=copied, since_ms=since(span, wall_ms()))
     cut = Cut.of(folded(chosen_runs(within, state=state, copied=False, since_ms=0)), page)
     cut = replace(cut, rows=_with_reasons(user, open_flow.dag_id, cut.rows))
     what: dict[str, Any] = {"cut": cut, "words": words_of(within), "state": state, "copied": copied}
     beside = runs_beside(user, open_flow.flow, "runs")
     return shown_page(request, "runs.html", open_flow, "runs", span=span, beside=beside, **what)
+
+
+def _all_runs(open_flow: OpenFlow) -> list[EitherRun]:
+    """Return the runs of the ledger and of Airflow, each with its state in both."""
+    return merged(with_runs(open_flow, [run.run for run in open_flow.seen.runs]))
 
 
 def _with_reasons(user: User, dag: str, rows: Sequence[Fold]) -> list[Fold]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 import ferry
 from ferry.clock import wall_ms
 from ferry.words import readable
+from ferry_airflow.drill_fields import FIELDS
 from ferry_airflow.page import shown
 from ferry_airflow.page.glossary import anchor_of, meaning_of
 
@@ -72,6 +73,7 @@ def _environment() -> Environment:
         "part": lambda text: quote(str(text), safe=""),
     }
     found.tests["none"] = _is_none
+    found.globals["drill_fields"] = {kind.value: sorted(names) for kind, names in FIELDS.items()}
     return found
 
 
@@ -168,11 +170,23 @@ def _sentence(one: Mapping[str, Any]) -> str:
 
 
 class WrongField(StarletteHTTPException):
-    """422 for one field of a request: its name, and a sentence of what is wrong with it."""
+    """422 for one field of a request, or several: their names, and a sentence of what is wrong with each."""
 
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(_UNPROCESSABLE, why)
-        self.fields = {field: why}
+    def __init__(self, field: str, why: str, more: Mapping[str, str] | None = None) -> None:
+        self.fields = {field: why, **(more or {})}
+        super().__init__(_UNPROCESSABLE, " ".join(self.fields.values()))
+
+
+def each_field(*checks: Callable[[], None]) -> None:
+    """Make all checks, so that each field is judged where it is typed; WrongField with all that they raise of it."""
+    wrong: dict[str, str] = {}
+    for check in checks:
+        try:
+            check()
+        except WrongField as error:
+            wrong = {**error.fields, **wrong}
+    for field, why in wrong.items():
+        raise WrongField(field, why, wrong)
 
 
 def _by_field(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:

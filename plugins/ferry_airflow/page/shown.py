@@ -11,6 +11,7 @@ NOTHING = "\u2013"
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 _STEP = 1000
 _TEN = 10
+_SHORTEST = 0.1
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _MADE = re.compile(r"([a-z_]+)__\d{4}-\d\d-\d\dT.*|([a-z]+)-\d{8}T\d{6}Z-[0-9a-f]{4}", re.DOTALL)
 """Ids of runs that Airflow or the command line made of a kind and a time."""
@@ -37,9 +38,11 @@ def size(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time in its two largest units."""
+    """Return a time in its two largest units; one that is too short for them is not 0."""
     if seconds is None:
         return NOTHING
+    if 0 < seconds < _SHORTEST:
+        return f"under {_SHORTEST} s"
     if seconds < _TEN:
         return f"{seconds:.1f} s" if seconds else "0 s"
     left = int(seconds)

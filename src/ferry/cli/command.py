@@ -91,7 +91,8 @@ class Context:
         settings = _loaded(self.config_file(), self.variable).near(self.clusters)
         if not self.quiet:
             for problem in settings.problems:
-                print_warning(str(problem))
+                if not problem.planned:
+                    print_warning(str(problem))
         return settings
 
     def flow(self, lane: str | None = None) -> FlowConfig:

@@ -68,12 +68,7 @@ def run_command(
         _prepare(context, spark=spark)
     only = only_topics(chosen, topic)
     options = RunOptions(
-        only=only,
-        max_bytes=max_bytes,
-        max_records=max_records,
-        max_seconds=max_seconds,
-        take_over=take_over,
-        spark=spark,
+        only=only, max_bytes=max_bytes, max_records=max_records, max_seconds=max_seconds, take_over=take_over
     )
     with stop_signals() as stop, ExitStack() as opened:
         with stop.breaking():

@@ -1,4 +1,4 @@
-"""A first configuration file: two clusters, one flow, TLS where it is wanted."""
+"""A first configuration file: two clusters, one flow and the flow back as comments, TLS where it is wanted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class FirstCluster:
 
 def first_file(source: FirstCluster, target: FirstCluster, topics: str) -> str:
     """Return the text of the file."""
-    flow = f"{source.alias}->{target.alias}"
+    flow, back = f"{source.alias}->{target.alias}", f"{target.alias}->{source.alias}"
+    schedule = "ferry.schedule = */5 * * * *"
     lines = [
         "# MirrorMaker 2's own format; `ferry config explain KEY` says what a key does.",
         written("clusters", f"{source.alias}, {target.alias}"),
@@ -36,7 +37,13 @@ def first_file(source: FirstCluster, target: FirstCluster, topics: str) -> str:
         f"{flow}.sync.group.offsets.enabled = true",
         "",
         "# When Airflow starts a run; none leaves it to you.",
-        f"{flow}.ferry.schedule = */5 * * * *",
+        f"{flow}.{schedule}",
+        "",
+        "# The flow back. ferry switchover, failover and failback need it: remove the # before each of these lines.",
+        f"#{back}.enabled = true",
+        f"#{written(f'{back}.topics', topics)}",
+        f"#{back}.sync.group.offsets.enabled = true",
+        f"#{back}.{schedule}",
     ]
     return "\n".join(lines) + "\n"
 

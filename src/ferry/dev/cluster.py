@@ -15,7 +15,7 @@ from ferry.dev import process, ready
 from ferry.dev.broker import START_SECONDS, Broker
 from ferry.dev.files import locked, read_json, write_json
 from ferry.dev.properties import CONTROLLER, Node, logging_configuration, render, server_properties
-from ferry.dev.spec import ClusterSpec, Listener
+from ferry.dev.spec import ClusterSpec, Listener, differences
 from ferry.errors import BadInput, Refused, Unreachable
 from ferry.ports import free_ports
 
@@ -203,13 +203,16 @@ def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
     """Return the cluster of that name below `home`, if there is one.
 
     Raises:
-        BadInput: it has another spec.
+        BadInput: it has another spec; the sentence names what differs.
     """
     cluster = _read(home / spec.name)
     if cluster is not None and cluster.spec != spec:
+        found = differences(cluster.spec, spec)
+        named = ", ".join(f"{name} {before} instead of {wanted}" for name, before, wanted in found)
+        delete = f"ferry dev down --clusters {spec.name} --delete --home {home}"
         raise BadInput(
-            f"Cluster {spec.name!r} exists below {home} with other settings: "
-            "take it down with its data first, or choose another name."
+            f"Cluster {spec.name!r} exists below {home} with other settings ({named}): call ferry dev up with those "
+            f"that it has, or delete it and its data with {delete}, or choose another name with --clusters."
         )
     return cluster
 

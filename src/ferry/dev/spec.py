@@ -60,3 +60,33 @@ class ClusterSpec:
             raise BadInput(f"Cluster {self.name!r} needs a PLAINTEXT listener first, not {names}.")
         if len(set(names)) != len(names) or "CONTROLLER" in names:
             raise BadInput(f"Cluster {self.name!r} has listeners {names}: each name once, and CONTROLLER is taken.")
+
+
+_OPTIONS = {"brokers": "--brokers", "version": "--kafka"}
+"""The options of `ferry dev up` for fields of a spec. Each of `properties` has `--property`; others have no option."""
+
+_DEFAULT = "the default"
+
+
+def differences(before: ClusterSpec, wanted: ClusterSpec) -> list[tuple[str, str, str]]:
+    """Return the settings in which two specs of a name differ: the option or field, and the value in each as text."""
+    found = []
+    for name in ClusterSpec.__dataclass_fields__:
+        one, other = getattr(before, name), getattr(wanted, name)
+        if name == "properties":
+            found += [
+                (f"--property {key}", _text(one.get(key)), _text(other.get(key)))
+                for key in sorted({*one, *other})
+                if one.get(key) != other.get(key)
+            ]
+        elif one != other:
+            found.append((_OPTIONS.get(name, name), _text(one), _text(other)))
+    return found
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return _DEFAULT
+    parts = value if isinstance(value, tuple) else (value,)
+    texts = [f"{part.name}:{part.protocol}" if isinstance(part, Listener) else str(part) for part in parts]
+    return " ".join(texts) or "''"

@@ -19,7 +19,7 @@ from ferry.ledger.unit_codec import last_units, unit_receipts
 from ferry.ledger.units import is_done
 from ferry.ledger.verified_codec import run_verified
 from ferry.messages.catalogue import sentence
-from ferry.model import OpenedRun, Plan, Receipt, RefusalKind, TopicPartition
+from ferry.model import OpenedRun, Plan, Receipt, RefusalKind, Slice, TopicPartition
 
 NOTHING_DEALT: Mapping[TopicPartition, Receipt] = {}
 
@@ -37,15 +37,16 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
     notes = [one.sentence(name) for name, one in sorted(forgotten.items())]
     plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run), *notes))
+    units = last_units(view, lane) if plan.dealt else NOTHING_DEALT
     report = report_of(
         plan,
         opened.record.started_ms,
         [*done, *(unit_receipts(view, lane, run, opened.generation) if plan.dealt else ())],
         ends,
         outcome(view, lane, run),
-        last_units(view, lane) if plan.dealt else {},
+        units,
     )
-    report = _without_later(report, view, opened.generation, deleted, lasts)
+    report = _without_later(report, view, opened.generation, deleted, {**lasts, **units})
     newer = superseded_by(view, lane, opened.generation) if report.unfinished else None
     return replace(
         report,
@@ -63,16 +64,17 @@ def _without_later(
     deleted: Collection[TopicPartition],
     lasts: Mapping[TopicPartition, Receipt],
 ) -> Report:
-    """Return the report with the slices that later runs copied apart from those that the run itself copied.
+    """Return the report with the slices and units that later runs copied apart from those that the run itself copied.
 
     Its own receipts show which these are. Where they are pruned or deleted, or were written again after the lane went
-    back, they show nothing: then the slice counts as the run's.
+    back, they show nothing: then the slice counts as the run's. Receipts of units are not pruned while their run is
+    remembered.
     """
     plan = report.plan
-    own: dict[TopicPartition, int] = {}
-    for one in report.receipts:
-        own[one.target] = max(own.get(one.target, -1), one.end)
-    short = {piece.target: piece for piece in plan.kept if own.get(piece.target, -1) < piece.end}
+    own: dict[TopicPartition, Receipt] = {}
+    for one in sorted(report.receipts, key=lambda one: one.end):
+        own[one.target] = one
+    short = {piece.target: piece for piece in plan.slices if not _reached(piece, own.get(piece.target))}
     for piece in (*report.unfinished, *report.left):
         short.pop(piece.target, None)
     refused = {(one.topic, one.partition) for one in report.refusals}
@@ -85,7 +87,7 @@ def _without_later(
         and (last := lasts.get(target)) is not None
         and last.generation > generation
         and last.since == piece.since
-        and last.end >= piece.end
+        and _reached(piece, last)
         and gone.get(Copy(plan.lane, target, piece.since), -1) <= piece.start
     )
     if not later:
@@ -98,6 +100,13 @@ def _without_later(
         left=(*report.left, *(piece for piece in later if piece.slot in over)),
         done=report.done - len(later),
     )
+
+
+def _reached(piece: Slice, last: Receipt | None) -> bool:
+    """Return whether a receipt of its target partition shows that a slice or a unit was copied up to its end."""
+    if piece.dealt:
+        return is_done(piece, last)
+    return last is not None and last.end >= piece.end
 
 
 class _Deleted(NamedTuple):

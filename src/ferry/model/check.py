@@ -9,15 +9,19 @@ from dataclasses import dataclass
 class Check:
     """Whether it holds: a sentence for each side, with the remedy where it does not.
 
-    `known` is false if what the check is about is not known. Such a check holds up no switch, so `ok` is true.
+    `known` is false if what the check is about is not known. Such a check holds up no switch, so `ok` is true. `warns`
+    is true if it holds up no switch and an operator has to read it before one, as records that the target will lack.
     """
 
     name: str
     ok: bool
     message: str
     known: bool = True
+    warns: bool = False
 
     @property
     def outcome(self) -> str:
         """The outcome in words."""
-        return ("ok" if self.known else "not known") if self.ok else "NOT OK"
+        if not self.ok:
+            return "NOT OK"
+        return ("warning" if self.warns else "ok") if self.known else "not known"

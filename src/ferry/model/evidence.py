@@ -268,6 +268,10 @@ class EvidenceReport:
     ended_ms: int
     outcome: EvidenceOutcome
     summary: str
+    asked_by: str = ""
+    """The user of Airflow who started it; empty: Airflow reports none, or `who` is a person at a terminal."""
+    reason: str = ""
+    """Why it was started, in the words of that user; empty: it is not recorded."""
     steps: tuple[TimelineStep, ...] = ()
     goals: tuple[Goal, ...] = ()
     losses: tuple[Loss, ...] = ()

@@ -29,8 +29,6 @@ class RunOptions:
     """The range of history that the run copies, and nothing else; a backfill lane needs one."""
     take_over: bool = False
     """Whether the run takes the lane from another deployment with another configuration, on purpose."""
-    spark: bool = False
-    """Whether a Spark job copies the run."""
 
     @property
     def topics(self) -> frozenset[str] | None:

@@ -9,12 +9,11 @@ from typing import Protocol
 
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.messages.refusals import refused
 from ferry.model import Plan
 from ferry.plan.options import RunOptions
 from ferry.plan.rules.facts import LaneFacts
 from ferry.protocol.driver import Driver
-from ferry.registry import FEATURES, IDENTICAL, parts_of
+from ferry.registry import parts_of
 
 
 class PlanPart(Protocol):
@@ -47,11 +46,3 @@ def plan_parts(lane: OpenLane, *, whole: bool) -> list[PlanPart]:
 def is_of_whole_flow(options: RunOptions, lane: LaneFacts) -> bool:
     """Return whether a run is of the whole flow: not narrowed to topics or a window, and not paused."""
     return options.topics is None and options.window is None and "" not in lane.pauses
-
-
-def fit_for(options: RunOptions, plan: Plan) -> Plan:
-    """Return the plan without the topics that what copies the run cannot copy; they are refused."""
-    ported = {piece.source.topic for piece in plan.slices if piece.producer is not None} if options.spark else set()
-    if not ported:
-        return plan
-    return plan.without({topic: refused(FEATURES[IDENTICAL].refused_in_spark, topic) for topic in sorted(ported)})

@@ -28,7 +28,7 @@ from ferry.plan.dead_letters import with_letters
 from ferry.plan.gather import gather_outline
 from ferry.plan.gather_all import gather_again, gather_all, with_lost_rules
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION, RunOptions, rules_of
-from ferry.plan.parts import fit_for, is_of_whole_flow, judging_parts, plan_parts
+from ferry.plan.parts import is_of_whole_flow, judging_parts, plan_parts
 from ferry.plan.preview import of_this_run, refuse_swapped, window
 from ferry.plan.rules.clock import skew_sentence
 from ferry.plan.rules.deletes import deleted_notes, forgetting, forgotten
@@ -110,7 +110,7 @@ async def decide_and_change(
     plan = await with_letters(lane.flow, rules, facts, lane.target, plan, driver.refuse_superseded)
     for judge in judging_parts(lane):
         plan = await judge.act(driver, plan)
-    plan = await claim(lane, driver, facts, fit_for(options, plan))
+    plan = await claim(lane, driver, facts, plan)
     notes = [*_opening_notes(lane, driver, clock), *deleted_notes(changed.done), *created]
     plan = _with_changes(plan, changed, notes)
     if clock is not None:

@@ -15,7 +15,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.lanes.rules.listing import Lane, outlook_of
 from ferry.features.switch.acts.preflight import look_before
-from ferry.features.switch.acts.sides import refuse_identical, sides_of
+from ferry.features.switch.acts.sides import refuse_identical, refuse_reverse, sides_of
 from ferry.features.switch.rules.readiness import Readiness
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.model import Flow, Pause, Plan
@@ -253,8 +253,10 @@ def _readiness(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Readiness:
     if watch.settings is None:
         raise BadInput(f"what a {asked.verb} of flow {flow} needs is not known here: see ferry readiness '{flow}'")
     settings = watch.settings()
-    refuse_identical(settings, watch.flow, f"the readiness for a {asked.verb}")
+    refuse_identical(settings, watch.flow, f"the readiness for a {asked.verb}", asked.verb)
     sides = sides_of(settings, watch.flow, asked.verb)
+    options = SwitchOptions(reverse=asked.reverse)
+    refuse_reverse(sides, options)
     switch = Switch(
         id="",
         verb=asked.verb,
@@ -264,7 +266,7 @@ def _readiness(watch: FlowWatch, *, asked: Begin, flow: Flow) -> Readiness:
         approved_by="",
         approved_ms=0,
         at_ms=wall_ms(),
-        options=SwitchOptions(reverse=asked.reverse),
+        options=options,
     )
     return look_before(sides, SwitchState(switch=switch, offset=-1), patience_s=watch.patience_s)[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,7 @@ class Service:
             flow.target,
             settings=partial(self._settings, key, config),
             at_rest=partial(self._forget, key),
+            measures=measured_by(config),
         )
 
     def _connected(self, key: Key, config: FlowConfig) -> FlowConfig:
@@ -155,6 +156,16 @@ class Service:
     def _job(self, asked: OfJob) -> Answer:
         found = self._watchers.job(asked.job)
         return Answer(got=job_story(found) if found else JobStory(), at_ms=wall_ms())
+
+
+def measured_by(config: FlowConfig) -> Hashable:
+    """Return what identifies the lane of a flow and its two clusters, as far as the file shows them.
+
+    Lag that was measured before the file changed is of the same records if this is the same.
+    """
+    named = sorted(config.clients.connections.items())
+    servers = sorted((*of, client.get("bootstrap.servers", "")) for of, client in config.clients.properties.items())
+    return (str(config.flow), config.lane, tuple(named), tuple(servers))
 
 
 def _written(question: Question[Any], found: Answer) -> Told:

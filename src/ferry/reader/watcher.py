@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -97,11 +97,14 @@ class Watcher:
         *,
         settings: Callable[[], Settings] | None = None,
         at_rest: Callable[[], None] = lambda: None,
+        measures: Hashable = None,
     ) -> None:
         """`connected` returns the flow with its logins; it is called whenever the connections are made again.
 
         `settings` is for FlowWatch. `at_rest` is called when the thread ends, because no page of the flow is open.
+        `measures` identifies the lane and the clusters whose lag it measures; None: nothing is the same.
         """
+        self.measures = measures
         self.name = secrets.token_urlsafe(9)
         """A different name for each watcher: each numbers its snapshots from 1."""
         self._at_rest = at_rest
@@ -214,6 +217,12 @@ class Watcher:
             return job.done
 
         return self._answers.answer(key, begin, fresh_seconds=fresh_seconds)
+
+    def keep_measured(self, before: Watcher) -> None:
+        """Take over the measured lag, outages and pauses of an earlier watcher, if it measured the same lane."""
+        if self.measures is not None and self.measures == before.measures:
+            last = before.last
+            self._seen = replace(self._seen, history=last.history, columns=last.columns, spells=last.spells)
 
     def nudge(self) -> None:
         """Poll now rather than in a few seconds."""
@@ -451,14 +460,16 @@ class Watchers:
     def of(self, key: tuple[object, ...], make: Callable[[], Watcher]) -> Watcher:
         """Return the watcher of a flow.
 
-        `key` begins with the flow's name; one of another configuration file is ended.
+        `key` begins with the flow's name; one of another configuration file is ended. What it measured stays.
         """
         with self._lock:
             found = self._known.get(key)
             if found is None:
-                for other in [other for other in self._known if other[0] == key[0]]:
-                    self._known.pop(other).close()
+                ended = [self._known.pop(other) for other in [*self._known] if other[0] == key[0]]
                 found = self._known[key] = make()
+                for other in ended:
+                    other.close()
+                    found.keep_measured(other)
             return found
 
     def job(self, number: str) -> Job | None:

@@ -25,7 +25,7 @@ from ferry.copy.task import TaskSpec
 from ferry.errors import Superseded
 from ferry.lane.open_lane import OpenLane
 from ferry.lane.session import LaneSession
-from ferry.ledger.ledger import LedgerView, fold
+from ferry.ledger.ledger import LedgerView, fold, pauses
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.report import Report
 from ferry.ledger.resume import kept_plan, plan_of, planned_run, refuse_planned, resumed_plan, slices_left
@@ -33,7 +33,7 @@ from ferry.ledger.run_codec import ended_record, outcome_record
 from ferry.ledger.run_report import run_report
 from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
-from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Plan, Slice, TopicPartition
+from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Pause, Plan, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
 from ferry.plan.options import WHOLE, RunOptions
 from ferry.plan.plan_run import open_planned
@@ -184,6 +184,14 @@ class MicroRuns(LaneSession):
         async def work() -> str | None:
             newer = superseded_by(await self.view(), self.lane, plan.generation)
             return newer.record.run if newer is not None else None
+
+        return self.wait_for(work)
+
+    def pause(self) -> Pause | None:
+        """Return the pause of the whole flow that is in force; None when there is none."""
+
+        async def work() -> Pause | None:
+            return pauses(await self.view(), wall_ms()).get("")
 
         return self.wait_for(work)
 

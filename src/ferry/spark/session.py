@@ -15,6 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 from ferry.spark.package import zip_package, zip_specs
 
 REMOTE_VARIABLE = "SPARK_REMOTE"
+CONNECT_VARIABLES = (REMOTE_VARIABLE, "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
+"""What makes a new session one of Spark Connect. PySpark sets the second one, and leaves it after the session's end."""
 
 _MANY_ROWS = 100_000
 """More than the cores of any Spark."""

@@ -33,7 +33,7 @@ from ferry.reader.service import Service
 from ferry.reader.watch import FlowWatch, Sight
 from ferry.reader.watcher import Job, Watcher, Watchers
 from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, starting
-from ferry_airflow.page.airflow_side import DagState
+from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.app import page_app
 from ferry_airflow.page.dag_runs import DagRunStory
 from ferry_airflow.page.features import records
@@ -189,6 +189,8 @@ class Desk:
     dag: DagState = field(default_factory=lambda: DagState(known=True))
     others: dict[str, DagState] = field(default_factory=dict)
     """DAGs that stand otherwise than `dag`."""
+    older: tuple[DagRunRow, ...] = ()
+    """Runs of the flow's DAG that are not among its newest."""
     asking: set[tuple[str, str]] = field(default_factory=set)
     """DAGs and runs that wait for an approval."""
     stories: dict[tuple[str, str], DagRunStory] = field(default_factory=dict)
@@ -247,7 +249,16 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
         states = lambda dags: {dag: made.others.get(dag, made.dag) for dag in dags}  # noqa: E731
         for module in (page_state, starting, other_dags, dag_runs):
             monkeypatch.setattr(module, "dag_states", states)
+
+        def with_older(dag: str, known: DagState, runs: Sequence[str]) -> DagState:
+            return replace(known, runs=(*known.runs, *(one for one in made.older if one.run in runs)))
+
+        monkeypatch.setattr(page_state, "with_older", with_older)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
+        told = lambda runs: {  # noqa: E731
+            run: (made.stories[run].conf, made.stories[run].returned) for run in runs if run in made.stories
+        }
+        monkeypatch.setattr(dag_runs, "asked_and_returned", told)
         story_of = lambda dag, run, with_returned: made.stories.get((dag, run))  # noqa: E731
         monkeypatch.setattr(other_dags, "story_of", story_of)
         monkeypatch.setattr(pages, "reasons_of", lambda dag, run: made.reasons)

@@ -418,6 +418,8 @@ def test_the_checks_of_readiness_are_shown(desk: Desk, monkeypatch: pytest.Monke
     checks = (
         Check(name="lag", ok=True, message="0 records"),
         Check(name="groups", ok=False, message="<app> is active"),
+        Check(name="clock", ok=True, message="the flow never ran", known=False),
+        Check(name="writers", ok=True, message="any client may write to it", warns=True),
     )
     done = Job(id="7", who="ada", what="ferry_readiness", work=lambda _: None, done=threading.Event())
     done.answer = Readiness(checks=checks)
@@ -426,9 +428,14 @@ def test_the_checks_of_readiness_are_shown(desk: Desk, monkeypatch: pytest.Monke
     status, answer = desk.act("readiness", {})
     assert (status, answer["done"], answer["error"]) == (202, True, "")
     page = str(answer["html"])
-    assert [page.count(f'class="badge {mood}">') for mood in ("good", "bad")] == [1, 1]
+    assert [page.count(f'class="badge {mood}">') for mood in ("good", "warn", "bad")] == [1, 2, 1]
     assert ('class="badge good">lag<' in page, 'class="badge bad">groups<' in page) == (True, True)
     assert "&lt;app&gt; is active" in page
+    assert "Warning: </span>any client" in page
+    done.answer = Readiness(checks=(checks[0], *checks[2:]))
+    page = str(desk.act("readiness", {})[1]["html"])
+    assert "all 3 checks passed" not in page
+    assert "1 not known, 1 warning" in page
 
 
 @pytest.mark.parametrize(("verb", "cluster"), VERBS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,7 +22,7 @@ from sqlalchemy.orm import Session
 from ferry.errors import BadInput
 from ferry_airflow.naming import ASKED_WRONG, REASON
 from ferry_airflow.page import airflow_side, dag_runs
-from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states
+from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states, with_older
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLOWS = 2 * AT_ONCE + 1
@@ -94,6 +95,22 @@ def test_each_dag_has_as_many_runs_as_were_asked_for_and_one_that_is_gone_none(t
         assert dag_states({DAGS[0]: 0})[DAGS[0]].known
         assert dag_states({}) == {}
     assert not any("dag_run" in statement for statement in asked)
+
+
+def test_older_runs_are_looked_up_by_their_ids_in_one_query(tables: Session) -> None:
+    dags(tables, DAGS[:2])
+    known = dag_states({DAGS[0]: 2})[DAGS[0]]
+    have = [run.run for run in known.runs]
+    older = [f"{DAGS[0]}-{at}" for at in range(7) if f"{DAGS[0]}-{at}" not in have]
+    with counted(tables) as asked:
+        found = with_older(DAGS[0], known, [*have, *older, f"{DAGS[1]}-0", *(f"gone-{at}" for at in range(1_000))])
+        assert len(asked) == 1
+        assert with_older(DAGS[0], known, have) == known
+        for other in (replace(known, hides_runs=True), DagState()):
+            assert with_older(DAGS[0], other, older) == other
+    assert len(asked) == 1, "nothing to look up, or nothing that may be seen"
+    assert found.runs[:2] == known.runs
+    assert {run.run for run in found.runs} == {*have, *older}
 
 
 def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(

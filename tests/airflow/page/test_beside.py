@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from ferry_airflow.page import dag_runs, other_dags
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from tests.airflow.page.conftest import HERE, Desk
+from tests.airflow.page.test_airflow_side import counted
 
 VERIFY, DRILL = "ferry_verify__primary__backup", "ferry_drill__primary__backup"
 GROUPS = "ferry_groups__primary__backup"
@@ -125,6 +127,43 @@ def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: De
     assert link not in desk.page(f"{HERE}/{tab}")
     desk.refused = {(dag, "GET", DagAccessEntity.RUN)}
     assert link not in desk.page(f"{HERE}/{tab}")
+
+
+@pytest.mark.parametrize("may_see", [True, False])
+def test_drills_in_the_list_differ_by_time_kind_and_result(desk: Desk, may_see: bool) -> None:
+    """What tasks return is shown only to users who may see it."""
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    rows = [replace(ROW, run=f"manual__{at}", queued=NOON - timedelta(days=at), state="success") for at in range(2)]
+    desk.others[DRILL] = DagState(known=True, runs=tuple(rows))
+    for row, kind, outcome in zip(rows, ("shadow", "tabletop"), ("deviations", "success"), strict=True):
+        desk.stories[DRILL, row.run] = replace(STORY, row=row, conf={"kind": kind}, returned={"outcome": outcome})
+    if not may_see:
+        desk.refused.add((DRILL, "GET", DagAccessEntity.XCOM))
+    page = desk.page(f"{HERE}/reports")
+    found = [page[page.index(f'<tr id="beside:{DRILL}:{row.run}"') :].partition("</tr>")[0] for row in rows]
+    times = [re.findall(r'<time datetime="([^"]+)"', row) for row in found]
+    assert [len(one) for one in times] == [1, 1]
+    assert times[0] != times[1]
+    cells = [[re.sub("<[^>]*>", "", cell) for cell in re.findall("<td>(.*?)</td>", row)] for row in found]
+    assert [row[:2] for row in cells] == [
+        ["shadow drill", "deviations" if may_see else "\u2013"],
+        ["tabletop drill", "success" if may_see else "\u2013"],
+    ]
+    assert ('class="badge warn">deviations<' in found[0]) == may_see
+
+
+def test_what_runs_were_asked_for_and_returned_is_read_in_two_queries(tables: Session) -> None:
+    planted(tables, DRILL, 1, {"drill": "success"}, {"preview": "1. it would", "drill": {"outcome": "success"}})
+    planted(tables, VERIFY, 2, {"verify": "running"}, {})
+    with counted(tables) as asked:
+        found = dag_runs.asked_and_returned([(DRILL, RUN), (VERIFY, RUN), (GROUPS, RUN)])
+        assert dag_runs.asked_and_returned([]) == {}
+    assert len(asked) == 2
+    assert found == {
+        (DRILL, RUN): ({"mode": "full"}, {"outcome": "success"}),
+        (VERIFY, RUN): ({"mode": "full"}, {}),
+        (GROUPS, RUN): ({}, {}),
+    }
 
 
 def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, dag: str, story: DagRunStory | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,13 +138,21 @@ def test_the_later_of_both_directions_counts() -> None:
 def test_what_an_approver_is_shown_is_on_the_page_of_the_run(
     tables: Session, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "- 1. freeze: topics\n- NOT OK: lag: <much>"
+    lines = (
+        "1. freeze: topics",
+        "NOT OK: lag: <much>",
+        "warning: writers: any",
+        "not known: clock: ?",
+        "ok: topics: 3",
+    )
+    text = "\n".join(f"- {line}" for line in lines)
     planted(tables, DRILL, 1, {"preview": "success", "approve": "awaiting_input"}, {"preview": json.dumps(text)})
     story = dag_runs.story_of(DRILL, RUN, with_returned=True)
     assert story is not None
-    assert (story.preview, story.returned) == (("1. freeze: topics", "NOT OK: lag: <much>"), {})
+    assert (story.preview, story.returned) == (lines, {})
     page = shown(desk, monkeypatch, DRILL, story)
-    assert 'class="badge bad">lag<' in page
+    found = re.findall(r'class="badge (good|warn|bad)">(lag|writers|clock|topics)<', page)
+    assert found == [("bad", "lag"), ("warn", "writers"), ("warn", "clock"), ("good", "topics")]
     assert "Failed: </span>&lt;much&gt;<" in page
     assert ">1. freeze: topics<" in page
     assert "What it would do, and the checks" not in shown(desk, monkeypatch, DRILL, replace(STORY, row=story.row))

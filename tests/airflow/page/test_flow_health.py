@@ -396,6 +396,7 @@ def test_a_run_is_late_when_the_alert_says_so(
         (size(123_456_789_000), "123 GB"),
         (duration(None), "\u2013"),
         (duration(0.0), "0 s"),
+        (duration(0.04), "under 0.1 s"),
         (duration(9.94), "9.9 s"),
         (duration(125), "2 min 5 s"),
         (duration(3_600), "1 h"),

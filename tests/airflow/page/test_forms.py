@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,10 +15,14 @@ from airflow.sdk import DAG
 
 from ferry.config.settings import load
 from ferry.features.groups.acts.checkpoint import StoodBack
+from ferry.ledger.ledger import UNREAD
 from ferry.model import TimeWindow
+from ferry.model.evidence import EvidenceKind
 from ferry.plan.options import RunOptions
+from ferry.reader.watch import Sight
 from ferry_airflow import steps, syncing
 from ferry_airflow.dags import flow_dags
+from ferry_airflow.drill_fields import foreign_field
 from ferry_airflow.drilling import Asked, drill_of
 from ferry_airflow.window_steps import backfill_of
 from tests.airflow.page.conftest import FLOW, HERE, Desk
@@ -41,7 +48,7 @@ def form_of(desk: Desk, verb: str, body: dict[str, Any]) -> tuple[DAG, dict[str,
 @pytest.mark.parametrize("body", [{}, LONGEST])
 def test_a_run(desk: Desk, body: dict[str, Any]) -> None:
     options = steps.options_of(form_of(desk, "run", body)[1])
-    assert options == RunOptions(only=frozenset(body.get("topics", ())) or None, spark=True)
+    assert options == RunOptions(only=frozenset(body.get("topics", ())) or None)
 
 
 @pytest.mark.parametrize("mode", ["full", "sample", "compacted"])
@@ -104,6 +111,26 @@ def test_a_sync_of_groups(
     params = form_of(desk, "groups-sync", body)[1]
     syncing.sync(load(Path(os.environ["FERRY_CONFIG"])).flow(FLOW), "run", params)
     assert asked == [options]
+
+
+def test_each_field_of_a_drill_is_judged(desk: Desk) -> None:
+    """A wrong topic does not hide a wrong group, and what the file lacks is at the kind."""
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    excluded = "console-consumer-1"
+    _, answer = desk.act("drill", {"kind": "full", "groups": [excluded]})
+    assert set(answer["fields"]) == {"kind", "groups"}  # type: ignore[call-overload]
+    _, answer = desk.act("drill", {"kind": "partial", "topics": ["__consumer_offsets"], "groups": [excluded]})
+    assert set(answer["fields"]) == {"topics", "groups"}  # type: ignore[call-overload]
+
+
+def test_the_button_of_a_drill_names_the_fields_of_each_kind(desk: Desk) -> None:
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    (given,) = re.findall(r"""data-ask="drill" data-fields='([^']*)'""", desk.page(f"{HERE}/reports"))
+    fields = json.loads(html.unescape(given))
+    assert set(fields) == {kind.value for kind in EvidenceKind if kind.is_drill}
+    for kind, names in fields.items():
+        for name in ("topics", "groups"):
+            assert (foreign_field(EvidenceKind(kind), {name: ["x"]}) is None) == (name in names)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +200,7 @@ def test_what_its_dag_would_refuse_is_refused_before_a_run_is_queued(
     status, answer = desk.act("drill", body)
     fields = answer["fields"]
     assert isinstance(fields, dict)
-    assert (status, list(fields)) == (422, [field])
+    # The file has no flow back: that is refused at the kind, whatever else is wrong.
+    assert (status, {*fields}) == (422, {field, "kind"} if body["kind"] == "full" else {field})
     golden(fields[field])
     assert not desk.triggered

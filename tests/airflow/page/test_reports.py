@@ -64,6 +64,14 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
     return read[-1]
 
 
+def test_the_list_has_who_started_a_drill_and_why(desk: Desk, folder: Path) -> None:
+    put(folder, 1, OWN)
+    put(folder, 2, OWN, asked_by="ada", reason="the <yearly> audit")
+    _, text = opened(desk, "/reports")
+    assert text.count("by ada: the &lt;yearly&gt; audit<") == 1
+    assert text.count("by ops@bastion: the reason is not recorded<") == 1
+
+
 def test_the_list_has_what_is_not_on_the_target_next_to_the_loss(desk: Desk, folder: Path) -> None:
     letters = PassedOver(source=EVIDENCE.losses[0].source, start=0, end=9, why=DEAD_LETTERS, records=7)
     for number, passed in enumerate(((letters,), None, ()), 1):

@@ -113,6 +113,52 @@ def test_the_reason_of_a_run_that_failed_is_in_its_row(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ms", "took"), [(0, "not known"), (1, "under 0.1 s"), (40, "under 0.1 s"), (900, "0.9 s"), (4_000, "4.0 s")]
+)
+def test_how_long_a_run_took_is_not_0_where_it_is_short_or_not_known(desk: Desk, ms: int, took: str) -> None:
+    """A run without receipts does not show when it ended."""
+    one = ran("a1", 9)
+    one = replace(one, ended_ms=one.started_ms + ms)
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [one])
+    for path in ("/runs", "/"):
+        page = desk.page(f"{HERE}{path}")
+        row = page[page.index('<tr id="run:a1"') :].partition("</tr>")[0]
+        assert f">{took}<" in row
+    tile = desk.page(f"{HERE}/").partition("<dt>Last run</dt>")[2].partition("</div>")[0]
+    assert (f" in {took}<" in tile) == (ms > 0)
+    assert " 0 s<" not in tile
+
+
+def test_a_run_at_work_has_taken_the_time_since_its_opening(desk: Desk) -> None:
+    seen(desk)
+    begun = DagRunRow(run="a2", state="running", queued=None, started=None, ended=None, who="")
+    desk.dag = DagState(known=True, runs=(begun,))
+    for path in ("/runs", "/"):
+        page = desk.page(f"{HERE}{path}")
+        row = page[page.index('<tr id="run:a2"') :].partition("</tr>")[0]
+        assert re.search(r">3 min( \d+ s)? so far<", row), row
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs?state=task+failed", "/"])
+def test_a_run_older_than_the_newest_ones_of_airflow_has_its_state_and_reason(desk: Desk, path: str) -> None:
+    seen(desk)
+    desk.reasons = (("checkpoint", "group `billing` is active"),)
+    desk.older = (DagRunRow(run="a1", state="failed", queued=None, started=None, ended=datetime.now(UTC), who=""),)
+    page = desk.page(f"{HERE}{path}")
+    row = page[page.index('<tr id="run:a1"') :].partition("</tr>")[0]
+    assert "task failed" in row
+    assert ("group `billing` is active" in html.unescape(row)) == path.startswith("/runs")
+
+
+def test_the_page_of_an_older_run_has_what_airflow_has_of_it(desk: Desk) -> None:
+    seen(desk)
+    desk.reasons = (("checkpoint", "group billing is active"),)
+    desk.older = (DagRunRow(run="a1", state="failed", queued=None, started=None, ended=datetime.now(UTC), who=""),)
+    assert "group billing is active" in desk.page(f"{HERE}/run/a1")
+    assert "group billing is active" not in desk.page(f"{HERE}/run/a2")
+
+
+@pytest.mark.parametrize(
     ("run", "short"),
     [
         ("scheduled__2026-11-23T19:18:04.123456+00:00", "scheduled"),

@@ -282,6 +282,22 @@ def test_a_failed_run_has_the_reason_on_its_page_for_who_may_see_it(desk: Desk) 
     assert why not in desk.page(f"{HERE}/run/r1")
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_run_of_another_lane_is_not_taken_for_one_of_the_flows_dag_with_its_id(desk: Desk, is_own: bool) -> None:
+    """Two DAGs with a schedule share ids of runs; the file may have named another lane before."""
+    its = DagRunRow(run="r1", state="failed", queued=None, started=None, ended=None, who="ada")
+    desk.older = (its,)
+    desk.reasons = (("copy", "the reason of another run"),)
+    record = run_of("r1")
+    dag = "ferry__primary__backup" if is_own else "ferry_other__primary__backup"
+    opened = OpenedRun(record=replace(record, origin=replace(record.origin, dag_id=dag)), generation=3)
+    report = Report(plan=PLAN, started_ms=1_000, receipts=(), refusals=(), unfinished=(), left=(), done=0)
+    answered(
+        desk, ("run", "r1", "backfill-a"), PastRun(opened=opened, state=PastState.SUCCESS, report=report, followed=True)
+    )
+    assert ("the reason of another run" in desk.page(f"{HERE}/lane/backfill-a/run/r1")) == is_own
+
+
 def test_a_run_that_the_ledger_has_let_go_shows_its_receipts_and_that_the_rest_is_not_known(desk: Desk) -> None:
     gone = Forgotten(lane=LANE, run="r1", receipts=(replace(RECEIPT, run="r1", records=441_526),))
     answered(desk, ("run", "r1", ""), gone)

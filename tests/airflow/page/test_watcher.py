@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
 from ferry.reader.answers import KEPT_SECONDS
+from ferry.reader.service import measured_by
 from ferry.reader.watch import FlowWatch, Sight
 from ferry.reader.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after
 from ferry_airflow.rest import until
@@ -155,12 +156,52 @@ def test_what_is_asked_is_answered_while_other_flows_are_looked_at(tmp_path: Pat
     assert until(lambda: not cast("threading.Thread", watcher._thread).is_alive(), ANSWER_S)
 
 
+class Measuring(Still):
+    """A watcher of a lane."""
+
+    def __init__(self, measures: Hashable) -> None:
+        super().__init__()
+        self.measures = measures
+
+
 def test_another_configuration_ends_the_threads_of_the_one_before() -> None:
     watchers = Watchers()
     first = watchers.of(("a->b", 1), Still)
     assert watchers.of(("a->b", 1), Still) is first
     assert watchers.of(("a->b", 2), Still) is not first
     assert first._closed
+
+
+@pytest.mark.parametrize(
+    ("line", "is_same"),
+    [
+        ("ferry.rpo.seconds = 60", True),
+        ("primary->backup.topics = orders", True),
+        ("primary.bootstrap.servers = 127.0.0.1:2", False),
+        ("ferry.lane = other", False),
+    ],
+)
+def test_what_was_measured_stays_if_the_file_changes_and_the_lane_is_the_same(
+    tmp_path: Path, line: str, is_same: bool
+) -> None:
+    watchers = Watchers()
+    made: list[Measuring] = []
+    key = line.partition(" = ")[0]
+    for number, text in enumerate((TEXT, TEXT.replace(f"\n{key} = ", "\n# ") + f"{line}\n")):
+        file = tmp_path / f"{number}.properties"
+        file.write_text(text)
+        still = watchers.of((FLOW, number), partial(Measuring, measured_by(load(file).flow(FLOW))))
+        assert isinstance(still, Measuring)
+        made.append(still)
+        if not number:
+            still.see(Sight(view=UNREAD, lags=(lag("orders", 0, 7),), troubles={"primary": "silent"}))
+            assert still.last.history
+    first, second = made
+    assert first.measures is not None
+    kept = (second.last.history, second.last.columns, second.last.spells)
+    assert (kept == (first.last.history, first.last.columns, first.last.spells)) == is_same
+    assert any(kept) == is_same
+    assert second.last.number == 0, "nothing of the present is known yet"
 
 
 @pytest.mark.parametrize(

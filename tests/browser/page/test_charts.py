@@ -140,6 +140,23 @@ def test_figures_of_runs_that_the_ledger_has_forgotten_in_part_are_drawn_as_such
     assert (took, rates) == (["at least 4.0 s", "not known"], 0)
 
 
+def test_how_long_a_run_without_receipts_took_is_not_known_in_its_chart(desk: Desk) -> None:
+    """The axis of the chart still begins at 0 s."""
+    runs = [
+        replace(digest("r2"), generation=8, started_ms=NINE + HOUR_MS, ended_ms=NINE + HOUR_MS + 4_000),
+        replace(digest("r1"), ended_ms=NINE, records=0, bytes=0),
+    ]
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/")
+        figure = page.locator("figure[data-chart=timeline]")
+        took = figure.locator("tbody tr td:nth-child(2)").all_text_contents()
+        axis = figure.locator(".ytick text").all_text_contents()
+    assert took == ["4.0 s", "not known"]
+    assert "0 s" in axis
+    assert "not known" not in axis
+
+
 def _by_name(traces: list[Any]) -> tuple[list[Any], list[Any]]:
     """The points of both lines; None where a line is broken."""
     found = {name: [None if x is None else (x, y) for x, y in zip(xs, ys, strict=True)] for name, xs, ys in traces}

@@ -203,8 +203,28 @@ def test_names_are_picked_from_what_there_is(desk: Desk) -> None:
 
         shown(page, address, f"{HERE}/reports")
         page.get_by_role("button", name="Start a drill").click()
+        _field(page, "kind").select_option("partial")
         page.get_by_role("group", name="Groups that there are").get_by_role("checkbox", name="billing").check()
         expect(_field(page, "groups")).to_have_value("billing ")
+
+
+def test_a_drill_has_the_fields_of_its_kind_alone(desk: Desk) -> None:
+    """What was typed for another kind stays, and is not sent."""
+    filled(desk)
+    has = {"tabletop": (False, False), "shadow": (True, False), "partial": (True, True), "full": (False, False)}
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/reports")
+        page.get_by_role("button", name="Start a drill").click()
+        for kind, visible in has.items():
+            _field(page, "kind").select_option(kind)
+            for name, is_visible in zip(("topics", "groups"), visible, strict=True):
+                expect(_field(page, name)).to_be_visible(visible=is_visible)
+            if visible == (True, True):
+                _typed(page, {"groups": "billing", "topics": "orders"})
+        _typed(page, {"kind": "shadow", "reason": "the audit"})
+        page.locator("#ask-go").click()
+        expect(page.locator("#notices")).to_contain_text("Run manual__1 is queued.")
+        assert desk.triggered[-1][2] == {"kind": "shadow", "topics": ["orders"], "reason": "the audit"}
 
 
 def test_a_field_is_checked_where_it_is_typed_and_nothing_is_done(desk: Desk) -> None:

@@ -59,6 +59,16 @@ def test_no_page_is_wider_than_the_screen_and_no_word_is_broken(desk: Desk) -> N
     assert wrong == {}
 
 
+def test_all_tabs_of_a_flow_are_within_the_screen(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium(viewport=PHONE) as page:
+        shown(page, address, f"{HERE}/reports")
+        tabs = page.locator(".tabs a").all()
+        boxes = [tab.bounding_box() for tab in tabs]
+        assert len(boxes) > 5
+        assert [box for box in boxes if box is None or box["x"] < 0 or box["x"] + box["width"] > PHONE["width"]] == []
+
+
 def test_a_card_names_its_figures_and_keeps_them_when_the_page_is_renewed(desk: Desk) -> None:
     filled(desk)
     with served(desk) as address, chromium(viewport=PHONE) as page:

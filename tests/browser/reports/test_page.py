@@ -54,6 +54,29 @@ def test_a_page_stands_alone_and_runs_nothing() -> None:
         assert name in found.ids
 
 
+def test_each_figure_of_a_table_has_the_title_of_its_column() -> None:
+    """A phone shows rows as cards, without the head of the table."""
+    for table in re.findall(r"<table>.*?</table>", page(), re.DOTALL):
+        titles = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
+        labels = [re.findall(r'data-label="(.*?)"', row) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)]
+        assert all(row == titles[len(titles) - len(row) :] for row in labels)
+        assert any(len(row) == len(titles) - 1 for row in labels)
+
+
+def test_a_page_fits_on_a_phone() -> None:
+    """Nothing is wider than the screen but charts, which scroll in their own place."""
+    with chromium(viewport={"width": 390, "height": 844}) as browser:
+        browser.set_content(page())
+        across = "({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]"
+        assert browser.evaluate(f"() => ({across})(document.documentElement)") == [390, 390]
+        wide = """() => [...document.querySelectorAll("body *")]
+          .filter((one) => !one.closest("figure") && one.getBoundingClientRect().right > 391)
+          .map((one) => one.outerHTML.slice(0, 120))"""
+        assert browser.evaluate(wide) == []
+        shown = "() => [...document.querySelectorAll('tbody tr')].map((one) => getComputedStyle(one).display)"
+        assert set(browser.evaluate(shown)) == {"grid"}
+
+
 def test_what_others_named_is_text() -> None:
     text = page(replace(EVIDENCE, notes=("<script>alert(1)</script>",), steps=(*EVIDENCE.steps[:1], step("<b>&"))))
     assert "<script>alert" not in text

@@ -78,7 +78,7 @@ def test_the_verbs_of_groups(
     for name, why in (
         (f"none-{alias}", f"is not on {alias}"),
         ("elsewhere", "is excluded by"),
-        ("ferry.x", "of Ferry"),
+        ("ferry.x", "holds Ferry's own positions"),
     ):
         refused = ferry("groups", "sync", "--group", name, config=config)
         assert (refused.code, f"group {name} " in refused.out, why in refused.out) == (1, True, True)

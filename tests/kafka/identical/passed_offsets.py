@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,12 +20,13 @@ from ferry.features.identical.rules.empty import cost_of
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.report import RunState
 from tests.harness import create_topic, on_cluster
-from tests.kafka.identical.raw import Raw, empty_batch, empty_payload
 from tests.kafka.identical.test_passing import PASSES, begin_at
 from tests.kafka.identical.test_run import lab
+from tests.kafka.raw import Raw, empty_batch, empty_payload
 
 TOPIC = "passed"
 PARTITIONS = 100
+COMMITS = 200
 EACH, BATCHES = 1_000_000, 10
 
 
@@ -53,6 +55,9 @@ def measure(cluster: RunningCluster) -> None:
         async def in_one_request() -> None:
             assert set(await raw.mark(*[who] * 2_000)) == {0}
 
+        for partitions in (range(1), range(8)):
+            what = f"a record and a marker, one after the other, {len(partitions)} partitions: markers"
+            await timed(what, COMMITS * len(partitions), partial(transactions, raw, partitions))
         await timed("a marker for each request", 300, one_by_one)
         await timed(f"a marker for each of {PARTITIONS} partitions in a request", 20 * PARTITIONS, in_many)
         await timed("2,000 markers for a partition in a request", 2_000, in_one_request)
@@ -73,6 +78,15 @@ def measure(cluster: RunningCluster) -> None:
         await timed("DeleteRecords", 1, lambda: raw.delete(begun + EACH * BATCHES + 1))
 
     on_cluster(cluster, work)
+
+
+async def transactions(raw: Raw, partitions: range) -> None:
+    """What small transactions of a source need: a record in each partition, and then their markers."""
+    lane = await raw.init()
+    for number in range(COMMITS):
+        for partition in partitions:
+            assert (await raw.produce(lane, number, 1, partition=partition))[0] == 0
+        assert set(await raw.mark(lane, partitions=partitions)) == {0}
 
 
 def measure_run(source: RunningCluster, target: RunningCluster, begins: int) -> None:

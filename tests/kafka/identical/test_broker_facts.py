@@ -11,7 +11,7 @@ from ferry.dev import RunningCluster
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from tests.harness import create_topic, on_cluster, read_topic
-from tests.kafka.identical.raw import Producer, Raw, empty_batch, empty_payload
+from tests.kafka.raw import Producer, Raw, empty_batch, empty_payload
 
 YEAR_MS = 365 * 24 * 3600 * 1000
 INVALID_TXN_STATE = 48
@@ -183,6 +183,25 @@ def test_the_state_says_what_was_written_last(broker: RunningCluster, topic: str
     at(broker, topic, before)
 
 
+def test_after_a_marker_without_a_state_sequence_numbers_begin_at_0(broker: RunningCluster, topic: str) -> None:
+    """Items 1 and 11: the leader shows it."""
+
+    async def work(raw: Raw) -> None:
+        who = await raw.init()
+        assert await raw.state(who) is None
+        assert await raw.mark(who) == [0]
+        assert (await raw.state(who)).last_sequence == -1
+        assert (await raw.produce(who, 1, 1))[0] == codes.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert await raw.produce(who, 0, 3) == (0, 1)
+        assert await raw.mark(who) == [0]
+        assert await raw.produce(who, 3, 1) == (0, 5)
+        assert await raw.end() == 6
+
+    at(broker, topic, work)
+    for isolation in ("read_committed", "read_uncommitted"):
+        assert [row[0] for row in read_topic(broker.bootstrap, topic, isolation=isolation)[0]] == [1, 2, 3, 5]
+
+
 def test_the_logs_end_as_a_replica_asks(broker: RunningCluster, topic: str) -> None:
     """Item 9, with one broker: both ends are equal when all is replicated."""
 
@@ -247,7 +266,7 @@ def test_each_of_many_markers_passes_one_offset(broker: RunningCluster, topic: s
         who = await raw.init()
         assert await raw.mark(who, partitions=range(partitions)) == [0] * partitions
         assert [await raw.end(partition=number) for number in range(partitions)] == [1] * partitions
-        assert await raw.mark(*[who] * times) == [0] * times
+        assert await raw.mark(*[who] * times) == [0]  # the answer is by producer id
         assert await raw.end() == 1 + times
         assert await raw.end(partition=1) == 1
 

@@ -18,7 +18,7 @@ from ferry.dev import RunningCluster, up
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.lane.connections import manager_options
 from tests.harness import create_topic, wait_until
-from tests.kafka.identical.raw import Producer, Raw
+from tests.kafka.raw import Producer, Raw
 from tests.kafka.run.test_permissions import GUARDED, LOGIN, permit
 from tests.tiers import ANSWER_S
 

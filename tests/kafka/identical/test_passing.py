@@ -26,8 +26,8 @@ from tests.harness import (
     wait_until,
     watermark,
 )
-from tests.kafka.identical.raw import Raw
 from tests.kafka.identical.test_run import PARTITIONS, end_of_copy, feed, lab
+from tests.kafka.raw import Raw
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S

@@ -169,7 +169,8 @@ def test_a_hole_is_refused_with_its_offset_and_what_is_before_it_is_copied(
     answer = ferry("run", "--json", config=it.write(tmp_path))
     assert answer.code != 0
     (refusal,) = answer.json("run")["refusals"]
-    assert (refusal["partition"], refusal["facts"]["at"]) == (0, before + 1), "the record, and then the marker"
+    found = refusal["code"], refusal["partition"], refusal["facts"]["at"]
+    assert found == ("identical.hole", 0, before + 1), "the record, and then the marker"
     copy = it.target_topic(topic)
     assert watermark(target_cluster, copy, 0) == before + 1
     assert watermark(target_cluster, copy, 1) == watermark(source_cluster, topic, 1)

@@ -15,7 +15,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from tests.clusters import THREE, repair
 from tests.harness import create_topic, on_cluster
-from tests.kafka.identical.raw import Producer, Raw
+from tests.kafka.raw import Producer, Raw
 
 pytestmark = pytest.mark.extra
 

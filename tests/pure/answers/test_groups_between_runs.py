@@ -18,9 +18,11 @@ from ferry.ledger.codec import pause_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import Flow, Pause, Record, RunRecord, TopicPartition
 from ferry.model.run import LOCAL
+from ferry.plan.options import RunOptions
 from ferry.protocol.names import ledger_topic
 from ferry.run.ledger.access import LedgerAccess
 from ferry.wire.records import ProducerIdentity, build_batch
+from ferry_airflow import steps
 from ferry_airflow.naming import sync_id
 from ferry_airflow.syncing import RETURNED, Synced, sync
 from tests.pure.answers.stories import begun
@@ -64,6 +66,28 @@ def copied(made: World, *lines: str) -> None:
     begun(made, *lines)
     made.commit(made.a, "billing", orders_0=4)
     assert made.ask("run", "a->b", "--id", "r1").code == 0
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_a_pause_since_the_plan_leaves_the_groups_and_lets_the_run_end_well(made: World, is_paused: bool) -> None:
+    """`ferry resume` and the next run translate them; a run without a pause has to show what became of its groups."""
+    copied(made)
+    flow = load(made.folder / FILE).flow("a->b")
+    made.commit(made.a, "billing", orders_0=8)
+    before = at(made)
+    steps.open_plan(flow, "r2", LOCAL, RunOptions())
+    if is_paused:
+        other(made, PAUSED)
+        assert steps.checkpoint(flow, "r2") is None
+    found = steps.reported(flow, "r2")
+    assert (found.report.groups, at(made)) == (None, before)
+    held = steps.groups_held(found, translates=True)
+    assert ("ann@desk-7" in (held or ""), steps.complaint(found, translates=True) is None) == (is_paused, is_paused)
+    assert steps.groups_held(found, translates=False) is None
+    if is_paused:
+        assert made.ask("resume", "a->b").code == 0
+        assert made.ask("run", "a->b", "--id", "r3").code == 0
+        assert at(made) == 8
 
 
 def test_what_a_group_has_read_since_the_last_run_is_carried_over(made: World) -> None:

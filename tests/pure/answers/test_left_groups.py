@@ -47,6 +47,23 @@ OVER = "switchover", "a->b", "--id", "s-1", "--quiet-seconds", "0", "--approve-b
 REREAD = "records read twice"
 
 
+@pytest.mark.parametrize("output", ["json", "table"])
+@pytest.mark.parametrize("verb", ["switchover", "failover"])
+def test_a_switch_shows_what_is_not_as_it_should_be_as_its_report_does(made: World, verb: str, output: str) -> None:
+    outside(made, billing={"users_0": 4}, fraud={"users_0": 4})
+    asked = OVER if verb == "switchover" else FAIL
+    answer = made.ask(*asked, output=output)
+    assert answer.code == 0, answer.err
+    wanted = made.ask("reports", "switch", "a->b", asked[3]).body["deviations"]
+    assert len(wanted) == 1
+    if output == "json":
+        assert answer.body["deviations"] == wanted
+        return
+    begins = [line.partition(": ")[0] for line in answer.out.splitlines()]
+    assert f"deviation: {wanted[0]}" in answer.out.splitlines()
+    assert begins.index("deviation") == len(begins) - 2, "right before the line that the switch is finished"
+
+
 def outside(made: World, *lines: str, **offsets: dict[str, int]) -> None:
     """A flow that takes `billing.*`, with a run, and these groups at the source."""
     begun(made, "b->a.enabled = true", *lines, topics={"users": 1})

@@ -138,14 +138,14 @@ class World:
             log.entries[one.offset] = Entry(payload=Part(batch, 0))
         self.write(*(f"{key} = {value}" for key, value in settings.items()), aliases=(flow.source, flow.target))
 
-    def ask(self, *words: str) -> Answer:
+    def ask(self, *words: str, output: str = "json") -> Answer:
         """Run a command."""
         self.now_ms += MINUTE_MS
         out, err = io.StringIO(), io.StringIO()
         code: Any = 0
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                main([*words, "--json"])
+                main([*words, "-o", output])
             except SystemExit as end:
                 code = end.code or 0
         for one in (self.a, self.b):

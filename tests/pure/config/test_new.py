@@ -56,6 +56,19 @@ def test_options_say_everything(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert out.stat().st_mode & 0o077 == 0
 
 
+def test_the_flow_back_needs_only_to_be_uncommented(tmp_path: Path) -> None:
+    out = tmp_path / "mm2.properties"
+    assert run(out, *BROKERS, "--topics", r"orders\d, pay", "--source-tls", "--target-plain") == 0
+    (there,) = load(out).flows
+    out.write_text(out.read_text().replace("\n#backup->primary.", "\nbackup->primary."))
+    both = load(out)
+    assert both.problems == ()
+    here = both.flow("backup->primary")
+    assert here.topics.filter == there.topics.filter
+    assert here.groups == there.groups
+    assert both.flow("primary->backup").digest() == there.digest()
+
+
 def test_a_dry_run_shows_the_file_and_refuses_what_could_not_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,10 @@
 """What `ferry config check` says of clusters and flows together: no network is asked."""
 
+from pathlib import Path
+
 import pytest
 
+from ferry.cli.command import Context
 from ferry.config.reading.examine import examine
 from ferry.config.text.problem import Severity
 from tests.golden import Golden, brief
@@ -132,3 +135,21 @@ def test_the_remedy_is_what_would_help(lines: str, golden: Golden) -> None:
 )
 def test_flows_that_bring_nothing_back_are_not(lines: str) -> None:
     assert said(BASE + lines) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        (BACK, 0),  # a pause is in the ledger, so the plan alone knows whether one of the two is on standby
+        ("east->north.enabled = true\nnorth->west.enabled = true\n", 1),
+        (BACK + "no.such.key = 1\n", 1),
+    ],
+)
+def test_a_warning_that_only_a_plan_can_decide_does_not_come_with_each_command(
+    lines: str, shown: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(BASE + IDENTITY + lines)
+    settings = Context(config=path, clusters=(), quiet=False, verbose=False).settings()
+    assert len(settings.problems) == shown + (BACK in lines), "ferry config check has it"
+    assert capsys.readouterr().err.count("ferry: warning: ") == shown

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, partial_sentence, shadow_sentence
 from ferry.features.evidence.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
+from ferry.features.evidence.rules.lines import told_lines
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, Translated
 from ferry.model import TopicPartition
 from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, StepOutcome, TimelineStep
@@ -95,6 +96,15 @@ def test_a_summary_says_of_groups_what_is_known(knows_groups: bool, count: int, 
     golden(f"{shadow}\n{partial_sentence(['orders'], True, groups, 'backup', knows_groups=knows_groups)}")
 
 
+def test_a_group_that_had_read_beyond_the_copy_is_named_with_where_it_would_continue(golden: Golden) -> None:
+    groups = [group(0), replace(group(0, 4), group="billing"), replace(group(0, 1), group="audit")]
+    for ones in (groups[:2], groups):
+        golden(shadow_sentence(9, True, ones, 1.0, "backup", knows_groups=True), f"shadow, {len(ones)} groups")
+        golden(partial_sentence(["orders"], True, ones, "backup", knows_groups=True), f"partial, {len(ones)} groups")
+    evidence = replace(EVIDENCE, groups=tuple(groups))
+    golden("\n".join(line for line in told_lines(evidence) if line.startswith("group ")), "lines")
+
+
 def test_a_drill_that_tried_out_nothing_says_so(golden: Golden) -> None:
     assert untried([group(0)], (), copied=1) == ()
     assert untried([group(0)], ()) == ()
@@ -125,8 +135,10 @@ def test_a_figure_that_was_not_measured_misses_its_goal() -> None:
     assert (alone.measured, alone.is_met) == (None, False), "without a partition nothing was counted"
 
 
-def group(reread: int | None) -> GroupMoved:
-    return GroupMoved(group="g", target_group="g2", partitions=1, committed=1, exact=1, reread=reread, skipped=reread)
+def group(reread: int | None, beyond: int = 0) -> GroupMoved:
+    return GroupMoved(
+        group="g", target_group="g2", partitions=1, committed=1, exact=1, reread=reread, skipped=reread, beyond=beyond
+    )
 
 
 def test_each_deviation_is_a_sentence(golden: Golden) -> None:

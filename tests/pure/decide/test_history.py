@@ -29,9 +29,10 @@ from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.lag_start import standing_of
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.reader.run_sentences import not_done
-from ferry_airflow.steps import complaint
+from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, refusal, run_of
+from tests.pure.decide.test_unit_codec import ONE, UNIT
+from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, redealt, refusal, run_of
 from tests.pure.run.ledger_model import ModelLog, now
 from tests.said import codes, facts_in
 
@@ -82,7 +83,35 @@ def test_a_run_is_judged_by_its_own_receipts_and_not_by_what_a_later_run_copied(
     assert [piece.source for piece in past.report.later] == [RECEIPT.source]
     assert [one["kind"] for one in receipts_json([], [], past)["run"]["report"]["refusals"]] == ["unfinished"]
     assert [line.word for line in not_done(past.report)] == ["unfinished"]
-    assert complaint(past.report, "run-2", translates=False) is None, "nothing is missing: a cleared run is green"
+    assert complaint(Reported(past.report, "run-2"), translates=False) is None, "a cleared run is green"
+
+
+@pytest.mark.parametrize(
+    ("own", "later", "state"),
+    [
+        ((), (9, 4), PastState.FAILED),
+        ((9, 1), (9, 4), PastState.PARTIAL),
+        ((9, 4), (12, 4), PastState.SUCCESS),
+        ((9, 1), (9, 3), PastState.PARTIAL),
+    ],
+    ids=["nothing", "a part", "all", "a part, and not all by now"],
+)
+def test_repartitioned_records_are_judged_by_the_runs_own_receipts(
+    own: tuple[int, ...], later: tuple[int, int], state: PastState
+) -> None:
+    mine = redealt(ONE, run="run-1", generation=0, ends=own) if own else None
+    receipts = receipt_records(mine) if mine else ()
+    records = [OPENED, *plan_records(replace(PLAN, generation=0, slices=(UNIT,))), *receipts, NEWER]
+    rest = redealt(ONE, run="run-2", generation=len(records) - 1, starts=own or UNIT.starts, ends=later)
+    past = past_runs(fold(lying(*records, *receipt_records(rest)), 99), LANE, 9)[0]
+    assert past.report is not None
+    is_over = later != (9, 3)
+    assert past.state is state
+    assert past.report.done == (state is PastState.SUCCESS)
+    assert [one.target for one in past.report.later] == ([UNIT.target] if is_over and not past.report.done else [])
+    assert len(past.report.unfinished) == (not is_over)
+    missed = complaint(Reported(past.report, "run-2"), translates=False)
+    assert (missed is None) == is_over, "a cleared run is green if nothing is missing"
 
 
 def test_nothing_of_an_active_run_is_unfinished() -> None:

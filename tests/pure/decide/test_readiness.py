@@ -200,7 +200,7 @@ FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
             ),
         ),
     ),
-    ("groups", "1 have members", lambda one: replace(one, groups=left(Why.ACTIVE))),
+    ("groups", "1 has members", lambda one: replace(one, groups=left(Why.ACTIVE))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.PENDING))),
     ("groups", "could not be moved", lambda one: replace(one, groups=left(Why.MERGED))),
     ("acls", "1 ACL of the target differs", lambda one: replace(one, features=(compared(differing()),))),
@@ -489,6 +489,15 @@ def test_who_else_may_write_to_the_ledger_is_named(acls: tuple[AclBinding, ...],
     assert check.ok, "it stands against no switch"
     golden(check.message)
     assert LEDGER in check.message
+    assert check.warns is ("may write to" in check.message)
+    assert check.outcome == ("warning" if check.warns else "ok")
+
+
+def test_an_open_ledger_is_a_warning_and_one_that_is_not_known_is_not_known() -> None:
+    for is_open, outcome in ((True, "warning"), (False, "not known")):
+        looked = replace(WELL, writers=replace(WRITERS, acls=None, is_open=is_open, why="no authorizer"))
+        (check,) = [one for one in readiness_of(looked, POLICY, "a", Rpo()).checks if one.name == "writers"]
+        assert (check.ok, check.outcome) == (True, outcome)
 
 
 def test_where_it_is_not_known_who_may_write_to_the_ledger_that_is_said(golden: Golden) -> None:

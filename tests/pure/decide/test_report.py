@@ -14,9 +14,9 @@ from ferry.ledger.report import (
 )
 from ferry.ledger.run_report import report_of
 from ferry.ledger.runs import Outcome
-from ferry.model import NOT_THROTTLED, Plan, Receipt, RefusalKind, ThrottleTime
+from ferry.model import NOT_THROTTLED, GroupOutcome, Left, Plan, Receipt, RefusalKind, ThrottleTime, Why
 from ferry.reader.run_sentences import done_besides
-from ferry_airflow.steps import complaint
+from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, refusal
@@ -145,6 +145,22 @@ def test_transforms_are_told_by_what_receipts_have() -> None:
     ]
 
 
+def test_a_complaint_names_where_the_rest_is_and_counts_only_groups_that_failed() -> None:
+    many = report_of(replace(ONE, refusals=tuple(refusal(f"t{at}") for at in range(25))), 1_000, [], {}, ended())
+    said = complaint(Reported(many), translates=True)
+    assert said is not None
+    assert "and 6 more: the log of the task report has all" in said, "25 refused, and one unfinished"
+    assert ("above" in said, "group" in said) == (False, False), "what became of groups is not known"
+    left = Left(group="billing", place=None, why=Why.FAILED, message="no coordinator")
+    groups = GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={})
+    assert "1 group failed as well" in (complaint(Reported(replace(many, groups=groups)), translates=True) or "")
+    whole = report_of(ONE, 1_000, [WHOLE], {place("orders"): 100}, ended())
+    said = complaint(Reported(whole), translates=True)
+    assert said is not None
+    assert "1 not translated" not in said
+    assert complaint(Reported(whole), translates=False) is None
+
+
 def test_what_copies_the_rest_is_this_run_until_another_one_has_the_lane() -> None:
     report = report_of(ONE, 1_000, [HALF], {place("orders"): 50}, ended())
     (piece_left,) = report.unfinished
@@ -172,5 +188,5 @@ def test_a_run_that_a_pause_kept_from_copying_is_not_taken_for_an_idle_one(
     assert len(told) == 1
     assert told[0] in shown
     assert [line.word for line in done_besides(report)] == ["paused"]
-    missed = complaint(replace(report, groups=None), None, translates=True)
+    missed = complaint(Reported(replace(report, groups=None)), translates=True)
     assert (missed is None) is is_whole, "no run of a paused flow moves groups"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from ferry.features.switch.rules.moving import (
     remembered,
     unmapped,
 )
+from ferry.features.switch.rules.partition_state import copy_end
 from ferry.model import (
     Checkpoint,
     CommittedOffset,
@@ -32,6 +34,7 @@ from ferry.model import (
     TopicPartition,
 )
 from tests.golden import Golden
+from tests.pure.decide.test_map_trouble import LAST
 from tests.pure.decide.values import place
 
 HERE, COPY, LIVE = place("orders"), place("primary.orders"), place("orders", 1)
@@ -238,3 +241,35 @@ def test_partitions_without_a_checkpoint_count_as_read_again_and_are_named(
     made = decide_moving("g", placed, (), new, None, (), blank)
     assert (made.why, made.again, len(made.notes)) == (None, again, named)
     assert all(str(place) in note for place in blank for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("end", "stable", "topic_id", "is_open", "wanted"),
+    [
+        (900, 900, "id", False, 40),  # a lost run's aborted records are after what was copied
+        (900, 900, "", False, 40),
+        (30, 30, "id", False, 30),
+        (900, 41, "id", False, None),  # a transaction that is open may still be committed
+        (900, 900, "id", True, None),  # the partition has its marker, the ledger not yet
+        (900, 900, "other", False, 900),
+        (900, None, "id", False, None),
+        (None, 900, "id", False, None),
+    ],
+)
+def test_groups_read_again_what_was_copied_and_no_aborted_records(
+    end: int | None, stable: int | None, topic_id: str, is_open: bool, wanted: int | None
+) -> None:
+    last = replace(LAST, target_next=40, target_topic_id="id")
+    found = copy_end(last, end=end, stable=stable, topic_id=topic_id, is_open=is_open)
+    assert found == wanted
+    placed = {COPY: Placed(place=COPY, offset=25, word="checkpoint", by="via", source=HERE, source_offset=70)}
+    new = NewSide(alias="backup", listed={}, offsets={}, ends={COPY: 900}, read_ends={COPY: found})
+    again = decide_moving("g", placed, (), new, None).again
+    assert again == (None if wanted is None else wanted - 25)
+
+
+@pytest.mark.parametrize("change", [{"identical": True}, {"adopted": "MirrorMaker 2"}, {"target_next": None}])
+def test_the_log_end_counts_where_a_receipt_does_not_have_the_end_of_the_copy(change: dict[str, Any]) -> None:
+    last = replace(LAST, target_next=40, target_topic_id="id")
+    assert copy_end(last, end=900, stable=900, topic_id="id", is_open=False) == 40
+    assert copy_end(replace(last, **change), end=900, stable=900, topic_id="id", is_open=False) == 900

@@ -68,6 +68,6 @@ def test_a_row_of_a_feature_is_one_of_readiness_and_counts(made: World, acts: Mo
     body = made.ask("readiness", "a->b").body
     checks = body["checks"]
     (row,) = [one for one in checks if one["name"] == "schemas"]
-    assert row == {"name": "schemas", "ok": held, "message": "a->b, 0 topic", "known": True}
+    assert row == {"name": "schemas", "ok": held, "message": "a->b, 0 topic", "known": True, "warns": False}
     assert [one["name"] for one in checks if one["name"] in ("acls", "schemas")] == ["acls", "schemas"]
     assert body["ready"] is all(one["ok"] for one in checks)

@@ -55,10 +55,14 @@ class OffsetWriter(Writer):
         self.first = claim.first if not self.noted else 0
         if not self.noted and empty.other_first(self.first, claim.firsts) is not None:
             yield from self.refuse(Refuse(Code.MOVED))
+        self.begin(claim)
         while self.outcome is None and not self.superseded:
             yield from self.keep()
             if not self.superseded:
                 yield from self.once()
+
+    def begin(self, claim: Claim) -> None:
+        """Take what else the ledger shows."""
 
     def keep(self) -> Asking:
         """Ask the ledger again when half of the lease is over."""
@@ -82,7 +86,26 @@ class OffsetWriter(Writer):
         if not self.cluster.stands(self.receipts or self.first, look.end):
             yield from self.refuse(Refuse(Code.SHIFTED))
         else:
+            self.take(look)
             yield from self.go_on(look.end, asked_at, stale)
+
+    def take(self, look: Look) -> None:
+        """Keep what else a reading shows."""
+
+    def sequence_at(self, end: int) -> int:
+        """The sequence number of the next record, which gets the offset `end`."""
+        return stamped.sequence_of(end)
+
+    def passed(
+        self, end: int, hole: Hole, known_at: int, stale: bool
+    ) -> Generator[Request, object, tuple[int, int] | None]:
+        """Pass a hole: where the log ends then, and since when that is known. None: it is to be read again."""
+        yield from self.refuse(Refuse(Code.MARKERS))
+        return None
+
+    def appended(self, end: int, count: int) -> Asking:
+        """A batch of `count` records was answered, and the log ends at `end`."""
+        yield from ()
 
     def ahead(self, end: int) -> Generator[Request, object, object]:
         """What comes next: empty records, or what the source has."""
@@ -121,8 +144,11 @@ class OffsetWriter(Writer):
             ahead: Run | Hole = found[0]
             records: Records = found[1]
             if isinstance(ahead, Hole):
-                yield from self.refuse(Refuse(Code.MARKERS))
-                return
+                after = yield from self.passed(end, ahead, known_at, stale)
+                if after is None:
+                    return
+                end, known_at = after
+                continue
             count = min(ahead.count, self.planned_end - end)
             newest = Run(count=count, oldest=max(timestamp for _, timestamp in records[:count]))
             yield from self.keep()
@@ -136,7 +162,7 @@ class OffsetWriter(Writer):
             now = cluster.clock()
             if stamped.is_outdated(known_at, now, limits.lease) or rules.lease_over(self.view(ahead), limits):
                 return
-            step = Send(end, count, stamped.sequence_of(end))
+            step = Send(end, count, self.sequence_at(end))
             answer = yield cluster.request(
                 "send",
                 lambda: cluster.send(step, records[: step.count]),  # noqa: B023 - it is the newest step
@@ -149,6 +175,12 @@ class OffsetWriter(Writer):
             if not isinstance(answer, int) and not continues(answer):
                 return
             end, known_at = end + count, now
+            yield from self.appended(end, count)
+        yield from self.finish(end)
+
+    def finish(self, end: int) -> Asking:
+        """All is there: delete the empty records, and write the receipts."""
+        cluster = self.cluster
         yield from self.tidy(end)
         if (yield cluster.request("end", lambda: self.cluster.ledger.end(self.generation, True))) is not None:
             ledger = self.cluster.ledger

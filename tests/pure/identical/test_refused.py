@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,8 +22,9 @@ from ferry.features.drill.acts.tabletop import tabletop
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.adopting import adopt, preview_adoption
 from ferry.features.migrate.acts.hand_back import hand_back, preview_hand_back
+from ferry.features.switch.acts.sides import refuse_reverse, sides_of
 from ferry.features.switch.acts.switcher import Switcher
-from ferry.model.switch import Verb
+from ferry.model.switch import SwitchOptions, Verb
 from ferry.program import main
 from ferry.reader.answering import handlers
 from ferry.reader.questions import Begin
@@ -78,11 +80,6 @@ def test_guards_that_pass_no_offset_are_permitted() -> None:
 
 
 ACTS: dict[str, Act] = {
-    **{
-        f"ferry {verb}": lambda settings, flow, verb=verb: Switcher(settings, flow, verb, who="me")  # type: ignore[misc]
-        for verb in Verb
-    },
-    "ferry drills tabletop": lambda settings, flow: tabletop(settings, flow, "d", "me", cast("Any", None)),
     "ferry drills shadow": lambda _, flow: ShadowDrill(flow, cast("Any", None)),
     "ferry drills partial": lambda _, flow: PartialDrill(flow, cast("Any", None)),
     "ferry drills full": lambda settings, flow: FullDrill(settings, flow, cast("Any", None)),
@@ -91,17 +88,21 @@ ACTS: dict[str, Act] = {
     "ferry migrate hand-back": lambda _, flow: hand_back(runs(flow), *[cast("Any", None)] * 4),
     "ferry migrate hand-back --dry-run": lambda _, flow: preview_hand_back(runs(flow), *[cast("Any", None)] * 2),
     "a backfill": lambda _, flow: backfill_of(flow, "r", {}, None),
+}
+MOVING: dict[str, Act] = {
+    **{
+        f"ferry {verb}": lambda settings, flow, verb=verb: Switcher(settings, flow, verb, who="me")  # type: ignore[misc]
+        for verb in (Verb.SWITCHOVER, Verb.FAILOVER)
+    },
+    "ferry drills tabletop": lambda settings, flow: tabletop(settings, flow, "d", "me", cast("Any", None)),
+    "ferry drills full": ACTS["ferry drills full"],
     "the readiness for a switchover": lambda settings, flow: of_the_page(settings, flow, Verb.SWITCHOVER),
+}
+"""What is about moving clients along the flow."""
+RETURNING: dict[str, Act] = {
+    "ferry failback": lambda settings, flow: Switcher(settings, flow, Verb.FAILBACK, who="me"),
     "the readiness for a failback": lambda settings, flow: of_the_page(settings, flow, Verb.FAILBACK),
 }
-MOVING = (
-    "ferry switchover",
-    "ferry failover",
-    "ferry drills tabletop",
-    "ferry drills full",
-    "the readiness for a switchover",
-)
-"""What is about moving clients along the flow."""
 
 
 def of_the_page(settings: Settings, flow: FlowConfig, verb: Verb) -> object:
@@ -132,7 +133,6 @@ def test_what_does_not_support_them_ends_before_a_cluster_is_asked(act: str) -> 
     [
         ("skip", "a->b", "orders", "0", "--to", "5", "--reason", "r"),
         ("backfill", "a->b", "--lane", "backfill-x", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z"),
-        ("readiness", "a->b"),
     ],
     ids=lambda words: words[0],
 )
@@ -161,12 +161,29 @@ def test_a_run_of_such_a_flow_has_a_slot_for_heartbeats_too() -> None:
 def test_clients_are_not_moved_where_the_flow_back_could_not_move_them_home(act: str) -> None:
     settings = parse_settings(FILE + KEPT.replace("a->b", "b->a") + "\n", "mm2.properties")
     with pytest.raises(Refused) as caught:
-        ACTS[act](settings, settings.flows[0])
+        MOVING[act](settings, settings.flows[0])
     said = caught.value.args[0]
     facts = dict(said.facts)
     assert (said.code, facts["flow"], facts["back"]) == ("identical.back", "a->b", "b->a")
     assert facts["where"] == "mm2.properties:7: b->a.ferry.offsets"
     assert act.startswith(str(facts["act"]))
+
+
+@pytest.mark.parametrize("act", RETURNING)
+def test_a_way_back_is_refused_with_its_reason(act: str) -> None:
+    with pytest.raises(Refused) as caught:
+        RETURNING[act](*kept())
+    assert caught.value.args[0].code == "identical.return"
+
+
+@pytest.mark.parametrize("verb", [Verb.SWITCHOVER, Verb.FAILOVER])
+def test_a_switch_starts_no_flow_back(verb: Verb) -> None:
+    sides = sides_of(*kept(), verb)
+    with pytest.raises(Refused) as caught:
+        refuse_reverse(sides, SwitchOptions())
+    assert caught.value.args[0].code == "identical.reverse"
+    refuse_reverse(sides, SwitchOptions(reverse=False))
+    refuse_reverse(replace(sides, back=None), SwitchOptions())
 
 
 def test_readiness_is_refused_where_the_flow_back_could_not_move_clients_home(

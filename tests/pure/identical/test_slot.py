@@ -23,14 +23,12 @@ from ferry.features.identical.rules.planned import (
 from ferry.kafka.connect import codes
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import Record, RefusalKind, Segment, TopicPartition
-from ferry.plan.options import WHOLE, RunOptions
-from ferry.plan.parts import fit_for
 from ferry.protocol.names import ledger_topic
 from ferry.registry import imported
 from ferry.run.micro_run import slot_port
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
-from tests.pure.scripted.batches import row
+from tests.pure.scripted.batches import GONE, row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane, at_work, place
@@ -281,6 +279,17 @@ def test_a_hole_ends_the_partition_there_and_what_is_before_it_is_copied() -> No
         assert lane.ends() == {place(0): 3, place(1): 2}
 
 
+def test_a_record_that_is_gone_is_another_hole_than_an_aborted_one() -> None:
+    lane = Identical([[2, 1, 2]])
+    entries = lane.source.log(TOPIC).entries
+    entries[2] = replace(entries[2], payload=GONE)
+    lane.produce_aborted(0, 2)
+    with at_work(lane):
+        result = lane.copy(lane.begin(lane.open("r")))
+        (refusal,) = result.refusals.values()
+        assert (refusal.code, dict(refusal.facts)["at"], lane.stands()) == ("identical.absent", 2, 2)
+
+
 def test_a_hole_at_the_end_is_no_part_of_the_copy() -> None:
     lane = Identical([[3]])
     lane.produce_aborted(0, 2)
@@ -464,15 +473,6 @@ def test_the_spec_of_a_slot_names_the_port_wherever_it_runs() -> None:
         ports = {slot_port(plan, slot) for slot in plan.used_slots}
         assert [imported(place) for place in ports] == [IdenticalSlot]
         assert slot_port(replace(plan, slices=()), 0) == ""
-
-
-def test_a_run_of_spark_refuses_the_topics_and_copies_none_of_them() -> None:
-    lane = Identical([[2], [1]])
-    with at_work(lane):
-        plan = lane.open("first")
-        fit = fit_for(RunOptions(spark=True), plan)
-        assert fit_for(WHOLE, plan) == plan
-        assert ({one.code for one in fit.refusals}, fit.slices) == ({"identical.spark"}, ())
 
 
 def _run(work: Any) -> None:

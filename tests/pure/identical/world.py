@@ -92,7 +92,11 @@ class Near(Cluster):
 
     def stands(self, start: int, end: int) -> bool:
         """A reading of both sides."""
-        return all(one.value is not None for one in self.world.target.entries[start:end])
+        world = self.world
+        return all(
+            one.value is not None or (one.marker and world.source.truth[offset] is None)
+            for offset, one in list(enumerate(world.target.entries))[start:end]
+        )
 
     def mark(self, count: int) -> int:
         """WriteTxnMarkers, `count` times the same one."""
@@ -316,7 +320,9 @@ class World:
                 assert there.value == entry.value, self._say(f"record {entry.value} at offset {offset}")
         for start, end in self.ledger.covered:
             for offset in range(start, end):
-                assert self.target.entries[offset].value is not None, self._say(f"a receipt, and no record at {offset}")
+                entry = self.target.entries[offset]
+                hole = entry.marker and self.source.truth[offset] is None
+                assert entry.value is not None or hole, self._say(f"a receipt, and no record at {offset}")
 
     def _say(self, what: str) -> str:
         return "\n".join([*self.trace, f"wrong: {what}", " ".join(self._shown())])

@@ -64,6 +64,10 @@ class Claim:
     """Where the source's log begins."""
     firsts: frozenset[int] = frozenset()
     """What the ledger has of earlier writers."""
+    marking_until: int = 0
+    """Up to when earlier writers may send markers; 0: all were answered."""
+    fence: int = 0
+    """Of this run: its slots' transactions commit until the next one."""
 
 
 @dataclass(slots=True)
@@ -78,6 +82,10 @@ class Ledger:
     """How far the plan of any run reaches."""
     firsts: set[int] = field(default_factory=set)
     """The first offsets with a record that writers said before they sent something."""
+    marking_until: int = 0
+    """Up to when writers may send markers; 0: all were answered."""
+    fences: int = 0
+    """How often the slots were fenced: a transaction of before commits no more."""
     covered: list[tuple[int, int]] = field(default_factory=list)
     """Offsets of which receipts say that their records were copied."""
 
@@ -91,8 +99,11 @@ class Ledger:
             planned_end=planned_end,
             first=first,
             firsts=frozenset(self.firsts),
+            marking_until=self.marking_until,
+            fence=self.fences + 1,
         )
         self.newest += 1
+        self.fences += 1
         self.planned = max(self.planned, planned_end)
         self.clean = False
         return found
@@ -101,6 +112,13 @@ class Ledger:
         """A writer says with which offset the records begin, before it sends something."""
         self.firsts.add(first)
         return True
+
+    def fence(self, generation: int) -> int | None:
+        """A writer fences its own slot, if it is of the newest run."""
+        if generation != self.newest:
+            return None
+        self.fences += 1
+        return self.fences
 
     def record_loose(self) -> bool:
         """A writer says that it becomes loose."""

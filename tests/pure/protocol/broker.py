@@ -5,9 +5,13 @@ Rules of the brokers (KIP-98, KIP-360, KIP-890), transactions of version 1 and 2
 * A partition refuses a producer epoch lower than the highest it has seen, a marker's epoch included.
 * A batch that would begin a transaction on a partition is verified by the coordinator: version 1 wants the partition
   added before, version 2 adds it. A lower epoch than the coordinator's is refused, a closing transaction says "busy".
+* A partition keeps the last five batches of a producer's epoch: one of them is answered once more. Any other batch must
+  follow the last one; a new epoch begins with sequence 0. A producer that the partition does not know may begin
+  anywhere in version 1, at 0 in version 2.
 * InitProducerId raises the epoch. An open transaction is aborted first, with markers of the raised epoch, even when
   the request names an older epoch; a closing one is completed first. Until then it answers "busy".
-* EndTxn of version 1 leaves the epoch as it is, its markers carry it; version 2 raises it.
+* EndTxn of version 1 leaves the epoch as it is, its markers carry it; version 2 raises it. The same EndTxn once more is
+  answered again; of version 2 with the epoch before. In version 2 a transaction without members can be aborted.
 * A writer whose epochs are used up gets another producer id, with epoch 0.
 """
 
@@ -15,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 from ferry.model import Fate
@@ -23,6 +28,8 @@ LEDGER = "ledger"
 POSITIONS = "positions"
 LAST_EPOCH = 32_766
 """Of a producer id; markers may have one more."""
+KEPT_BATCHES = 5
+"""Kafka's ProducerStateEntry.NUM_BATCHES_TO_RETAIN."""
 
 
 class BrokerError(Exception):
@@ -38,7 +45,19 @@ class Busy(BrokerError):
 
 
 class Rejected(BrokerError):
-    """Any other refusal: out of order sequence, INVALID_TXN_STATE."""
+    """Any other refusal: INVALID_TXN_STATE, unless a class below says another one."""
+
+
+class OutOfOrder(Rejected):
+    """OUT_OF_ORDER_SEQUENCE_NUMBER."""
+
+
+class NotAdded(Rejected):
+    """TRANSACTION_ABORTABLE: the partition is not in the transaction."""
+
+
+class Unknown(Rejected):
+    """INVALID_PRODUCER_ID_MAPPING: the transactional id has no producer, or another one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,12 +72,11 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class ProducerState:
-    """What a partition knows of a producer."""
+    """What a partition knows of a producer. `batches`: first sequence, next one and offset of the last ones."""
 
     epoch: int
-    next_sequence: int = 0
     open: bool = False
-    written: dict[int, int] = field(default_factory=dict)
+    batches: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -75,33 +93,48 @@ class Log:
         return len(self.entries)
 
     def append(self, payloads: Sequence[object]) -> int:
-        """Write outside transactions; the offset of the last record."""
+        """Write outside transactions, without a producer id; the offset of the last record."""
         self.entries += [Entry(payload=payload) for payload in payloads]
         return self.end - 1
 
     def write(
-        self, producer: int, epoch: int, sequence: int | None, payloads: Sequence[object], verify: Callable[[], None]
+        self,
+        producer: int,
+        epoch: int,
+        sequence: int | None,
+        payloads: Sequence[object],
+        verify: Callable[[], None] | None,
+        *,
+        anywhere: bool = True,
     ) -> int:
-        """Write inside a transaction; the offset of the first record. `sequence` None: not checked (group offsets)."""
+        """Write; the offset of the first record. `sequence` None: not checked (group offsets).
+
+        `verify` asks the coordinator; None: outside transactions. `anywhere`: a producer that is not known may begin
+        with any sequence.
+        """
         state = self.producers.get(producer)
+        if verify is not None and (state is None or not state.open or state.epoch != epoch):
+            verify()
+        known = state.batches if state is not None and state.epoch == epoch else []
+        first = -1 if sequence is None else sequence
+        following = first + len(payloads)
+        for *same, base in known:
+            if sequence is not None and same == [first, following]:
+                return base
         if state is not None and epoch < state.epoch:
             raise Fenced(self.name)
-        if sequence is not None:
-            current = state if state is not None and state.epoch == epoch else None
-            if current is not None and sequence in current.written:
-                return current.written[sequence]
-            if sequence != (current.next_sequence if current else 0):
-                raise Rejected(f"sequence {sequence} on {self.name}")
-        if state is None or not state.open or state.epoch != epoch:
-            verify()
+        begins = state is None and anywhere
+        if sequence is not None and not begins and sequence != (known[-1][1] if known else 0):
+            raise OutOfOrder(f"sequence {sequence} on {self.name}")
+        if verify is None and state is not None and state.open:
+            raise Rejected(f"{self.name} has a transaction of the producer")
         if state is None or state.epoch != epoch:
             state = self.producers[producer] = ProducerState(epoch=epoch)
-        state.open = True
+        state.open = verify is not None
         base = self.end
         if sequence is not None:
-            state.written[sequence] = base
-            state.next_sequence = sequence + len(payloads)
-        self.entries += [Entry(payload=payload, producer=producer) for payload in payloads]
+            state.batches = [*state.batches, (first, following, base)][-KEPT_BATCHES:]
+        self.entries += [Entry(payload=payload, producer=producer if state.open else -1) for payload in payloads]
         return base
 
     def mark(self, producer: int, epoch: int, committed: bool) -> None:
@@ -149,10 +182,16 @@ class Log:
 
 @dataclass(slots=True, kw_only=True)
 class Txn:
-    """One transactional id at the coordinator. `closing` is the verdict while markers are on their way."""
+    """One transactional id at the coordinator.
+
+    `closing` is the verdict while markers are on their way, `closed` that of the last transaction if the producer was
+    not initialised since. `before`: the epoch that was raised to this one, by a request that named it or by an end.
+    """
 
     producer: int
     epoch: int = -1
+    before: int = -1
+    closed: bool | None = None
     members: set[str] = field(default_factory=set)
     closing: bool | None = None
     marker_producer: int = -1
@@ -178,7 +217,7 @@ class Target:
             self._abort(txn)
         if txn.closing is not None:
             raise Busy(name)
-        txn.epoch += 1
+        txn.epoch, txn.before, txn.closed = txn.epoch + 1, -1, None
         self._renew(txn)
         return txn.producer, txn.epoch
 
@@ -188,14 +227,21 @@ class Target:
         return txn is not None and txn.epoch == epoch and txn.closing is None and bool(txn.members)
 
     def leave(self, name: str, epoch: int) -> None:
-        """InitProducerId with the own epoch. The coordinator looks at it only when no transaction is open; an open one
-        it aborts, whosever it is.
+        """InitProducerId with the own epoch: Busy, Fenced, or it is raised.
+
+        The coordinator looks at the epoch only when no transaction is open. An open one it aborts, whosever it is.
         """
-        txn = self.txns[name]
+        txn = self._known(name)
         if txn.closing is None and txn.members:
             self._abort(txn)
-        elif txn.closing is None and txn.epoch == epoch:
-            txn.epoch += 1
+        if txn.closing is not None:
+            raise Busy(name)
+        if txn.epoch == epoch:
+            txn.epoch, txn.before = txn.epoch + 1, epoch
+            self._renew(txn)
+        elif txn.before != epoch:
+            raise Fenced(name)
+        txn.closed = None
 
     def expire(self, name: str) -> None:
         """The coordinator aborts a transaction whose writer fell silent."""
@@ -203,9 +249,15 @@ class Target:
         if txn.closing is None and txn.members:
             self._abort(txn)
 
+    def _known(self, name: str) -> Txn:
+        if name not in self.txns:
+            raise Unknown(name)
+        return self.txns[name]
+
     def _abort(self, txn: Txn) -> None:
-        txn.epoch += 1
+        txn.epoch, txn.before = txn.epoch + 1, txn.epoch
         self._close(txn, committed=False, marker_epoch=txn.epoch)
+        self._renew(txn)
 
     @staticmethod
     def _close(txn: Txn, *, committed: bool, marker_epoch: int) -> None:
@@ -222,7 +274,7 @@ class Target:
 
     def add(self, name: str, epoch: int, member: str) -> None:
         """AddPartitionsToTxn, AddOffsetsToTxn; what version 2 does at the first batch."""
-        txn = self.txns[name]
+        txn = self._known(name)
         self._current(txn, name, epoch)
         txn.members.add(member)
 
@@ -231,10 +283,10 @@ class Target:
         if self.version >= 2:
             self.add(name, epoch, member)
             return
-        txn = self.txns[name]
+        txn = self._known(name)
         self._current(txn, name, epoch)
         if member not in txn.members:
-            raise Rejected(f"{member} is not in the transaction of {name}")
+            raise NotAdded(f"{member} is not in the transaction of {name}")
 
     @staticmethod
     def _current(txn: Txn, name: str, epoch: int) -> None:
@@ -245,20 +297,30 @@ class Target:
 
     def end_txn(self, name: str, epoch: int, committed: bool) -> int:
         """EndTxn: the epoch to go on with; the markers are only on their way."""
-        txn = self.txns[name]
+        txn = self._known(name)
+        raises = self.version >= 2
+        again = epoch == (txn.before if raises else txn.epoch) and not txn.members and txn.closed is not None
+        if again and (txn.closed == committed or raises):
+            if txn.closed != committed:
+                raise Rejected(f"the transaction of {name} was ended otherwise")
+            return txn.epoch
         self._current(txn, name, epoch)
-        if not txn.members:
+        if not txn.members and (committed or not raises):
             raise Rejected(f"{name} has no transaction")
-        if self.version >= 2:
-            txn.epoch += 1
-        self._close(txn, committed=committed, marker_epoch=txn.epoch)
+        if raises:
+            txn.epoch, txn.before = txn.epoch + 1, epoch
+        if txn.members:
+            self._close(txn, committed=committed, marker_epoch=txn.epoch)
+        else:
+            txn.closed = committed
         self._renew(txn)
         return txn.epoch
 
     def write(self, name: str, epoch: int, member: str, sequence: int | None, payloads: Sequence[object]) -> int:
         """Produce and TxnOffsetCommit; the offset of the first record."""
-        producer = self.txns[name].producer
-        return self.logs[member].write(producer, epoch, sequence, payloads, lambda: self.verify(name, epoch, member))
+        producer, anywhere = self._known(name).producer, self.version < 2
+        verify = partial(self.verify, name, epoch, member)
+        return self.logs[member].write(producer, epoch, sequence, payloads, verify, anywhere=anywhere)
 
     def markers(self) -> list[tuple[str, str]]:
         """Markers on their way: transactional id and log."""
@@ -271,7 +333,7 @@ class Target:
         self.logs[member].mark(txn.marker_producer, txn.marker_epoch, txn.closing)
         txn.waiting.discard(member)
         if not txn.waiting:
-            txn.closing = None
+            txn.closing, txn.closed = None, txn.closing
             txn.members.clear()
 
     def open_transactions(self) -> list[str]:

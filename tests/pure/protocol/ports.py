@@ -82,7 +82,7 @@ class ModelWriter:
         try:
             if await Call("describe", lambda: self.target.holds(self.name, self.epoch)):
                 await Call("leave", lambda: self.target.leave(self.name, self.epoch), writes=True)
-        except FerryError:
+        except (FerryError, Busy, Fenced):
             return
 
     def _renew(self, epoch: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pypdf import PdfReader
 
 from ferry.features.evidence.acts.pdf import Pdf, pdf_of
-from ferry.features.evidence.rules.codec import SealedReport
+from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
 from ferry.features.evidence.rules.document import Chart, Document, Paragraph, Sentences, Table, document_of, text_of
 from ferry.features.evidence.rules.lines import told_lines
 from ferry.model import TopicPartition
@@ -126,6 +126,30 @@ def test_the_same_report_gives_the_same_bytes() -> None:
     once = pdf_of(sealed(), DIGEST).content
     assert once == pdf_of(sealed(), DIGEST).content
     assert once != pdf_of(sealed(replace(EVIDENCE, who="another")), DIGEST).content
+
+
+@pytest.mark.timeout(300)
+def test_no_heading_is_left_alone_at_the_end_of_a_sheet() -> None:
+    """A chart and a row of a table move to the next sheet whole; their heading goes with them."""
+    left = []
+    for many in range(12, 20, 2):  # they move the timeline over the end of the sheet
+        evidence = replace(EVIDENCE, deviations=tuple(f"deviation {number}" for number in range(many)), samples=())
+        titles = {section.title for section in document_of(sealed(evidence), DIGEST, is_pdf=True).sections}
+        for number, page in enumerate(read(pdf_of(sealed(evidence), DIGEST)).pages, 1):
+            lines = [line.strip() for line in page.extract_text().splitlines() if line.strip()]
+            shown = [line for line in lines if not re.search(rf"{DIGEST}|^{number} / ", line)]
+            left += [(many, number, shown[-1])] if shown[-1] in titles and not page.images else []
+    assert left == []
+
+
+def test_who_started_it_and_why_is_on_the_page_and_in_the_pdf() -> None:
+    plain_facts = {fact.label: text_of(fact.line) for fact in document_of(sealed(), DIGEST).facts}
+    assert (plain_facts["Who"], plain_facts["Reason"]) == ("ops@bastion", "not recorded")
+    asked = replace(EVIDENCE, asked_by="ada", reason="the yearly <audit>")
+    known = {fact.label: text_of(fact.line) for fact in document_of(sealed(asked), DIGEST).facts}
+    assert (known["Who"], known["Reason"]) == ("ada, by ops@bastion", "the yearly <audit>")
+    assert decode_report(encode_report(sealed(asked)), "report-3").evidence.reason == asked.reason
+    assert b"asked_by" not in encode_report(sealed()), "reports of earlier versions have neither"
 
 
 def test_sheets_are_a4_with_numbers_and_titles_of_tables_on_each() -> None:

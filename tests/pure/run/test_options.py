@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -48,9 +48,7 @@ def test_a_run_may_be_narrowed_and_not_widened(
 def test_the_trigger_form_is_one_runs_options() -> None:
     form = {"topics": ["orders"], "max_bytes": 1, "max_records": 2, "max_seconds": 3, "take_over": True}
     found = options_of(form)
-    assert found == RunOptions(
-        only=frozenset({"orders"}), max_bytes=1, max_records=2, max_seconds=3, take_over=True, spark=True
-    )
+    assert found == RunOptions(only=frozenset({"orders"}), max_bytes=1, max_records=2, max_seconds=3, take_over=True)
     # Windows of the past are asked for by the backfill's own form.
     asked = {item.name for item in fields(RunOptions)} - {"window"}
     assert all(getattr(found, name) != getattr(WHOLE, name) for name in asked), "all are asked"
@@ -61,4 +59,4 @@ def test_the_trigger_form_is_one_runs_options() -> None:
         "max_seconds": None,
         "take_over": False,
     }
-    assert options_of(empty) == options_of({}) == replace(WHOLE, spark=True)
+    assert options_of(empty) == options_of({}) == WHOLE

@@ -57,7 +57,7 @@ def test_groups_with_members_are_at_work_but_for_those_that_are_left(monkeypatch
 
 
 def test_a_broker_that_lists_nothing_does_not_pass_for_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Refused, match=r"1 brokers of primary do not list their groups \(broker 2: no answer\)"):
+    with pytest.raises(Refused, match=r"1 broker of primary does not list its groups \(broker 2: no answer\)"):
         at_work(monkeypatch, {2: "no answer"}, SwitchOptions())
 
 
@@ -94,3 +94,49 @@ def test_what_is_not_quiet_names_the_partitions_that_grew_last_alone(monkeypatch
     look(20)
     assert waiting.sentence(10).count("records still come") == 0
     assert "1 group has members (billing-1)" in waiting.sentence(10)
+
+
+def test_what_is_waited_for_is_logged_when_it_changes_and_not_more_often_than_it_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = parse_settings(FILE, "mm2.properties").flow("primary->backup")
+    place = TopicPartition(topic="t", partition=0)
+    clock, ends = SimpleNamespace(now=0.0), {place: 0}
+    members = {"billing-1", "audit"}
+
+    async def source_ends(*_: object) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+        return dict(ends), {}
+
+    async def groups(*_: object) -> set[str]:
+        return set(members)
+
+    async def sleep(seconds: float) -> None:
+        clock.now += seconds
+        if clock.now < 30:
+            ends[place] += 1
+        if clock.now == 20:
+            members.remove("audit")
+        if clock.now == 31:
+            members.clear()
+
+    monkeypatch.setattr(quiet, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(quiet, "source_ends", source_ends)
+    monkeypatch.setattr(quiet, "groups_at_work", groups)
+    connections = cast(
+        "Any", SimpleNamespace(source=SimpleNamespace(alias="primary"), loop=SimpleNamespace(sleep=sleep))
+    )
+    options = SwitchOptions(quiet_seconds=5, quiet_timeout_seconds=60)
+    with caplog.at_level("INFO", logger="ferry"):
+        found = asyncio.run(quiet.wait(flow, connections, options))
+    assert found.ends == {place: ends[place]}
+    assert 34 <= clock.now <= 36, "5 s after it grew last"
+    said = [record.getMessage() for record in caplog.records]
+    assert 3 <= len(said) <= 5, "one when it begins, then at most one in 10 s"
+    assert "5 s" in said[0]
+    assert "t-0" in said[1]
+    assert "audit, billing-1" in said[1]
+    assert any("billing-1" in line and "audit" not in line for line in said[2:])
+    caplog.clear()
+    with caplog.at_level("INFO", logger="ferry"):
+        asyncio.run(quiet.wait(flow, connections, SwitchOptions(quiet_seconds=0)))
+    assert caplog.records == [], "it is quiet at once"

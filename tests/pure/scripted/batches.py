@@ -17,6 +17,10 @@ from tests.pure.wire.logs import marker
 _COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
 
 
+GONE = object()
+"""What a log has where compaction has removed a record."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One of the records of a batch that was produced."""
@@ -58,6 +62,9 @@ def records(log: Log, start: int, end: int, most: int) -> bytes:
             base = at - entry.payload.index
             found.append(struct.pack(">q", base) + entry.payload.batch[8:])
             at = base + _COUNTED.unpack_from(entry.payload.batch, 23)[0] + 1
+        elif entry.payload is GONE:
+            at += 1
+            continue
         else:
             assert entry.committed is not None, "only markers have no batch"
             found.append(bytes(marker(at, entry.producer, commits=entry.committed).data))

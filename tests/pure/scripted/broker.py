@@ -23,13 +23,26 @@ from kafka.protocol.data_container import DataContainer
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from ferry.wire.batch import batches
-from tests.pure.protocol.broker import LEDGER, POSITIONS, Busy, Fenced, Log, Rejected, Target
+from tests.pure.protocol.broker import (
+    LEDGER,
+    POSITIONS,
+    BrokerError,
+    Busy,
+    Fenced,
+    Log,
+    NotAdded,
+    OutOfOrder,
+    Target,
+    Txn,
+    Unknown,
+)
 from tests.pure.scripted.batches import aborted, identity, parts, records
 from tests.pure.scripted.faults import Asked, Fault
 
 HOST = "scripted"
 _HEAD = struct.Struct(">hhi")
 _CONTROLLER = 1
+_TRANSACTION_ABORTABLE, _TRANSACTIONAL_ID_NOT_FOUND = 120, 105
 
 
 class Connection(Protocol):
@@ -57,7 +70,7 @@ class Pending:
 class Brokers:
     """A cluster. Its topics are partitions' logs in `target`; `settings` are of all topics."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("target", "_plain", "_producers", "begins")
+    STATE: ClassVar[tuple[str, ...]] = ("target", "_producers", "begins")
     """What requests change."""
 
     alias: str
@@ -86,8 +99,6 @@ class Brokers:
         self.target = Target((), self.version)
         self.ids: dict[str, uuid.UUID] = {}
         self.ledger = ""
-        self._plain: dict[tuple[str, int], list[tuple[int, int, int]]] = {}
-        """By log and producer id: first sequence, next sequence and base offset of the last batches."""
         self._producers = 5000
         self._held: list[Callable[[], None]] = []
         self.pending: list[Pending] = []
@@ -304,22 +315,34 @@ class Brokers:
                 txn = self.target.txns[name]
                 return kind(producer_id=txn.producer, producer_epoch=txn.epoch)
             number, epoch = self.target.init_producer(name)
-        except (Fenced, Busy, Rejected) as error:
+        except BrokerError as error:
             return kind(error_code=_code(error), producer_id=-1, producer_epoch=-1)
         return kind(producer_id=number, producer_epoch=epoch)
+
+    def _unmapped(self, name: str, number: int) -> int:
+        """The error code of a producer id that a transactional id does not have."""
+        txn = self.target.txns.get(name)
+        return 0 if txn is not None and txn.producer == number else codes.INVALID_PRODUCER_ID_MAPPING
 
     def _AddPartitionsToTxn(self, asked: Asked) -> Any:  # noqa: N802
         request = asked.request
         kind = producer.AddPartitionsToTxnResponse
         name, epoch = request.v3_and_below_transactional_id, request.v3_and_below_producer_epoch
+        places = [
+            TopicPartition(topic=topic.name, partition=number)
+            for topic in request.v3_and_below_topics
+            for number in topic.partitions
+        ]
+        whole = codes.NOT_COORDINATOR if self._not_here(asked, name) else 0
+        if not whole and not self.leaders.keys() >= set(places):
+            whole = codes.OPERATION_NOT_ATTEMPTED
+        whole = whole or self._unmapped(name, request.v3_and_below_producer_id)
 
         def code(topic: str, partition: int) -> int:
             place = TopicPartition(topic=topic, partition=partition)
-            if self._not_here(asked, name):
-                return codes.NOT_COORDINATOR
             if place not in self.leaders:
                 return codes.UNKNOWN_TOPIC_OR_PARTITION
-            return _outcome(lambda: self.target.add(name, epoch, self.name(place)))
+            return whole or _outcome(lambda: self.target.add(name, epoch, self.name(place)))
 
         part = kind.AddPartitionsToTxnTopicResult.AddPartitionsToTxnPartitionResult
         return kind(
@@ -338,7 +361,7 @@ class Brokers:
     def _AddOffsetsToTxn(self, asked: Asked) -> Any:  # noqa: N802
         request = asked.request
         name, epoch = request.transactional_id, request.producer_epoch
-        code = codes.NOT_COORDINATOR if self._not_here(asked, name) else 0
+        code = codes.NOT_COORDINATOR if self._not_here(asked, name) else self._unmapped(name, request.producer_id)
         return producer.AddOffsetsToTxnResponse(
             error_code=code or _outcome(lambda: self.target.add(name, epoch, POSITIONS))
         )
@@ -346,25 +369,36 @@ class Brokers:
     def _TxnOffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
         request = asked.request
         kind = producer.TxnOffsetCommitResponse
+        name, epoch = request.transactional_id, request.producer_epoch
         moved = [
-            (
-                TopicPartition(topic=topic.name, partition=part.partition_index),
-                (part.committed_offset, part.committed_metadata),
-            )
+            (place, (part.committed_offset, part.committed_metadata))
             for topic in request.topics
             for part in topic.partitions
+            if (place := TopicPartition(topic=topic.name, partition=part.partition_index)) in self.leaders
         ]
-        code = codes.NOT_COORDINATOR if self._not_here(asked, request.group_id) else 0
-        code = code or _outcome(
-            lambda: self.target.write(request.transactional_id, request.producer_epoch, POSITIONS, None, moved)
-        )
+        whole = codes.NOT_COORDINATOR if self._not_here(asked, request.group_id) else 0
+        whole = whole or self._unmapped(name, request.producer_id)
+        if moved and not whole and (request.generation_id >= 0 or request.member_id):  # its groups have no members
+            whole = _outcome(lambda: self.target.verify(name, epoch, POSITIONS), codes.INVALID_PRODUCER_EPOCH)
+            whole = whole or codes.ILLEGAL_GENERATION
+        elif moved:
+            whole = whole or _outcome(
+                lambda: self.target.write(name, epoch, POSITIONS, None, moved), codes.INVALID_PRODUCER_EPOCH
+            )
+
+        def code(topic: str, partition: int) -> int:
+            there = TopicPartition(topic=topic, partition=partition) in self.leaders
+            return whole if there else codes.UNKNOWN_TOPIC_OR_PARTITION
+
         topics = kind.TxnOffsetCommitResponseTopic
         return kind(
             topics=[
                 topics(
                     name=topic.name,
                     partitions=[
-                        topics.TxnOffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code)
+                        topics.TxnOffsetCommitResponsePartition(
+                            partition_index=part.partition_index, error_code=code(topic.name, part.partition_index)
+                        )
                         for part in topic.partitions
                     ],
                 )
@@ -378,9 +412,11 @@ class Brokers:
         name = request.transactional_id
         if self._not_here(asked, name):
             return kind(error_code=codes.NOT_COORDINATOR)
+        if code := self._unmapped(name, request.producer_id):
+            return kind(error_code=code)
         try:
             epoch = self.target.end_txn(name, request.producer_epoch, committed=request.committed)
-        except (Fenced, Busy, Rejected) as error:
+        except BrokerError as error:
             return kind(error_code=_code(error))
         return kind(producer_id=self.target.txns[name].producer, producer_epoch=epoch)
 
@@ -389,14 +425,14 @@ class Brokers:
         found = []
         for name in asked.request.transactional_ids:
             txn = self.target.txns.get(name)
-            open_ = txn is not None and bool(txn.members) and txn.closing is None
+            code = 0 if txn is not None else _TRANSACTIONAL_ID_NOT_FOUND
             found.append(
                 kind.TransactionState(
                     transactional_id=name,
-                    error_code=codes.NOT_COORDINATOR if self._not_here(asked, name) else 0,
-                    transaction_state="Ongoing" if open_ else "Empty",
-                    producer_id=-1 if txn is None else txn.producer,
-                    producer_epoch=-1 if txn is None else txn.epoch,
+                    error_code=codes.NOT_COORDINATOR if self._not_here(asked, name) else code,
+                    transaction_state="" if txn is None else _state(txn),
+                    producer_id=0 if txn is None else txn.producer,
+                    producer_epoch=0 if txn is None else txn.epoch,
                     topics=[],
                 )
             )
@@ -412,7 +448,9 @@ class Brokers:
             parts = []
             for part in topic.partition_data:
                 code, base = codes.MESSAGE_TOO_LARGE, -1
-                if len(part.records) <= int(self.settings.get("max.message.bytes", len(part.records))):
+                if not name:
+                    code = codes.UNKNOWN_TOPIC_ID
+                elif len(part.records) <= int(self.settings.get("max.message.bytes", len(part.records))):
                     code, base = self._write(
                         asked.node,
                         request.transactional_id,
@@ -430,40 +468,28 @@ class Brokers:
         return kind(responses=topics)
 
     def _write(self, node: int, transactional_id: str | None, place: TopicPartition, batch: bytes) -> tuple[int, int]:
-        if place not in self.leaders:
-            return codes.UNKNOWN_TOPIC_OR_PARTITION, -1
-        if self.leaders[place] != node:
-            return codes.NOT_LEADER_OR_FOLLOWER, -1
-        name = self.name(place)
         number, epoch, sequence = identity(batch)
-        if transactional_id is None:
-            wrong = next(batches(batch)).base_offset
-            return (codes.INVALID_RECORD, -1) if wrong else self._idempotent(name, number, sequence, parts(batch))
+        code = self._not_led(node, place)
+        if not code and transactional_id is not None:
+            code = self._unmapped(transactional_id, number)
+        elif not code and next(batches(batch)).base_offset:
+            code = codes.INVALID_RECORD
+        if code:
+            return code, -1
+        name = self.name(place)
         try:
-            txn = self.target.txns.get(transactional_id)
-            if txn is None or txn.producer != number:
-                return codes.INVALID_PRODUCER_ID_MAPPING, -1
-            return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
-        except (Fenced, Busy, Rejected) as error:
-            return _code(error), -1
-
-    def _idempotent(self, name: str, number: int, sequence: int, found: list[Any]) -> tuple[int, int]:
-        """Compare and append: a batch of the last five is answered again, and any first one is taken."""
-        log, known = self.target.logs[name], self._plain.get((name, number), [])
-        for first, following, base in known[-5:] if number >= 0 else []:
-            if (first, following) == (sequence, sequence + len(found)):
-                return 0, base
-        if number >= 0 and known and known[-1][1] != sequence:
-            return codes.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
-        base = log.end
-        log.append(found)
-        if number >= 0:
-            self._plain[name, number] = [*known, (sequence, sequence + len(found), base)][-5:]
-        return 0, base
+            if transactional_id is not None:
+                return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
+            if number < 0:
+                return 0, self.append(place.topic, batch, place.partition)
+            return 0, self.target.logs[name].write(number, epoch, sequence, parts(batch), None)
+        except BrokerError as error:
+            return _code(error, codes.INVALID_PRODUCER_EPOCH), -1
 
     def expire(self) -> None:
-        """Forget the state of all producers without transactions, as after `producer.id.expiration.ms`."""
-        self._plain.clear()
+        """Forget the state of all producers without open transactions, as after `producer.id.expiration.ms`."""
+        for log in self.target.logs.values():
+            log.producers = {number: state for number, state in log.producers.items() if state.open}
 
     def _Fetch(self, asked: Asked) -> Any:  # noqa: N802
         request = asked.request
@@ -497,7 +523,7 @@ class Brokers:
             high_watermark=-1 if code else log.end,
             last_stable_offset=-1 if code else stable,
             log_start_offset=-1 if code else self.begins.get(place, 0),
-            aborted_transactions=aborted(log, part.fetch_offset, end) if request.isolation_level else None,
+            aborted_transactions=aborted(log, part.fetch_offset, end) if request.isolation_level and not code else None,
             records=found,
         )
 
@@ -508,13 +534,16 @@ class Brokers:
         for topic in request.topics:
             parts = []
             for part in topic.partitions:
-                log = self.log(topic.name, part.partition_index)
-                end = log.stable_end() if request.isolation_level else log.end
-                begin = self.begins.get(TopicPartition(topic=topic.name, partition=part.partition_index), 0)
+                place = TopicPartition(topic=topic.name, partition=part.partition_index)
                 assert part.timestamp < 0, "the scripted brokers know no times"
+                code, offset = self._not_led(asked.node, place), -1
+                if not code:
+                    log = self.log(place.topic, place.partition)
+                    end = log.stable_end() if request.isolation_level else log.end
+                    offset = end if part.timestamp == -1 else self.begins.get(place, 0)
                 parts.append(
                     kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-                        partition_index=part.partition_index, offset=end if part.timestamp == -1 else begin
+                        partition_index=place.partition, error_code=code, offset=offset, timestamp=-1
                     )
                 )
             topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
@@ -582,25 +611,43 @@ class Brokers:
             ]
         )
 
+    def _not_led(self, node: int, place: TopicPartition) -> int:
+        """The error code of a broker that does not lead a partition."""
+        if place not in self.leaders:
+            return codes.UNKNOWN_TOPIC_OR_PARTITION
+        return 0 if self.leaders[place] == node else codes.NOT_LEADER_OR_FOLLOWER
+
     def _not_here(self, asked: Asked, key: str) -> bool:
         return self.coordinators.get(key, self.nodes[0]) != asked.node
 
 
-def _code(error: Exception) -> int:
-    """What the brokers answer."""
-    if isinstance(error, Fenced):
-        return codes.INVALID_PRODUCER_EPOCH
-    if isinstance(error, Busy):
-        return codes.CONCURRENT_TRANSACTIONS
-    return codes.OUT_OF_ORDER_SEQUENCE_NUMBER if "sequence" in str(error) else codes.INVALID_TXN_STATE
+def _code(error: BrokerError, fenced: int = codes.PRODUCER_FENCED) -> int:
+    """What the brokers answer. `fenced`: coordinators and partitions have each a code of their own for it."""
+    found = {
+        Fenced: fenced,
+        Busy: codes.CONCURRENT_TRANSACTIONS,
+        OutOfOrder: codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        NotAdded: _TRANSACTION_ABORTABLE,
+        Unknown: codes.INVALID_PRODUCER_ID_MAPPING,
+    }
+    return found.get(type(error), codes.INVALID_TXN_STATE)
 
 
-def _outcome(act: Callable[[], object]) -> int:
+def _outcome(act: Callable[[], object], fenced: int = codes.PRODUCER_FENCED) -> int:
     try:
         act()
-    except (Fenced, Busy, Rejected) as error:
-        return _code(error)
+    except BrokerError as error:
+        return _code(error, fenced)
     return 0
+
+
+def _state(txn: Txn) -> str:
+    """The name of a transaction's state."""
+    if txn.closing is not None:
+        return "PrepareCommit" if txn.closing else "PrepareAbort"
+    if txn.members:
+        return "Ongoing"
+    return {None: "Empty", True: "CompleteCommit", False: "CompleteAbort"}[txn.closed]
 
 
 _CODES = {"error_code", "partition_error_code"}

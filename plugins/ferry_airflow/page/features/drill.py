@@ -15,7 +15,7 @@ from ferry_airflow.naming import drill_dag_id
 from ferry_airflow.page.access import refuse
 from ferry_airflow.page.features.groups import refuse_foreign_groups
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
-from ferry_airflow.page.rendering import WrongField
+from ferry_airflow.page.rendering import WrongField, each_field
 from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered
 
 router = acting_router()
@@ -34,17 +34,24 @@ def drill(request: Request, open_flow: FlowDep, asked: Annotated[DrillAsked, Bod
     """Start a run of the DAG of drills; one that touches production waits there for an approval."""
     dag = drill_dag_id(open_flow.flow)
     refuse(open_flow.rights.drill, f"start runs of DAG {dag}")
+    each_field(
+        lambda: _refuse_fields(asked),
+        lambda: refuse_foreign_topics(open_flow, asked),
+        lambda: refuse_foreign_groups(open_flow, asked.groups),
+        lambda: _refuse_drill(open_flow, asked.kind),
+    )
+    more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
+    return triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **topics_of(asked), **more})
+
+
+def _refuse_fields(asked: DrillAsked) -> None:
+    """Refuse a field that another kind of drill has, and a partial drill of nothing."""
     if asked.kind == "partial" and not asked.topics and not asked.groups:
         raise WrongField("topics", "A partial drill needs topics or groups of the source: name one")
     foreign = foreign_field(EvidenceKind(asked.kind), {"topics": asked.topics, "groups": asked.groups})
     if foreign is not None:
         name, why = foreign
         raise WrongField(name, why[0].upper() + why[1:])
-    refuse_foreign_topics(open_flow, asked)
-    refuse_foreign_groups(open_flow, asked.groups)
-    _refuse_drill(open_flow, asked.kind)
-    more = {key: value for key, value in (("groups", asked.groups), ("reason", asked.reason)) if value}
-    return triggered(request, open_flow, "ferry_drill", dag, {"kind": asked.kind, **topics_of(asked), **more})
 
 
 def _refuse_drill(open_flow: OpenFlow, kind: str) -> None:

@@ -239,8 +239,19 @@
       ],
       body: (data) => ({ groups: split(data.get("groups")), dry_run: data.get("dry_run") === "true" }),
     }),
-    drill: () => ({
+    drill: (_, { fields }, uses = JSON.parse(fields)) => ({
       title: "Start a drill", go: "Start the drill",
+      // Which fields a kind of drill has, and what they are called then.
+      shown: {
+        by: "kind", uses,
+        names: {
+          partial: {
+            topics: "Topics, separated by blanks; empty: all that the groups read",
+            groups: "Groups, separated by blanks; empty: all that read the topics",
+          },
+          shadow: { topics: "Topics, separated by blanks; empty: all that the flow selects" },
+        },
+      },
       text: "Rehearses a failover and ends in a report. Partial and full touch production: they wait in Airflow until an operator approves them.",
       fields: [
         choice("kind", "Drill", [
@@ -250,10 +261,12 @@
           ["full", "full: move clients there and back"],
         ]),
         topicList(),
-        list("groups", "Groups, separated by blanks (partial)"),
-        field("reason", "Reason, shown to the person who approves", "text", { maxLength: 500, autocomplete: "off" }),
+        list("groups", "Groups, separated by blanks"),
+        field("reason", "Reason, for the report, and for the person who approves", "text", { maxLength: 500, autocomplete: "off" }),
       ],
-      body: (data) => ({ kind: data.get("kind"), topics: split(data.get("topics")), groups: split(data.get("groups")), reason: data.get("reason") }),
+      body: (data, kind = data.get("kind"), named = (name) => (uses[kind].includes(name) ? split(data.get(name)) : [])) => ({
+        kind, topics: named("topics"), groups: named("groups"), reason: data.get("reason"),
+      }),
     }),
     record: (topic, { partition = "0", offset = "", back = "false", lane = "" }) => ({
       title: "A record and its copy", go: "Show", shows: true,
@@ -286,7 +299,7 @@
     failback: (_, of) => switching("failback", of, `Moves clients back to ${of.cluster}, after what the other cluster got since the switch is there.`),
     pause: (topic) => ({
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
-      text: "Runs omit it from the next plan on, until an operator resumes it. A run under way is not changed.",
+      text: `Runs omit it from the next plan on, until an operator resumes it. An active run copies what is in its plan.${topic ? "" : " If it has not written offsets of groups yet, it leaves them to the first run after the pause."}`,
       fields: [
         field("why", "Why, shown to other operators", "text", { required: true, maxLength: 500, autocomplete: "off" }),
         field("until", `Until (${zone()}; empty: until resumed)`, "datetime-local"),
@@ -378,6 +391,20 @@
     if (!wrong.length && !others.length) others.push(message);
     if (others.length) one("#ask-wrong").append(said(others.join(" "), "role", "alert"));
     (wrong[0] || one("#ask-go")).focus();
+  };
+
+  // Shows those fields that the chosen kind has; what was typed in the others stays, and is not sent.
+  const fit = ({ shown }) => {
+    if (!shown) return;
+    const kind = one(`#f-${shown.by}`, ask).value;
+    for (const name of new Set(Object.values(shown.uses).flat())) {
+      const input = one(`#f-${name}`, ask);
+      if (!input) continue;
+      const box = input.closest(".field");
+      box.hidden = !shown.uses[kind].includes(name);
+      if (box.hidden) right(input);
+      one("label", box).textContent = shown.names[kind]?.[name] || one("label", box).textContent;
+    }
   };
 
   let asked = null; // the question that the dialog asks
@@ -511,6 +538,7 @@
     one("form", ask).oninput = one("form", ask).onchange = ({ target, type }) => {
       if (!target.name) return; // a tick, which fills in its field
       touched.add(target);
+      if (target.name === question.shown?.by) fit(question);
       if (type === "change" && target.name === question.before?.again) checked(question, here);
       checks += 1;
       window.clearTimeout(soon);
@@ -526,6 +554,7 @@
         complain(error); // what was typed cannot be sent
       }
     };
+    fit(question);
     ask.showModal();
     if (question.before) checked(question, here);
     for (const box of question.fields) box.offer?.(here);

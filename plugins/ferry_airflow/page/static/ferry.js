@@ -13,6 +13,7 @@
     return `${unit === 0 || left >= 100 ? left.toFixed(0) : Number(left.toPrecision(3))} ${["B", "kB", "MB", "GB", "TB", "PB"][unit]}`;
   };
   const duration = (seconds) => {
+    if (seconds > 0 && seconds < 0.1) return "under 0.1 s";
     if (seconds < 10) return seconds ? `${seconds.toFixed(1)} s` : "0 s";
     let left = Math.floor(seconds);
     const parts = [];
@@ -247,15 +248,16 @@
   };
   // A figure of a run some of whose receipts the ledger has forgotten, in words, as the pages have it.
   const known = (run, value, write) => (run.records ? `at least ${write(value)}` : "not known");
-  const ofRuns = (runs, head, columns, values, name, write, more = {}) => ({
+  // `more.none`: what a value of 0 means.
+  const ofRuns = (runs, head, columns, values, name, write, more = {}, inWords = (run, value) => (run.uncounted ? known(run, value, write) : value ? null : more.none)) => ({
     head,
-    rows: runs.map((run, index) => [at(run.at), run.uncounted ? known(run, values[index], write) : values[index], ...columns.map((column) => run[column])]),
+    rows: runs.map((run, index) => [at(run.at), inWords(run, values[index]) || values[index], ...columns.map((column) => run[column])]),
     leads: runs.map((run) => run.run),
     write,
     limit: null,
     most: Math.max(0, ...values),
     traces: () => [bars(runs, values.map((value) => Math.max(value, more.least || 0)), name, {
-      customdata: runs.map((run) => run.run), text: values.map((value, index) => `${more.said ? `${runs[index][more.said]}: ` : ""}${runs[index].uncounted ? known(runs[index], value, write) : write(value)}`),
+      customdata: runs.map((run) => run.run), text: values.map((value, index) => `${more.said ? `${runs[index][more.said]}: ` : ""}${inWords(runs[index], value) || write(value)}`),
       textposition: "none", hovertemplate: "%{text}<extra></extra>",
       ...(more.mood && { marker: { color: runs.map((run) => colour(run.mood)) } }),
     })],
@@ -269,7 +271,7 @@
       return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
     },
     timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", duration,
-      { least: 0.05, said: "state", mood: true }),
+      { least: 0.05, said: "state", mood: true, none: "not known" }),
   };
   const addressOf = (run) => `${one("#live").dataset.here}/run/${encodeURIComponent(run)}`;
   const asTable = (figure, recipe) => {

@@ -80,6 +80,7 @@ class Findings:
         severity: Severity = Severity.ERROR,
         *,
         correction: tuple[str, ...] | None = None,
+        planned: bool = False,
     ) -> None:
         """Add a problem; see Problem for the parts."""
         if entry is not None and correction and entry.last_line > entry.line:
@@ -91,6 +92,7 @@ class Findings:
             severity=severity,
             message=message,
             correction=correction,
+            planned=planned,
         )
         # A top-level value is read once for each flow; one finding is enough.
         if problem not in self.seen:
@@ -98,10 +100,16 @@ class Findings:
             self.problems.append(problem)
 
     def warn(
-        self, entry: Property | None, key: str, message: str, *, correction: tuple[str, ...] | None = None
+        self,
+        entry: Property | None,
+        key: str,
+        message: str,
+        *,
+        correction: tuple[str, ...] | None = None,
+        planned: bool = False,
     ) -> None:
         """Add a problem that stops nothing."""
-        self.report(entry, key, message, Severity.WARNING, correction=correction)
+        self.report(entry, key, message, Severity.WARNING, correction=correction, planned=planned)
 
     def read(self, entry: Property | None, default: T, convert: Callable[[str], T], providers: Providers) -> T:
         """Return the entry's value, or the default when there is none.

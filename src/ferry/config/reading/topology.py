@@ -100,6 +100,7 @@ def look_at_circles(flows: Sequence[FlowConfig], entries: Entries, findings: Fin
                 entry,
                 entry.key,
                 sentence("line.loop", topic=topic, back=back, rest=rest, remedy=remedy),
+                planned=opposite,
             )
 
 

@@ -29,6 +29,11 @@ class Problem:
 
     Several problems of one line have the same, whole correction. None: there is no clear correction.
     """
+    planned: bool = False
+    """Whether each plan decides it by what the file does not have, such as a pause.
+
+    Then `ferry config check` and `ferry doctor` alone show the warning: it would come with each command, and stay.
+    """
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -9,6 +9,10 @@ from ferry.model import RefusalKind as K
 
 _TRANSLATED = "copy the topic in a flow with ferry.offsets = translated"
 _ELSEWHERE = "copy the topic to another target topic, in a flow with another alias for the source"
+_BACK = (
+    "copy the topics back with translated offsets, under other names; or create the old cluster's topics again, and "
+    "copy them from offset 0 with identical offsets"
+)
 _AGAIN = f"save what only one side has, and {_ELSEWHERE}; late requests of this lane cannot reach it there"
 
 IDENTICAL: Mapping[str, Entry] = {
@@ -38,7 +42,7 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.command": Entry(
         None,
         "{act} does not support identical offsets yet, which flow {flow} has ({where})",
-        "use ferry run, ferry plan, ferry groups, ferry translate or ferry verify, or a flow with translated offsets",
+        "use a flow with translated offsets",
     ),
     "identical.back": Entry(
         None,
@@ -51,6 +55,38 @@ IDENTICAL: Mapping[str, Entry] = {
         "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
         f"{_ELSEWHERE}",
     ),
+    "identical.return": Entry(
+        None,
+        "{act} would bring clients back from copies of flow {flow}, which has identical offsets ({where}), and no way "
+        "back keeps them: the copies have the clients' records, so this lane writes there no more",
+        _BACK,
+    ),
+    "identical.return.written": Entry(
+        None,
+        "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: that copy has "
+        "the clients' records, so the lane writes there no more",
+        _BACK,
+    ),
+    "identical.reverse": Entry(
+        None,
+        "flow {back} would be started at the end, and no way back keeps the identical offsets of {flow} ({where})",
+        "leave {back} unchanged with --no-reverse",
+    ),
+    "identical.late": Entry(
+        None,
+        "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, until "
+        "{until}",
+        "wait until then, and continue",
+    ),
+    "identical.late.unbounded": Entry(
+        None,
+        "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, and "
+        "until when is not known",
+        "grant DESCRIBE_CONFIGS on that cluster, and set connections.max.idle.ms of its brokers to 600000",
+    ),
+    "identical.late.none": Entry(
+        None, "when the flow is drained, no batch with identical offsets can come to {cluster} any more"
+    ),
     "identical.back.written": Entry(
         None,
         "no command moves clients back along flow {back}, because its lane has written identical offsets to {place}",
@@ -61,16 +97,6 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
         "use ferry.offsets = translated for it",
-    ),
-    "identical.spark": Entry(
-        K.INVALID_CONFIG,
-        "a Spark job was to copy {topic} with identical offsets, which only processes of one machine do yet",
-        "copy the flow with ferry run (without --spark), or use ferry.offsets = translated",
-    ),
-    "identical.spark.note": Entry(
-        None,
-        "this flow has identical offsets ({where}), which no Spark job copies yet",
-        "copy it with ferry run, without --spark; its DAG refuses it",
     ),
     "identical.heartbeats": Entry(
         None,
@@ -185,11 +211,22 @@ IDENTICAL: Mapping[str, Entry] = {
         "set unclean.leader.election.enable = false and min.insync.replicas = 2 with at least 2 replicas in sync",
     ),
     # While a slot copies.
+    "identical.clock": Entry(
+        None,
+        "the clock of this machine is {seconds} s slower than a broker's, or that of the machine where the run began; "
+        "the age of records would be judged wrongly",
+        "set it by NTP",
+    ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,
-        "the log of {source} has no record at offset {at}: it is a transaction's marker, or aborted, compacted or "
-        "deleted",
+        "offset {at} of {source} is a transaction's marker or an aborted record",
         f"identical offsets do not pass holes yet; {_TRANSLATED}, and to another target topic if this one has records",
+    ),
+    "identical.absent": Entry(
+        K.INVALID_CONFIG,
+        "the log of {source} has no record at offset {at}: it was compacted or deleted, so another broker of the "
+        "source may have it yet",
+        f"identical offsets do not pass such holes; {_TRANSLATED}, and to another target topic if this one has records",
     ),
     "identical.old": Entry(
         K.INVALID_CONFIG,

@@ -115,6 +115,17 @@ class IdenticalSettings(FeatureSettings):
             where = self.where or OFFSETS.name
             raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
 
+    def refuse_return(self, flow: FlowConfig, act: str) -> None:
+        """Raise Refused if records keep their offsets: `act` would bring clients back, and no way back keeps them."""
+        if self.keeps:
+            raise Refused(sentence("identical.return", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
+
+    def refuse_reverse(self, flow: FlowConfig, back: FlowConfig) -> None:
+        """Raise Refused if records keep their offsets: a switch would start the flow back, which does not keep them."""
+        if self.keeps:
+            where = self.where or OFFSETS.name
+            raise Refused(sentence("identical.reverse", flow=str(flow.flow), back=str(back.flow), where=where))
+
     def deletes_target_records(self) -> str:
         """Return for what a run deletes records of the target's topics; empty: it does not."""
         return f"to delete the empty records before the first one ({MAY_PASS.name})" if self.passes else ""

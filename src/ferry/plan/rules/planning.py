@@ -1,4 +1,4 @@
-"""From facts to a plan: which offsets of which partitions, in which slot, and what is refused."""
+"""From facts to a plan: what of the candidates a run copies, in which slot, and what is refused."""
 
 from __future__ import annotations
 

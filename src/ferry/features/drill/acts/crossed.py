@@ -12,6 +12,7 @@ from ferry.features.evidence.rules.figures import compared_of, together
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model.evidence import Compared
+from ferry.words import agreeing
 
 BEFORE_MS = 3_600_000
 """How long before the drill began (ms) the first compared record may be."""
@@ -55,7 +56,8 @@ def _compared(flow: FlowConfig, since_ms: int, patience_s: float) -> tuple[Compa
             one = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
         part = f", one stretch in {sample}" if sample > 1 else ""
         also = "".join(f"; {sentence}" for sentence in left)
-        return one, f"{one.records} records of {flow.flow} were compared, {what}{part}{also}"
+        them = agreeing(one.records, f"record of {flow.flow} was", f"records of {flow.flow} were")
+        return one, f"{them} compared, {what}{part}{also}"
     return None, f"nothing of {flow.flow} was compared: no record of it is left on both clusters"
 
 

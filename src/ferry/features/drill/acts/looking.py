@@ -18,6 +18,7 @@ from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import Content, NotComparedKind, TopicPartition
 from ferry.model.evidence import Compared, GroupMoved
+from ferry.words import count_of
 
 
 def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, notes: list[str], *, patience_s: float) -> Compared:
@@ -94,7 +95,7 @@ def _note_next_records(groups: Iterable[GroupMoved], entry: Entry) -> None:
     for group in groups:
         exact += group.exact or 0
         committed += group.committed
-    entry.detail = f"in {exact} of {committed} partitions the next record is the source's"
+    entry.detail = f"in {exact} of {count_of(committed, 'partition')} the next record is the source's"
 
 
 def _measure_first_record(

@@ -208,7 +208,9 @@ class ShadowDrill:
                 found.paused = plan.held_back if number == 1 else found.paused
                 found.samples = samples_of(began, offsets, chunks)
                 there = count_of(partitions, "partition")
-                entry.detail = f"{found.records} records of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"
+                entry.detail = (
+                    f"{count_of(found.records, 'record')} of {there}, {size / 1e6:.1f} MB, in {count_of(number, 'run')}"
+                )
                 if not plan.kept:
                     break
             if narrowed is None:

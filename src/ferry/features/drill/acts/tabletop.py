@@ -12,6 +12,8 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.group_positions import moved
 from ferry.features.drill.rules.verdict import loss_sentence
 from ferry.features.evidence.rules.figures import deviations_of, losses_of
+from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.rules.late import without_found
 from ferry.features.switch.acts.sides import refuse_identical
 from ferry.features.switch.rules.steps import sentence
 from ferry.lane.connections import FlowConnections
@@ -27,9 +29,9 @@ def tabletop(
 ) -> tuple[EvidenceReport, FerryError | None]:
     """Read both clusters, and return the report; also why it ended early, if it did.
 
-    `settings` has the flow and its reverse. Raises Refused if one of them has identical offsets.
+    `settings` has the flow and its reverse. Raises Refused if the reverse has identical offsets.
     """
-    refuse_identical(settings, flow, "ferry drills tabletop")
+    refuse_identical(settings, flow, "ferry drills tabletop", Verb.FAILOVER)
     found, failure = Found(), None
     try:
         _look(flow, diary, found, patience_s)
@@ -45,7 +47,10 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             found.clusters = clusters_of(connections)
             entry.detail = f"both answer; the ledger of {flow.flow} is there"
         with diary.step("loss", "Count what would be lost") as entry:
-            found.losses = losses_of(measure_lag(flow, patience_s=patience_s))
+            late = connections.run(
+                lambda: look_late(connections.target, connections.ledger.place, connections.known, flow.lane)
+            )
+            found.losses = losses_of(without_found(measure_lag(flow, patience_s=patience_s), late.ends))
             found.losses_at_ms = wall_ms()
             found.note_passed_over(flow, connections)
             behind, unknown = (
@@ -54,6 +59,8 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             )
             more = f", {unknown} not known" if unknown else ""
             entry.detail = f"{count_of(len(found.losses), 'partition')}, {behind} with lag{more}"
+            if late.until:
+                found.notes.append(f"the step stop of a failover would be refused: {late.sentence(flow.flow.target)}")
         with diary.step("groups", "Translate the groups' offsets") as entry:
             scratch = ScratchGroups(flow=flow, connections=connections)
             standings = connections.run(lambda: scratch.standings(None))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ferry.features.groups.rules.offset_map import Ahead, Before, Translated
 from ferry.model import TopicPartition
 from ferry.model.evidence import GroupMoved, summed
+from ferry.words import agreeing
 
 Record = tuple[int, bytes | None, bytes | None, bytes]
 """A record that both sides must have: timestamp, key, value, and headers as they are on the wire."""
@@ -59,9 +60,11 @@ def moved(
     exact = None if same is None else sum(same.get(one.source, False) for one in committed)
     notes = [refused] if refused else []
     if before:
-        notes.append(f"{before} of its partitions are before the drill's window: begin earlier with --from")
+        them = agreeing(before, "of its partitions is", "of its partitions are")
+        notes.append(f"{them} before the drill's window: begin earlier with --from")
     if nothing:
-        notes.append(f"nothing was copied of {nothing} of its partitions: they have no records in the window")
+        has = "it has" if nothing == 1 else "they have"
+        notes.append(f"nothing was copied of {nothing} of its partitions: {has} no records in the window")
     known = bool(committed) and exact == len(committed)
     unread = summed([one.unread for one in committed])
     return GroupMoved(

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.model.evidence import EvidenceOutcome, GroupMoved, Loss, PassedOver, StepOutcome, TimelineStep
-from ferry.words import count_of
+from ferry.words import agreeing, count_of, several
 
 
 def outcome_of(steps: Sequence[TimelineStep], refusals: Sequence[str], deviations: Sequence[str]) -> EvidenceOutcome:
@@ -57,10 +57,11 @@ def shadow_sentence(
 ) -> str:
     """Say what a shadow drill showed. `knows_groups`: as in `partial_sentence`."""
     content = {True: "are equal", False: "are not all equal", None: "were not compared"}[equal]
-    exact = sum(bool(group.committed) and group.exact == group.committed and group.beyond == 0 for group in groups)
     time = f", {rto_s:.2f} s after the loss" if rto_s is not None else ""
-    there = _continued(groups, exact, "in these topics", time, knows_groups=knows_groups)
-    return f"{records} records were copied to scratch topics of {target} and {content}; {there}"
+    there = _continued(groups, "in these topics", time, knows_groups=knows_groups)
+    return (
+        f"{agreeing(records, 'record was', 'records were')} copied to scratch topics of {target} and {content}; {there}"
+    )
 
 
 def partial_sentence(
@@ -71,17 +72,29 @@ def partial_sentence(
     `knows_groups`: the source listed all its groups, and all that the file takes reported their offsets.
     """
     content = {True: "is equal", False: "is not all equal", None: "was not compared"}[equal]
-    exact = sum(bool(group.committed) and group.exact == group.committed for group in groups)
-    there = _continued(groups, exact, "there", knows_groups=knows_groups)
+    there = _continued(groups, "there", knows_groups=knows_groups)
     what = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     return f"the copy of {what} on {target} {content}; {there}"
 
 
-def _continued(groups: Sequence[GroupMoved], exact: int, where: str, time: str = "", *, knows_groups: bool) -> str:
-    """Say how many groups would continue where they were; share groups and those that the file leaves out never do."""
+def _continued(groups: Sequence[GroupMoved], where: str, time: str = "", *, knows_groups: bool) -> str:
+    """Say how many groups would continue where they were; share groups and those that the file leaves out never do.
+
+    A group that had read beyond the copy would continue at its end: it is named with the number of these offsets. So is
+    a group without a committed offset, which was not tried out.
+    """
     if groups:
+        right = [group for group in groups if group.committed and group.exact == group.committed]
+        exact = sum(group.beyond == 0 for group in right)
         others = "" if knows_groups else ", and of other groups it is not known"
-        return f"{exact} of {count_of(len(groups), 'group')} would continue at the same record{time}{others}"
+        said = f"{exact} of {count_of(len(groups), 'group')} would continue at the same record{time}{others}"
+        ahead = [group for group in right if group.beyond]
+        if ahead:
+            them = several([f"{group.where} {count_of(group.beyond or 0, 'offset')}" for group in ahead])
+            why = f"because {'it' if len(ahead) == 1 else 'they'} had read beyond it"
+            said += f"; {len(ahead)} would continue at the end of the copy, {why} ({them})"
+        idle = [group.where for group in groups if not group.committed]
+        return said + (f"; {agreeing(len(idle), 'was', 'were')} not tried out ({several(idle)})" if idle else "")
     if knows_groups:
         return f"no consumer group that the file takes has offsets {where}"
     return f"which groups have offsets {where} is not known"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import struct
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import matplotlib as mpl
 from fpdf import FPDF, FontFace, ViewerPreferences, XPos, YPos
+from fpdf.enums import MethodReturnValue
 from fpdf.fonts import TTFFont
 
 from ferry.features.evidence.acts.charts import as_png, drawn
@@ -46,6 +48,10 @@ _FACES = ((_SANS, "", "DejaVuSans.ttf"), (_SANS, "B", "DejaVuSans-Bold.ttf"), (_
 _JOINERS = frozenset("\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}")
 _HIGHEST = 30
 """The most lines of a row: one that is higher continues in the next row, because no row is higher than a sheet."""
+_PADDING = (0.7, 1.2)
+"""Millimetres above and below, and left and right, of a table's cells."""
+_HEADING, _LEAST = 7.0, 24.0
+"""Millimetres: the height of a section's heading, and the least that is left on a sheet where one begins."""
 _WIDEST = 3.0
 """Millimetres: characters of a table are not wider."""
 
@@ -82,6 +88,7 @@ class _Sheets(FPDF):
         super().__init__(format="A4", unit="mm")
         self._foot = foot
         self._unshown: set[str] = set()
+        self._images: dict[Chart, bytes] = {}
         fonts = Path(mpl.get_data_path(), "fonts", "ttf")
         for family, style, name in _FACES:
             self.add_font(family, style, fonts / name)
@@ -129,7 +136,7 @@ class _Sheets(FPDF):
         self.ln(2)
         self._pairs(((figure.label, figure.value, figure.note) for figure in document.figures), bold=True)
         for section in document.sections:
-            self._heading(section.title)
+            self._heading(section.title, self._beginning(section.blocks[0]))
             for block in section.blocks:
                 self._block(block)
         self._end(document)
@@ -154,14 +161,52 @@ class _Sheets(FPDF):
             self._text(text_of(line), _SMALL_LINE)
             self.ln(1)
 
-    def _heading(self, title: str) -> None:
+    def _heading(self, title: str, beginning: float = 0) -> None:
+        """Write a heading; `beginning` is how high (mm) that is what must be on the same sheet, below it."""
         self.ln(4)
-        if self.will_page_break(24):  # no heading is the last line of a sheet
+        if self.will_page_break(max(_LEAST, _HEADING + beginning)):
             self.add_page()
         self._style(_SANS, 12, bold=True)
         self.start_section(title)
         self._text(title, 6)
         self.ln(1)
+
+    def _beginning(self, block: Block) -> float:
+        """Return the height (mm) of a chart, or of a table's titles with its first row; 0: of text, which may break."""
+        match block:
+            case Chart():
+                width, height = struct.unpack(">II", self._image(block)[16:24])  # of the PNG's first chunk
+                return self.epw * float(height) / float(width)
+            case Table():
+                self._style(_SANS, _SMALL, bold=True)
+                shares = [column.share for column in block.columns]
+                high = self._height([Part(column.title) for column in block.columns], shares)
+                for row in block.rows[:1]:
+                    wide = [sum(shares[: row.span]), *shares[row.span :]]
+                    high += self._height(next(self._divided(row, shares)), wide)
+                return high
+            case _:
+                return 0
+
+    def _height(self, cells: Sequence[Part], shares: Sequence[int]) -> float:
+        """Return the height (mm) of a table's row."""
+        across, along = _PADDING[1], _PADDING[0]
+        widths = [self.epw * share / sum(shares) - 2 * across for share in shares]
+        lines = 0
+        for cell, width in zip(cells, widths, strict=True):
+            found = self.multi_cell(
+                width, _SMALL_LINE, self._known(cell.text), dry_run=True, output=MethodReturnValue.LINES
+            )
+            assert isinstance(found, list)
+            lines = max(lines, len(found))
+        return lines * _SMALL_LINE + 2 * along
+
+    def _image(self, chart: Chart) -> bytes:
+        """Return a chart as PNG; it is drawn once."""
+        if chart not in self._images:
+            steps = tuple(replace(step, title=self._known(step.title)) for step in chart.steps)
+            self._images[chart] = drawn(replace(chart, steps=steps), as_png)
+        return self._images[chart]
 
     def _block(self, block: Block) -> None:
         self._style(_SANS, _TEXT)
@@ -183,9 +228,8 @@ class _Sheets(FPDF):
 
     def _chart(self, chart: Chart) -> None:
         """Draw a chart, and write below what it shows."""
-        steps = tuple(replace(step, title=self._known(step.title)) for step in chart.steps)
         words = self._known(chart.description)
-        self.image(io.BytesIO(drawn(replace(chart, steps=steps), as_png)), w=self.epw, alt_text=words)
+        self.image(io.BytesIO(self._image(chart)), w=self.epw, alt_text=words)
         self._style(_SANS, _SMALL, tone="faint")
         self._text(chart.description, _SMALL_LINE)
         self.ln(2)
@@ -221,7 +265,7 @@ class _Sheets(FPDF):
             text_align=tuple("RIGHT" if column.is_number else "LEFT" for column in given.columns),
             v_align="TOP",
             line_height=_SMALL_LINE,
-            padding=(0.7, 1.2),
+            padding=_PADDING,
             headings_style=FontFace(emphasis="BOLD", color=_INK),
         ) as table:
             titles = table.row()

@@ -167,7 +167,8 @@ def document_of(report: SealedReport, sha256: str, *, is_pdf: bool = False) -> D
 
 def _facts(one: EvidenceReport) -> Iterator[Fact]:
     yield Fact(label="When", line=_line(f"{on_page(one.began_ms)}, {seconds_of(one.seconds)}"))
-    yield Fact(label="Who", line=_line(one.who))
+    yield Fact(label="Who", line=_line(f"{one.asked_by}, by {one.who}" if one.asked_by else one.who))
+    yield Fact(label="Reason", line=_line(readable(one.reason)) if one.reason else (Part("not recorded", "faint"),))
     yield Fact(label="Lane, policy", line=_line(f"{one.lane}, {one.policy}"))
     for number, cluster in enumerate(one.clusters):
         brokers = f", {_many(cluster.brokers, 'broker')}" if cluster.brokers else ""

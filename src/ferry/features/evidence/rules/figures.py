@@ -205,7 +205,7 @@ def deviations_of(
         if group.exact is not None and group.exact < group.committed:
             found.append(
                 f"group {group.group} does not continue at the same record in {group.committed - group.exact} of "
-                f"{group.committed} partitions"
+                f"{count_of(group.committed, 'partition')}"
             )
         if group.skipped:
             found.append(f"group {group.group} would skip {count_of(group.skipped, 'record')} at most")
@@ -213,7 +213,7 @@ def deviations_of(
         found.append("no record was compared, so the content is not known to be equal")
     if verification is not None and not verification.equal:
         found.append(
-            f"the content differs in {verification.differences} places"
+            f"the content differs in {count_of(verification.differences, 'place')}"
             if verification.differences
             else "not all of the content could be compared"
         )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.evidence.rules.ways import MIXED, ways_of
-from ferry.model.evidence import EvidenceReport
+from ferry.model.evidence import EvidenceReport, GroupMoved
 from ferry.words import count_of
 
 
 def told_lines(evidence: EvidenceReport) -> list[str]:
     """Return what is wrong first, then what was done, the outcome and the figures."""
     lines = [f"refused: {sentence}" for sentence in evidence.refusals]
-    lines += [f"deviation: {sentence}" for sentence in evidence.deviations]
+    lines += deviation_lines(evidence.deviations)
     lines += [f"note: {sentence}" for sentence in evidence.notes]
     lines += [f"{number}. {sentence}" for number, sentence in enumerate(evidence.would, 1)]
-    for group in evidence.groups:
-        exact = "" if group.exact is None else f", {group.exact} at the same record"
-        lines.append(f"group {group.where}: {group.committed} of {group.partitions} offsets{exact}")
+    lines += [_group(group) for group in evidence.groups]
     what = f"{evidence.kind} drill" if evidence.kind.is_drill else str(evidence.kind)
     lines.append(f"{what} of {evidence.flow}: {evidence.outcome}; {evidence.summary}")
     lines += [_rpo(way, f" of {way.flow}" if evidence.ways else "") for way in ways_of(evidence) if way.losses_at_ms]
@@ -26,6 +26,18 @@ def told_lines(evidence: EvidenceReport) -> list[str]:
     if evidence.first_record_means:
         lines.append(f"until a consumer of the new cluster had its first record: {first_record(evidence)}")
     return lines
+
+
+def _group(group: GroupMoved) -> str:
+    exact = "" if group.exact is None else f", {group.exact} at the same record"
+    if exact and group.beyond:
+        exact += f" or at the end of the copy; it had read {count_of(group.beyond, 'offset')} beyond it"
+    return f"group {group.where}: {group.committed} of {count_of(group.partitions, 'offset')}{exact}"
+
+
+def deviation_lines(deviations: Iterable[str]) -> list[str]:
+    """Return a line for each deviation, a sentence that says what is not as it should be."""
+    return [f"deviation: {sentence}" for sentence in deviations]
 
 
 def _rpo(evidence: EvidenceReport, of: str) -> str:

@@ -26,6 +26,10 @@ class ReportTold:
     """What the target lacks, the loss apart; empty: nothing, the loss was not measured, or the summary has it."""
     rto_s: float | None
     summary: str
+    who: str
+    """Who started it: a user of Airflow, if one is known, or a person at a terminal, or a DAG."""
+    reason: str
+    """Why, in that user's words; empty: it is not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,4 +114,6 @@ def _told(evidence: EvidenceReport) -> ReportTold:
         beside="" if beside in evidence.summary else beside,
         rto_s=evidence.rto_s,
         summary=evidence.summary,
+        who=evidence.asked_by or evidence.who,
+        reason=evidence.reason,
     )

@@ -14,6 +14,7 @@ from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import ProduceQueue, Request
 from ferry.copy.transcode_pool import Workshop
 from ferry.features.identical.acts.data_writer import DataWriter
+from ferry.features.identical.rules.marked import is_seen
 from ferry.features.identical.rules.stamped import sequence_of
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
@@ -67,14 +68,18 @@ class WithoutHoles(Packing):
     def next(self, place: TopicPartition, part: PartProgress) -> PreparedBatch | None:
         """Return the batch to send next; None when nothing waits, or nothing of it can have its offset."""
         at, before = part.end, (part.left_behind, part.control, part.aborted)
+        queue = self._buffer.queues[place]
+        seen = bool(queue) and queue[0].hidden and is_seen(queue[0].batch, at)
         out = super().next(place, part)
         passed = part.end > at
         if passed:  # what it has passed over is no record
             part.end = at
             part.left_behind, part.control, part.aborted = before
-        refusal = self._copier.refusal_of(part, out) if out is not None else None
-        if passed or (refusal is not None):
-            self._stop(place, refusal or self._copier.hole(part, at))
+            refusal: Refusal | None = self._copier.hole(part, at, seen=seen)
+        else:
+            refusal = self._copier.refusal_of(part, out) if out is not None else None
+        if refusal is not None:
+            self._stop(place, refusal)
             return None
         return out
 
@@ -127,7 +132,10 @@ class IdenticalCopier(Copier):
         topic, number = part.piece.source
         return refused("identical.old", topic, number, at=out.start, oldest=oldest)
 
-    def hole(self, part: PartProgress, offset: int) -> Refusal:
-        """Return the refusal of a partition whose log has no record at an offset."""
+    def hole(self, part: PartProgress, offset: int, *, seen: bool = False) -> Refusal:
+        """Return the refusal of a partition whose log has no record at an offset for readers.
+
+        `seen`: the log has a marker or an aborted record there. Otherwise it has nothing.
+        """
         topic, number = part.piece.source
-        return refused("identical.hole", topic, number, at=offset)
+        return refused("identical.hole" if seen else "identical.absent", topic, number, at=offset)

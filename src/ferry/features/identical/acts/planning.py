@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kafka.protocol.producer import InitProducerIdRequest
@@ -22,7 +22,7 @@ from ferry.features.identical.rules.planned import (
     without_unfit,
 )
 from ferry.features.identical.rules.written import written_places
-from ferry.features.identical.settings import OFFSETS, TRANSLATED, IdenticalSettings
+from ferry.features.identical.settings import TRANSLATED, IdenticalSettings
 from ferry.kafka.admin.broker_settings import broker_settings
 from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
 from ferry.kafka.admin.topics import NotPermitted
@@ -32,7 +32,6 @@ from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.producer_codec import first_offsets, lane_producer, producer_record
 from ferry.ledger.receipts import last_receipts
-from ferry.messages.catalogue import sentence
 from ferry.model import ChangeKind, Plan, lane_kind
 from ferry.policy import is_heartbeats_topic
 from ferry.protocol.driver import Driver
@@ -51,9 +50,7 @@ class IdenticalPlanner:
         plan = without_skips(plan, self.lane.flow.copy_of)
         if not plan.slices:
             return plan
-        note = sentence("identical.spark.note", where=self._settings.where or OFFSETS.name)
-        shown = without_unfit(plan, await self._found(view, plan))
-        return replace(shown, notes=(*shown.notes, note))
+        return without_unfit(plan, await self._found(view, plan))
 
     async def act(self, driver: Driver, plan: Plan) -> Plan:
         """Return the plan whose slices keep the source's offsets, without those that cannot.

@@ -16,6 +16,7 @@ from ferry.clock import wall_ms
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.errors import Refused
 from ferry.features.identical.acts.copier import IdenticalCopier
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
 from ferry.features.identical.acts.found import rebuilt
@@ -24,7 +25,9 @@ from ferry.features.identical.acts.target import Standing, advanced, read_again,
 from ferry.features.identical.rules.empty import passed_of
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.ledger.producer_codec import sending_records
+from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Slice, TopicPartition
+from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.protocol.slot import refuse_if_superseded
 from ferry.wire.content import MOST_DECOMPRESSED
 
@@ -37,6 +40,7 @@ class IdenticalSlot(KafkaSlot):
 
     def __init__(self, wiring: SlotWiring) -> None:
         super().__init__(wiring)
+        self._began_ms = wiring.began_ms
         self._lease = Lease(self._look)
         self._readings = Readings(self._read_again)
         self._pieces: dict[TopicPartition, Slice] = {}
@@ -47,9 +51,16 @@ class IdenticalSlot(KafkaSlot):
         """The slices before whose start there are empty records, by target partition."""
 
     async def _look(self) -> None:
-        """Read the ledger. Raises Superseded if a newer run or attempt took over."""
+        """Read the ledger. Raises Superseded if a newer run or attempt took over.
+
+        Raises Refused if the clock of this machine is slow, by which the age of records is judged. A Spark task may
+        run on another machine than that which planned the run.
+        """
         records, end = await self._ledger.read(self._ref.generation, None)
         refuse_if_superseded(records, end, self._ref)
+        slow_ms = max(self._began_ms - wall_ms(), -(self._ledger.skew_ms or 0))
+        if slow_ms > MAX_SKEW_MS:
+            raise Refused(sentence("identical.clock", seconds=slow_ms // 1000))
 
     async def _read_again(self, known: Mapping[TopicPartition, Reading]) -> Mapping[TopicPartition, Reading]:
         return await read_again(self._target, self._pieces, known)

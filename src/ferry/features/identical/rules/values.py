@@ -30,6 +30,10 @@ class Code(StrEnum):
     """The target's log grew although nothing but this writer may append."""
     MARKERS = "markers"
     """There are holes, and Ferry may not write markers: Alter on Cluster is missing."""
+    ABSENT = "absent"
+    """There is a hole of compacted or deleted records: another broker of the source may have them yet."""
+    NOT_QUIET = "not-quiet"
+    """There is a hole, and a marker of an earlier writer, or one that was not answered, may arrive yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The exactly-once sink: one slot's writer of transformed records, from rows that Spark has sorted.
+"""The port of a slot of transformed records: it writes them once each, from rows that Spark has sorted.
 
 The protocol is that of every slot. It writes slices, whose records keep their partition, and units, whose records are
 repartitioned. Rows come in the order in which these are copied, and within each in the order of its content. So a chunk

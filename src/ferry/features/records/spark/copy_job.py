@@ -120,12 +120,6 @@ def _bytes_and_rows(
     time, with `tasks.max` for both together, so that neither waits until the run's time is over. If they share a rate,
     one comes after the other.
     """
-    ported = next((slot for slot, spec in sorted(specs.items()) if spec.port), None)
-    if ported is not None:
-        raise Refused(
-            f"slot {ported} of run {plan.run} has identical offsets, which no Spark job copies yet: resume the run "
-            "with ferry run --resume, without --spark"
-        )
     of_rows = {slot: spec for slot, spec in specs.items() if slot in plan.row_slots}
     of_bytes = {slot: spec for slot, spec in specs.items() if slot not in of_rows}
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.transform import prepare
-from ferry.spark.session import REMOTE_VARIABLE, stop
+from ferry.spark.session import CONNECT_VARIABLES, stop
 from ferry.spark.submit import submit_conf
 
 LEAST_JAVA = 17
@@ -83,7 +83,8 @@ def local_session(name: str, *, cores: int = 1) -> Iterator[SparkSession]:
 
     Raises Refused if there is no Java 17 or later, Retryable if Spark does not start for another reason.
     """
-    os.environ.pop(REMOTE_VARIABLE, None)
+    for variable in CONNECT_VARIABLES:
+        os.environ.pop(variable, None)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # Ferry reports a query that Spark does not understand in one sentence.

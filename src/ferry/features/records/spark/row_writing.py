@@ -1,4 +1,4 @@
-"""The exactly-once sink in Spark: slots write what streams make, and what cannot be carried out is left out.
+"""The writing of transformed rows in Spark: slots write what streams make; what cannot be carried out is left out.
 
 Transformed slices are written in portions, a Spark job for each. So a job's shuffle stays bounded, and each portion
 counts once it is written. A task that is repeated writes what it has not written yet, by the ledger. So does a job

@@ -32,6 +32,7 @@ from ferry.features.groups.rules.selection import asked_by_name, chosen, is_own,
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.features.switch.acts.engine import StillMine
+from ferry.features.switch.acts.partition_state import read_ends
 from ferry.features.switch.acts.quiet import groups_at_work
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.moving import (
@@ -436,6 +437,8 @@ async def _decided(
     wanted = {group: {*where, *blank.get(group, ())} for group, (where, _) in placed.items()}
     ends = await _known_offsets(target, {place for some in wanted.values() for place in some}, LATEST)
     begins |= await _known_offsets(target, {place for some in blank.values() for place in some}, EARLIEST)
+    remembered_places = {place for group in memory for place in wanted[group]} & ends.keys()
+    remembered_ends = await read_ends(sides, connections, {place: ends[place] for place in remembered_places})
     listed = await list_groups(target)
     quiet = {
         group: list(wanted[group])
@@ -449,6 +452,7 @@ async def _decided(
         offsets=now.found,
         pending=now.pending,
         ends=ends,
+        read_ends=remembered_ends,
         failed={group: str(error) for group, error in now.failed.items()},
     )
     moving = [
@@ -460,7 +464,9 @@ async def _decided(
             held.get(group),
             notes.get(group, ()),
             {
-                place: ends[place] - begins[place] if place in ends and place in begins else None
+                place: max(0, end - begins[place])
+                if (end := new.read_end(place)) is not None and place in begins
+                else None
                 for place in blank.get(group, ())
                 if place not in new.offsets.get(group, {})
             },

@@ -34,8 +34,13 @@ class Opposite:
 
     def check(self, switch: Switch) -> Check:
         """Make the check for opposite switches before a switch begins, and for a flow back that could not return it."""
-        if self.written is not None and switch.verb is not Verb.FAILBACK:
-            why = sentence("identical.back.written", back=str(switch.back), place=str(self.written))
+        if self.written is not None:
+            facts = {"place": str(self.written)}
+            why = (
+                sentence("identical.return.written", flow=str(switch.back), **facts)
+                if switch.verb is Verb.FAILBACK
+                else sentence("identical.back.written", back=str(switch.back), **facts)
+            )
             return Check(name="opposite", ok=False, message=why)
         if self.unread is not None:
             message = f"whether clients are being switched the other way is not known: {self.unread}"

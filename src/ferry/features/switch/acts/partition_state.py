@@ -9,10 +9,13 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.errors import FerryError, Refused, Unreachable
+from ferry.features.groups.acts.offset_maps import newest_receipts
+from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.beginning import stands_at
 from ferry.features.switch.rules.partition_state import (
     PartitionState,
     copied_ends,
+    copy_end,
     dealt_ends,
     reaches_the_ends,
     recorded_partitions,
@@ -21,11 +24,11 @@ from ferry.features.switch.rules.partition_state import (
 )
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
-from ferry.kafka.fetch.requests import READ_UNCOMMITTED
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import look_behind
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import LedgerView, accounted
-from ferry.ledger.receipts import last_receipts
+from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.runs import newest_run, sealed_plan
 from ferry.ledger.unit_codec import eras, last_units
 from ferry.model import Plan, RefusalKind, TopicPartition
@@ -57,6 +60,38 @@ async def ends_of(
         return {}, []
     listed = await listed_offsets(cluster, dict.fromkeys(places, LATEST), isolation=READ_UNCOMMITTED)
     return listed.found, sorted(place for place in places if place not in listed.found)
+
+
+async def read_ends(
+    sides: Sides, connections: TargetFirst, ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int | None]:
+    """Return where the copies of the flow end (`copy_end`), in partitions that the flow back does not copy.
+
+    Of a topic that the flow back copies, a group may have read other records on the old cluster. `ends` are the log
+    ends of the partitions.
+    """
+    target, lane = connections.target, sides.via.lane
+    view = await connections.view()
+    places = {
+        place
+        for place in newest_receipts(view, lane, ends, backward=True)
+        if sides.back is None or not sides.back.topics.selection.takes(place.topic)
+    }
+    topics = await target.refresh({place.topic for place in places}) if places else {}
+    asked = [place for place in places if place.topic in topics]
+    stable = await listed_offsets(target, dict.fromkeys(asked, LATEST), isolation=READ_COMMITTED)
+    view = await connections.view()  # a run may have committed since
+    open_now = {one.target for one in open_receipts(view, lane)}
+    return {
+        place: copy_end(
+            last,
+            end=ends[place],
+            stable=stable.found.get(place),
+            topic_id=topics[place.topic].id_text,
+            is_open=place in open_now,
+        )
+        for place, last in newest_receipts(view, lane, asked, backward=True).items()
+    }
 
 
 async def look_at_standings(flow: FlowConfig, connections: TargetFirst) -> list[PartitionState]:

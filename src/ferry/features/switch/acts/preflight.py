@@ -9,6 +9,7 @@ from typing import Any
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, EmptyFilter, Refused
+from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.groups import plan_groups
 from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
@@ -23,7 +24,7 @@ from ferry.ledger.runs import has_run
 from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple[Readiness, dict[str, Any]]:
@@ -102,6 +103,9 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
+        late = connections.run(
+            lambda: look_late(connections.target, connections.ledger.place, connections.known, sides.via.lane)
+        )
     silent = [str(row.target) for row in rows if row.is_silent]
     seen = sum(row.source_known == "source" for row in rows)
     answering = sum(row.target_end is not None for row in rows)
@@ -123,6 +127,9 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
         ),
         _groups(sides, state, patience_s),
     ]
+    if late.until:  # the step `stop` begins the time after which nothing comes, so it must be reached
+        message = f"the step stop will be refused: {late.sentence(sides.new)}"
+        checks.append(Check(name="offsets", ok=True, warns=True, message=message))
     return Readiness(checks=tuple(checks), partitions=len(rows)), {"source_answers": lost is None, "source_error": lost}
 
 
@@ -139,7 +146,7 @@ def _groups(sides: Sides, state: SwitchState, patience_s: float) -> Check:
     left = [one.group for one in made.moving if one.why is not None]
     message = f"{count_of(len(moved), 'group')} can be moved{again_sentence(moved)}"
     if left:
-        message += f"; {len(left)} are left ({several(left)})"
+        message += f"; {agreeing(len(left), 'is left', 'are left')} ({several(left)})"
     if made.unknown is not None:
         message = f"{message}; {made.unknown}" if made.moving else f"no group can be moved: {made.unknown}"
     elif not made.moving:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection
 
@@ -20,9 +21,14 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import FlowConnections
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
+
+log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
+
+LOG_SECONDS = 10.0
+"""What is waited for is logged when it has changed, but not more often than this."""
 
 
 def wait_for_quiet(
@@ -37,16 +43,8 @@ def wait_for_quiet(
     asked = "".join(f"{one['sentence']}; " for one in called)
 
     async def work() -> Evidence:
-        waiting = Waiting(flow, connections.source, options)
         began = time.monotonic()
-        while True:
-            await waiting.look()
-            now = time.monotonic()
-            if now - waiting.moved_at >= options.quiet_seconds and not waiting.active:
-                break
-            if now - began > options.quiet_timeout_seconds:
-                raise Refused(waiting.sentence(options.quiet_timeout_seconds))
-            await connections.loop.sleep(LOOK_SECONDS)
+        waiting = await wait(flow, connections, options)
         waited = round(time.monotonic() - began, 1)
         left_out = await outside_at_work(flow, connections.source)
         outside = [one.group for one in left_out.groups]
@@ -74,6 +72,30 @@ def wait_for_quiet(
         return connections.run(work)
 
 
+async def wait(flow: FlowConfig, connections: FlowConnections, options: SwitchOptions) -> Waiting:
+    """Wait until the cluster that is left is quiet, and return what was seen. It logs what is still active.
+
+    Raises Refused if the time is over.
+    """
+    waiting = Waiting(flow, connections.source, options)
+    began = time.monotonic()
+    said, said_at = "", began
+    while True:
+        await waiting.look()
+        now = time.monotonic()
+        if now - waiting.moved_at >= options.quiet_seconds and not waiting.active:
+            return waiting
+        if now - began > options.quiet_timeout_seconds:
+            raise Refused(waiting.sentence(options.quiet_timeout_seconds))
+        if not said:
+            said = f"quiet: waiting for {options.quiet_seconds:g} s without new records on {connections.source.alias}"
+            log.info("%s, for %g s at most", said, options.quiet_timeout_seconds)
+        elif now - said_at >= LOG_SECONDS and (why := waiting.why()) not in ("", said):
+            said, said_at = why, now
+            log.info("quiet: %s", why)
+        await connections.loop.sleep(LOOK_SECONDS)
+
+
 class Waiting:
     """Which partitions still grow on the cluster that is left, and which groups have members there."""
 
@@ -97,8 +119,14 @@ class Waiting:
         self.active = await groups_at_work(self._flow, self._source, self._options)
 
     def sentence(self, seconds: float) -> str:
-        """Say which partitions and groups are still active."""
-        alias, found = self._source.alias, []
+        """Say which partitions and groups are still active after this time."""
+        return (
+            f"after {seconds:g} s cluster {self._source.alias} is not quiet: {self.why() or 'it has just come to rest'}"
+        )
+
+    def why(self) -> str:
+        """Say which partitions and groups are still active; empty if none is."""
+        found = []
         recent = time.monotonic() - self._options.quiet_seconds
         moved = sorted(str(place) for place, at in self.grown.items() if at > recent)
         if moved:
@@ -106,13 +134,11 @@ class Waiting:
                 f"records still come to {count_of(len(moved), 'partition')} ({several(moved)}): stop their producers"
             )
         if self.active:
-            has = "has" if len(self.active) == 1 else "have"
             found.append(
-                f"{count_of(len(self.active), 'group')} {has} members ({several(sorted(self.active))}): stop them, or "
-                "abandon this switch and begin one with --leave-group"
+                f"{agreeing(len(self.active), 'group has', 'groups have')} members "
+                f"({several(sorted(self.active))}): stop them, or abandon this switch and begin one with --leave-group"
             )
-        why = "; ".join(found) or "it has just come to rest"
-        return f"after {seconds:g} s cluster {alias} is not quiet: {why}"
+        return "; ".join(found)
 
 
 async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptions) -> set[str]:
@@ -123,9 +149,11 @@ async def groups_at_work(flow: FlowConfig, source: Cluster, options: SwitchOptio
     listed = await list_groups(source)
     if listed.silent:
         node, why = next(iter(listed.silent.items()))
+        one, many = f"broker of {source.alias} does not list its", f"brokers of {source.alias} do not list their"
+        them = agreeing(len(listed.silent), one, many)
         raise Refused(
-            f"{len(listed.silent)} brokers of {source.alias} do not list their groups (broker {node}: {why}): bring "
-            "them back, or fail over instead"
+            f"{them} groups (broker {node}: {why}): bring {'it' if len(listed.silent) == 1 else 'them'} back, or fail "
+            "over instead"
         )
     return {
         name
@@ -154,7 +182,8 @@ async def moved_since(flow: FlowConfig, source: Cluster, rows: Collection[dict[s
 
 def _refuse_silent(source: Cluster, silent: Collection[TopicPartition]) -> None:
     if silent:
+        ends = "its end" if len(silent) == 1 else "their ends"
         raise Refused(
-            f"{count_of(len(silent), 'partition')} of {source.alias} did not report their ends "
+            f"{count_of(len(silent), 'partition')} of {source.alias} did not report {ends} "
             f"({several([str(place) for place in silent])}): bring their brokers back, or fail over instead"
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ferry import __version__
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import FOLDER
@@ -9,10 +11,10 @@ from ferry.config.settings import Settings
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.evidence.acts.folder import ReportFolder, Written
 from ferry.features.evidence.acts.html import check_renderer
-from ferry.features.evidence.acts.store import reason
+from ferry.features.evidence.acts.store import reason as why_unwritten
 from ferry.features.switch.acts.history import one_switch
 from ferry.features.switch.rules.drained import drain_runs, drained_samples
-from ferry.features.switch.rules.report import switch_report
+from ferry.features.switch.rules.report import switch_deviations, switch_report
 from ferry.lane.connections import TargetConnection
 from ferry.model.evidence import EvidenceCluster, EvidenceReport, Sample
 from ferry.model.switch import STEPS, Step, SwitchState
@@ -25,8 +27,7 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
     Raises BadInput if there is no such switch, and Unreachable or Refused if no ledger can be read.
     """
     state = one_switch(settings, flow, switch, patience_s=patience_s)
-    via = state.switch.via
-    chosen = next((one for one in settings.flows if one.flow == via), flow)
+    via, chosen = state.switch.via, _along(settings, flow, state)
     back = next((one for one in settings.flows if one.flow == state.switch.back), None)
     source = _cluster(back, patience_s) if back is not None else None
     return switch_report(
@@ -44,6 +45,17 @@ def report_of_switch(settings: Settings, flow: FlowConfig, switch: str, *, patie
     )
 
 
+def deviations_of_switch(settings: Settings, flow: FlowConfig, state: SwitchState) -> tuple[str, ...]:
+    """Return the deviations that the report of a switch along `flow` or back has, a sentence each."""
+    chosen = _along(settings, flow, state)
+    return switch_deviations(state, rpo_seconds=chosen.rpo.seconds, rto_seconds=chosen.report.rto_seconds)
+
+
+def _along(settings: Settings, flow: FlowConfig, state: SwitchState) -> FlowConfig:
+    """Return the flow along which clients were moved; `flow` if the file does not have it any more."""
+    return next((one for one in settings.flows if one.flow == state.switch.via), flow)
+
+
 def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float) -> tuple[Sample, ...]:
     """Return lag and rates while a switch drained `flow`, from its ledger; empty if it copied nothing."""
     if Step.DRAIN not in STEPS[state.switch.verb]:
@@ -58,12 +70,20 @@ def samples_of_drain(flow: FlowConfig, state: SwitchState, *, patience_s: float)
 
 
 def kept_report(
-    settings: Settings, flow: FlowConfig, state: SwitchState, *, folder: str | None = None, patience_s: float
+    settings: Settings,
+    flow: FlowConfig,
+    state: SwitchState,
+    *,
+    folder: str | None = None,
+    patience_s: float,
+    asked_by: str = "",
+    reason: str = "",
 ) -> tuple[Written | None, str | None]:
     """Write the report of a switch that has ended, to `folder` or the flow's report folder.
 
-    Only once, even if called again. Return where it is, and why it could not be written, a sentence with the remedy.
-    Clients have moved, so that is no failure of the switch. Both are None if no folder is named.
+    Only once, even if called again. `asked_by` and `reason` are what Airflow has of its beginning. Return where it is,
+    and why it could not be written, a sentence with the remedy. Clients have moved, so that is no failure of the
+    switch. Both are None if no folder is named.
     """
     if folder is None and not flow.report.is_named:
         return None, None
@@ -71,9 +91,10 @@ def kept_report(
     try:
         check_renderer()
         reports = ReportFolder.of(flow.report, folder)
-        return reports.write(report_of_switch(settings, flow, switch.id, patience_s=patience_s), once=True), None
+        evidence = report_of_switch(settings, flow, switch.id, patience_s=patience_s)
+        return reports.write(replace(evidence, asked_by=asked_by, reason=reason), once=True), None
     except OSError as error:
-        why = f"{folder or flow.report.folder} cannot be written: {reason(error)}"
+        why = f"{folder or flow.report.folder} cannot be written: {why_unwritten(error)}"
     except FerryError as error:
         why = str(error)
     return None, (

@@ -9,7 +9,7 @@ from ferry.config.settings import Settings
 from ferry.errors import BadInput
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.model import Flow
-from ferry.model.switch import Verb
+from ferry.model.switch import SwitchOptions, Verb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +37,23 @@ class Sides:
         return self.via.flow.target
 
 
-def refuse_identical(settings: Settings, flow: FlowConfig, act: str) -> None:
-    """Raise Refused if a flow, or the flow back, has identical offsets, because no switch supports them yet.
+def refuse_identical(settings: Settings, flow: FlowConfig, act: str, verb: Verb) -> None:
+    """Raise Refused if the flow back has identical offsets: clients that were moved could not be moved back.
 
-    `act` is what was asked for, such as a command. Clients that were moved could not be moved back.
+    `act` is what was asked for, such as a command. A failback of a flow with identical offsets is refused, too: no way
+    back keeps the offsets.
     """
-    flow.of(IdenticalSettings).refuse(flow, act)
+    if verb is Verb.FAILBACK:
+        flow.of(IdenticalSettings).refuse_return(flow, act)
     back = sides_of(settings, flow, Verb.SWITCHOVER).back
     if back is not None:
         back.of(IdenticalSettings).refuse_back(back, act, flow)
+
+
+def refuse_reverse(sides: Sides, options: SwitchOptions) -> None:
+    """Raise Refused if a switch is to start a flow back from copies with identical offsets: it would not keep them."""
+    if sides.verb is not Verb.FAILBACK and sides.back is not None and options.reverse:
+        sides.via.of(IdenticalSettings).refuse_reverse(sides.via, sides.back)
 
 
 def sides_of(settings: Settings, named: FlowConfig, verb: Verb) -> Sides:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ferry.clock import wall_ms
 from ferry.errors import Refused, Unreachable
 from ferry.features.evidence.rules.figures import beside_the_loss
+from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
@@ -21,6 +22,7 @@ from ferry.features.switch.rules.partition_state import (
     parse_standings,
     unseen_of,
     with_frozen,
+    with_records,
 )
 from ferry.features.switch.rules.passed_over import passed_of, passed_rows
 from ferry.lane.connections import TargetFirst
@@ -29,7 +31,7 @@ from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.lag import first_timestamps
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 def pause_reason(state: SwitchState) -> str:
@@ -47,8 +49,9 @@ def paused_before(state: SwitchState) -> Pause | None:
 def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: str, patience_s: float) -> Evidence:
     """Pause the flow, fence its writers, and read both sides.
 
-    Raises Unreachable if the target does not answer. Raises Refused for a slot that cannot be fenced, and, but in a
-    failover, for a copied partition whose end cannot be read.
+    Raises Unreachable if the target does not answer. Raises Refused for a slot that cannot be fenced, and while a batch
+    with identical offsets may still arrive. But in a failover, it also raises Refused for a copied partition whose end
+    cannot be read.
     """
 
     async def work() -> Evidence:
@@ -66,6 +69,10 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         rows = await look_at_standings(sides.via, connections)
         if state.switch.verb is Verb.FAILOVER:  # the run that fenced has a plan without slices
             rows = with_frozen(rows, parse_standings(state.rows(Step.FREEZE)))
+        late = await look_late(connections.target, connections.ledger.place, connections.known, sides.via.lane)
+        if late.until:
+            raise Refused(late.sentence(sides.new))
+        rows = with_records(rows, late.ends)
         silent = [str(row.target) for row in rows if row.is_silent]
         unreported = (
             f"{count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}) did not report their ends"
@@ -80,7 +87,8 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
             sentence += f"; {unreported}"
         if others:
             sentence += (
-                f"; other clients have written to {len(others)} copies on {sides.new} already ({several(others)})"
+                f"; other clients have written to {agreeing(len(others), 'copy', 'copies')} on {sides.new} already "
+                f"({several(others)})"
             )
         return Evidence(
             sentence=sentence,

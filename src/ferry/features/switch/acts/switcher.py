@@ -17,6 +17,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings
 from ferry.errors import BadInput, Refused
 from ferry.features.identical.rules.written import refuse_written
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.drain import Copy, drain
 from ferry.features.switch.acts.earlier import earlier_switch, moved_already
 from ferry.features.switch.acts.engine import Act, StillMine, advance, do_step
@@ -29,7 +30,7 @@ from ferry.features.switch.acts.preflight import look_before
 from ferry.features.switch.acts.promote import promote
 from ferry.features.switch.acts.quiet import wait_for_quiet
 from ferry.features.switch.acts.redirect import redirect, refuse_unusable, with_given, words_of
-from ferry.features.switch.acts.sides import refuse_identical, sides_of
+from ferry.features.switch.acts.sides import refuse_identical, refuse_reverse, sides_of
 from ferry.features.switch.acts.smoke import smoke_test
 from ferry.features.switch.acts.starting import start_flow, start_reverse
 from ferry.features.switch.acts.stop import count_loss, stop_flow
@@ -87,10 +88,11 @@ class Switcher:
         `flow` is one of `settings`, as the operator named it; `who` does it, as `user@host`. `hook` redirects clients,
         and `stop` stops them: a command or URL in them replaces the file's. `remove_write_block`: ACLs that deny WRITE
         may be deleted, if the switch began so. `copy` copies a plan when the flow is drained. Raises BadInput if a
-        failback has no flow to go along. Raises Refused if the flow, or the flow back, has identical offsets.
+        failback has no flow to go along. Raises Refused if the flow back has identical offsets, or the flow of a
+        failback.
         """
         self.sides = sides_of(settings, flow, verb)
-        refuse_identical(settings, flow, f"ferry {verb}")
+        refuse_identical(settings, flow, f"ferry {verb}", verb)
         self.verb = verb
         self._began_ms = wall_ms()
         self._who = who
@@ -275,7 +277,9 @@ class Switcher:
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
-        refuse_written(view, self.sides.via, f"ferry {self.verb}")
+        if self.verb is Verb.FAILBACK or not self.sides.via.of(IdenticalSettings).keeps:
+            refuse_written(view, self.sides.via, f"ferry {self.verb}")
+        refuse_reverse(self.sides, switch.options)
         if self.verb is not Verb.FAILBACK and not has_run(view, self.sides.via.lane):
             raise BadInput(
                 f"flow {switch.via} has copied nothing: there is nothing on {switch.via.target} to switch to"
@@ -316,7 +320,13 @@ class Switcher:
             sentence=readiness.passed_sentence(),
             facts=facts,
             rows=tuple(
-                {"name": check.name, "ok": check.ok, "message": check.message, "known": check.known}
+                {
+                    "name": check.name,
+                    "ok": check.ok,
+                    "message": check.message,
+                    "known": check.known,
+                    "warns": check.warns,
+                }
                 for check in readiness.checks
             ),
         )
@@ -358,7 +368,9 @@ def _checked_before(state: SwitchState) -> Readiness:
                 name=row["name"],
                 ok=row["ok"],
                 message=f"when it began: {row['message']}",
-                known=row.get("known", True),  # an earlier version did not record it
+                # Earlier versions did not record these.
+                known=row.get("known", True),
+                warns=row.get("warns", False),
             )
             for row in state.rows(Step.READINESS)
         ),

@@ -19,7 +19,7 @@ from ferry.lane.connections import TargetConnection
 from ferry.model import TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 
 def live_topics(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -42,9 +42,9 @@ def live_topics(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
         begins = connection.run(partial(_begins, connection.target, ends, seen_ms))
     kept = len(names) - len(wanted)
     parts = [f"{count_of(len(created), 'topic')} created" + (f" ({several(sorted(created))})" if created else "")]
-    parts.append(f"{len(wanted) - len(created)} were there")
+    parts.append(agreeing(len(wanted) - len(created), "was there", "were there"))
     if kept:
-        parts.append(f"{kept} keep their names")
+        parts.append(agreeing(kept, "keeps its name", "keep their names"))
     early = sum(1 for place, end in ends.items() if begins[place] < end)
     if early:
         parts.append(

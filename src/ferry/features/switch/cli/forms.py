@@ -19,6 +19,7 @@ READINESS = Form(
                 name="a stable word: source, replication, lag, refusals, topics, target, retention, groups, "
                 "checkpoints, outside, acls, clock, ledger, writers, stranded, reverse, transforms, clusters, opposite",
                 known="false: it is not known, and holds up no switch",
+                warns="true: read it before a switch, which it does not hold up",
             )
         ),
     ),

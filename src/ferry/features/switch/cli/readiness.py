@@ -7,6 +7,7 @@ from typing import Any
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.sides import refuse_identical, sides_of
 from ferry.features.switch.cli.forms import READINESS
 from ferry.features.switch.cli.options import MaxRecordsOption, MaxSecondsOption
@@ -32,13 +33,19 @@ def readiness_command(
     from ferry.features.switch.acts.readiness import check_readiness, look_since  # noqa: PLC0415 - as above
 
     both, chosen = context.both_ways()
-    refuse_identical(both, chosen, "ferry readiness")
+    refuse_identical(both, chosen, "ferry readiness", Verb.SWITCHOVER)
     sides = sides_of(both, chosen, Verb.SWITCHOVER)
     rpo = Rpo(
         records=chosen.rpo.records if max_records is None else max_records,
         seconds=chosen.rpo.seconds if max_seconds is None else max_seconds,
     )
-    found = check_readiness(chosen, rpo, back=sides.back is not None, patience_s=context.patience_s)
+    found = check_readiness(
+        chosen,
+        rpo,
+        back=sides.back is not None,
+        wants_back=not chosen.of(IdenticalSettings).keeps,
+        patience_s=context.patience_s,
+    )
     states, unread = all_switches(both, chosen, patience_s=context.patience_s)
     after = None if unread else clients_by(states)
     if after is not None and after.switch.back == chosen.flow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.windows import time_ms
 from ferry.errors import BadInput, FerryError
 from ferry.features.evidence.cli.report_place import ReportOption, written_json
+from ferry.features.evidence.rules.lines import deviation_lines
 from ferry.features.records.cli.in_spark import copy_of
 from ferry.features.switch.cli.approval import approval
 from ferry.features.switch.cli.options import (
@@ -244,7 +246,7 @@ def _switched(
     *,
     dry_run: bool,
 ) -> int:
-    from ferry.features.switch.acts.report import kept_report  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.switch.acts.report import deviations_of_switch, kept_report  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.switch.acts.switcher import Switcher  # noqa: PLC0415 - as above
 
     both, chosen = named
@@ -284,7 +286,7 @@ def _switched(
             error.exit_code = STOPPED
             raise
     written, unwritten = kept_report(both, chosen, state, folder=report, patience_s=context.patience_s)
-    _ended(context, state, written)
+    _ended(context, state, deviations_of_switch(both, chosen, state), written)
     if unwritten is not None:
         print_warning(unwritten)
     return 0
@@ -306,11 +308,12 @@ def _gone_on(context: Context, switcher: Switcher, switch: str) -> SwitchState:
         return switcher.run(switch, show_step if not context.quiet else lambda _step, _done: None)
 
 
-def _ended(context: Context, state: SwitchState, written: Written | None) -> None:
+def _ended(context: Context, state: SwitchState, deviations: Sequence[str], written: Written | None) -> None:
     report = () if written is None else (written.sentence,)
+    found = deviation_lines(deviations)
     context.answer(
-        lambda: {**switch_state_json(state), "report": written_json(written)},
-        lambda: echo(_finished(state), *report, sep="\n"),
+        lambda: {**switch_state_json(state), "deviations": list(deviations), "report": written_json(written)},
+        lambda: echo(*found, _finished(state), *report, sep="\n"),
     )
 
 

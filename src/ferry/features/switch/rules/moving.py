@@ -31,7 +31,7 @@ from ferry.model import (
     Offsets,
     TopicPartition,
 )
-from ferry.words import count_of, several
+from ferry.words import agreeing, count_of, several
 
 CHECKPOINT = "checkpoint"
 """The word for an offset from the ledger: the old cluster does not return how far the group has read since."""
@@ -94,7 +94,8 @@ class Moving:
 class NewSide:
     """The groups of the new cluster; `ends` are the log ends of its partitions, where they are known.
 
-    `failed` has, by group, why its offsets are not known.
+    `read_ends` are the ends that count for what a group reads again, where they are not the log ends (`copy_end`).
+    None: not known. `failed` has, by group, why its offsets are not known.
     """
 
     alias: str
@@ -102,7 +103,12 @@ class NewSide:
     offsets: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
     pending: Mapping[str, Collection[TopicPartition]] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    read_ends: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
+
+    def read_end(self, place: TopicPartition) -> int | None:
+        """Return the offset up to which groups may read records of a partition again; None: not known."""
+        return self.read_ends.get(place, self.ends.get(place))
 
 
 def moved_offsets(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[TopicPartition, int]]:
@@ -200,8 +206,9 @@ def unmapped(
     places = sorted(str(place) for place in committed if place not in via and place not in back)
     if not places:
         return []
-    note = f"{len(places)} partitions that it has read get no offset, because nothing of them was copied"
-    return [f"{note} ({several(places)}): there it begins by its own auto.offset.reset"]
+    them = agreeing(len(places), "partition that it has read gets", "partitions that it has read get")
+    what = f"{them} no offset, because nothing was copied there ({several(places)})"
+    return [f"{what}: there it begins by its own auto.offset.reset"]
 
 
 def _with_starts(
@@ -277,7 +284,7 @@ def _blank_note(blank: Mapping[TopicPartition, int | None]) -> list[str]:
 def _again(moving: Moving, new: NewSide, blank: Iterable[int | None]) -> int | None:
     """Count the records that a group reads again at most, as offsets; None: not known. `blank` are whole partitions.
 
-    After a checkpoint the group may have read all that is there. In a topic that producers continue in, it may have
+    After a checkpoint the group may have read all that was copied. In a topic that producers continue in, it may have
     read all that is there as copies on the old cluster.
     """
     total = 0
@@ -285,7 +292,7 @@ def _again(moving: Moving, new: NewSide, blank: Iterable[int | None]) -> int | N
     for one, at in (*begins, *((one, there) for one, there in moving.kept if one.by == "start")):
         known = one.again
         if one.word == CHECKPOINT or one.by == "start":
-            end = new.ends.get(one.place)
+            end = new.read_end(one.place)
             known = None if end is None else max(0, end - at)
         elif one.word == Approximate.word:
             known = None

@@ -137,6 +137,24 @@ def copied_ends(
     return {place: min(offset, target_ends.get(place, offset)) for place, offset in found.items()}
 
 
+def copy_end(last: Receipt, *, end: int | None, stable: int | None, topic_id: str, is_open: bool) -> int | None:
+    """Return the offset after the last record that a lane copied to a partition, by its `last` receipt.
+
+    After it are markers, and records of aborted transactions, such as those of a run that lost its source. None: not
+    known, because a transaction is open and may still be committed. `is_open`: one of the ledger has a receipt of the
+    partition. In the partition, the last stable offset (`stable`) is before the log's `end`.
+
+    `end` counts if the receipt does not have the place. That is so if the topic, of id `topic_id`, was created again,
+    or if records are written outside of the receipt's transaction.
+    """
+    if end is None or stable is None:
+        return None
+    is_other = bool(last.target_topic_id and topic_id and last.target_topic_id != topic_id)
+    if last.target_next is None or last.identical or last.adopted or is_other:
+        return end
+    return None if is_open or stable < end else min(end, last.target_next)
+
+
 class Dealt(NamedTuple):
     """A source partition whose records are repartitioned in the topic `copy`.
 
@@ -346,6 +364,19 @@ def _passed(plan: Plan | None) -> frozenset[str]:
     return frozenset({*plan.paused, *(refusal.topic for refusal in plan.refusals)})
 
 
+def with_records(found: Iterable[PartitionState], ends: Mapping[TopicPartition, int]) -> list[PartitionState]:
+    """Return states with what target partitions have of identical offsets, also records without a receipt.
+
+    `ends` are the ends of partitions that hold the lane's records alone. An offset is the same at both sides.
+    """
+    states = []
+    for one in found:
+        end = max(one.copied_end, ends.get(one.target, 0))
+        seen = one if one.source_end >= end else replace(one, source_end=end, source_known="receipt")
+        states.append(replace(seen, copied_end=end, target_copied=max(one.target_copied, ends.get(one.target, 0))))
+    return states
+
+
 def best_known(before: Iterable[PartitionState], after: Iterable[PartitionState]) -> list[PartitionState]:
     """Combine what is copied `after` with the highest end of the source that was seen before or after.
 
@@ -495,9 +526,14 @@ def loss_sentence(
         if unseen
         else ""
     )
+    silent = agreeing(
+        len(unsure),
+        f"of {there} does not answer, or ends before where it did",
+        f"of {there} do not answer, or end before where they did",
+    )
     return (
-        f"how many records are lost is not known: {len(unsure)} of {there} do not answer, or end before where they "
-        f"did; {is_known}, more may have come since the source was last seen, {window}{never}"
+        f"how many records are lost is not known: {silent}; {is_known}, more may have come since the source was last "
+        f"seen, {window}{never}"
     )
 
 

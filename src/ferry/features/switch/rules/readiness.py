@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason, offsets_clause
 from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
-from ferry.ledger.writers import LedgerWriters, writers_sentence
+from ferry.ledger.writers import LedgerWriters, others, writers_sentence
 from ferry.model import ChangeKind, Left, Pause, Plan, Refusal, TopicPartition, Why
 from ferry.model.check import Check
 from ferry.model.evidence import PassedOver
@@ -215,19 +215,20 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
     silent = [str(lag.source) for lag in lags if lag.records is None and lag.source not in leaderless]
     if behind:
         worst = max(behind, key=lambda lag: (lag.records is None, lag.records or 0))
+        there = count_of(total.partitions, "partition")
+        more = agreeing(len(behind), f"of {there} has", f"of {there} have")
+        most = "not known" if worst.records is None else count_of(worst.records, "record")
         return Check(
             name="lag",
             ok=False,
-            message=f"{len(behind)} of {total.partitions} partitions have more lag than the RPO ({allowed}), most "
-            f"{worst.source} ({'not known' if worst.records is None else f'{worst.records} records'}): let the "
-            "flow catch up",
+            message=f"{more} more lag than the RPO ({allowed}), most {worst.source} ({most}): let the flow catch up",
         )
     if silent:
         return Check(
             name="lag",
             ok=False,
             message=f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)}), of the others "
-            f"{total.records} records are not copied: see ferry lag",
+            f"{agreeing(total.records, 'record is', 'records are')} not copied: see ferry lag",
         )
     return Check(
         name="lag",
@@ -244,7 +245,9 @@ def _passed(looked: Looked) -> Check:
         return Check(name="passed-over", ok=True, message=nothing)
     said = "; ".join(passed_sentences(looked.passed, looked.plan.flow.target))
     known = all(one.offsets is not None for one in looked.passed)
-    return Check(name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}", known=known)
+    return Check(
+        name="passed-over", ok=True, message=f"{passed_clause(looked.passed)}: {said}", known=known, warns=True
+    )
 
 
 def _refused(refusals: Sequence[Refusal]) -> Check:
@@ -389,7 +392,7 @@ def _groups(looked: Looked) -> Check:
             name="groups",
             ok=False,
             message=f"{count_of(len({one.group for one in against}), 'group')} could not be moved ({named}"
-            + (f"; {len(active)} have members on the target" if active else "")
+            + (f"; {agreeing(len(active), 'has', 'have')} members on the target" if active else "")
             + f"): {first}",
         )
     kinds = {one.group for one in looked.groups if one.why is Why.KIND}
@@ -450,14 +453,14 @@ def _outside(looked: Looked) -> Iterator[Check]:
     found = []
     if looked.outside:
         found.append(
-            f"warning: {offsets_clause(looked.outside, 'topics of the flow')}, and no switch moves them: "
+            f"{offsets_clause(looked.outside, 'topics of the flow')}, and no switch moves them: "
             f"the file leaves them out ({named_with_reason(looked.outside)}): change groups or groups.exclude, "
             "or leave them with --leave-group"
         )
     if looked.unlisted:
         found.append(f"which other groups there are is not known: {looked.unlisted}")
     if found:
-        yield Check(name="outside", ok=True, message="; ".join(found), known=not looked.unlisted)
+        yield Check(name="outside", ok=True, message="; ".join(found), known=not looked.unlisted, warns=True)
 
 
 def _clock(looked: Looked) -> Check:
@@ -502,7 +505,8 @@ def _writers(writers: LedgerWriters | None) -> Iterator[Check]:
     """Show the ledger's writers. The check never fails: a failover must not wait for changes of ACLs."""
     if writers is not None:
         known = writers.acls is not None or writers.is_open
-        yield Check(name="writers", ok=True, message=writers_sentence(writers), known=known)
+        warns = writers.is_open or bool(others(writers.acls or (), writers.topic, writers.own))
+        yield Check(name="writers", ok=True, message=writers_sentence(writers), known=known, warns=warns)
 
 
 def _back(looked: Looked) -> Check:
@@ -550,4 +554,4 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
             f"whether records came to {count_of(len(silent), 'partition')} of {old} is not known ({several(silent)}): "
             "they do not report their ends, or were created again"
         )
-    return Check(name="stranded", ok=True, message="; ".join(said), known=not silent)
+    return Check(name="stranded", ok=True, message="; ".join(said), known=not silent, warns=bool(came))

@@ -24,6 +24,7 @@ from ferry.model.evidence import (
     EvidenceKind,
     EvidenceOutcome,
     EvidenceReport,
+    Goal,
     GroupMoved,
     Loss,
     PassedOver,
@@ -414,6 +415,24 @@ def _lag(frozen: Json) -> int | None:
     return summed([lag for _, _, _, lag in frozen["offsets"]])
 
 
+def _goals(state: SwitchState, rpo_seconds: float | None, rto_seconds: float | None) -> tuple[Goal, ...]:
+    return goals_of(
+        losses=told_losses(state) if Step.STOP in state.done else None,
+        rpo_seconds=rpo_seconds,
+        rto_s=out_of_service(state).seconds,
+        rto_seconds=rto_seconds,
+        groups=counted_groups(state, told_groups(state)) if Step.GROUPS in state.done else None,
+        all_groups=knows_groups(state),
+        of=groups_scope(state),
+    )
+
+
+def switch_deviations(state: SwitchState, *, rpo_seconds: float | None, rto_seconds: float | None) -> tuple[str, ...]:
+    """Return what is not as it should be in a switch, a sentence each. Goals are in seconds; None: there is none."""
+    goals = _goals(state, rpo_seconds, rto_seconds)
+    return (*deviations_of(goals, told_groups(state), None, ()), *stayed_sentences(state))
+
+
 def switch_report(
     state: SwitchState,
     *,
@@ -432,18 +451,9 @@ def switch_report(
     switch, end = state.switch, state.end
     steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
     stopped, service = state.done.get(Step.STOP), out_of_service(state)
-    counted = None if stopped is None else losses
     passed = None if stopped is None else passed_of(state)
-    goals = goals_of(
-        losses=counted,
-        rpo_seconds=rpo_seconds,
-        rto_s=service.seconds,
-        rto_seconds=rto_seconds,
-        groups=counted_groups(state, groups) if Step.GROUPS in state.done else None,
-        all_groups=knows_groups(state),
-        of=groups_scope(state),
-    )
-    deviations = (*deviations_of(goals, groups, None, ()), *stayed_sentences(state))
+    goals = _goals(state, rpo_seconds, rto_seconds)
+    deviations = switch_deviations(state, rpo_seconds=rpo_seconds, rto_seconds=rto_seconds)
     due = next_step(state)
     if end is None:
         outcome, summary = EvidenceOutcome.FAILED, f"it is not finished: its next step is {due}"
@@ -451,7 +461,9 @@ def switch_report(
         outcome, summary = EvidenceOutcome.REFUSED, f"{end.who} has given it up: {end.why}"
     else:
         outcome = EvidenceOutcome.DEVIATIONS if deviations else EvidenceOutcome.SUCCESS
-        summary = f"clients were moved to {switch.via.target}; {lost_sentence(counted, passed)}"
+        summary = (
+            f"clients were moved to {switch.via.target}; {lost_sentence(None if stopped is None else losses, passed)}"
+        )
     return EvidenceReport(
         id=switch.id,
         kind=EvidenceKind(switch.verb.value),

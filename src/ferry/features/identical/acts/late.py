@@ -1,0 +1,184 @@
+"""Reads at the target whether batches with identical offsets may arrive after clients have written there (ADR 57)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ferry.clock import wall_ms
+from ferry.errors import Retryable
+from ferry.features.identical.acts.target import standings
+from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
+from ferry.features.identical.rules.planned import CLEANUP, IDLE, LAST_SEQUENCE, RETENTION_BYTES
+from ferry.features.identical.settings import IdenticalSettings
+from ferry.kafka.admin.broker_settings import broker_settings
+from ferry.kafka.admin.topic_settings import topic_settings
+from ferry.kafka.admin.topics import NotPermitted
+from ferry.kafka.connect.cluster import Cluster
+from ferry.lane.ledger_cache import LedgerCache
+from ferry.lane.open_lane import OpenLane
+from ferry.ledger.ledger import LedgerView
+from ferry.ledger.producer_codec import lane_producer, sent_places
+from ferry.ledger.receipts import last_receipts
+from ferry.messages.catalogue import sentence
+from ferry.model import Plan, Slice, TopicPartition
+from ferry.model.check import Check
+from ferry.plan.lag import first_timestamps
+from ferry.protocol.driver import KEPT_RUNS
+from ferry.protocol.drops import Blocked, Drop, Dropped
+from ferry.words import several, to_the_second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """What the target shows of the partitions to which a lane may have sent batches with identical offsets.
+
+    `ends` are the ends of those that hold the lane's records up to their ends. `until` are those to which a batch may
+    still come, with the time (ms) until then; None: no bound is known. `why` says of some why an end is not the lane's.
+    """
+
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    until: Mapping[TopicPartition, int | None] = field(default_factory=dict)
+    why: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+    def sentence(self, alias: str) -> str:
+        """Say of which partitions of the cluster it is, until when, and why an end is not the lane's."""
+        known = [one for one in self.until.values() if one is not None]
+        facts = {"places": several(sorted(map(str, self.until))), "cluster": alias}
+        if len(known) < len(self.until):
+            return sentence("identical.late.unbounded", **facts)
+        return sentence("identical.late", until=to_the_second(max(known)), **facts)
+
+
+async def look_late(
+    target: Cluster, ledger: TopicPartition, known: LedgerCache, lane: str, *, drained: bool = False
+) -> Late:
+    """Return what may arrive at the target, whose ledger is the partition `ledger`, `known` as far as it was read.
+
+    Call it when a run has fenced the lane: what that run shows holds from then on. Without one, it is as if a run did
+    so now. `drained`: as if all that was planned were there. Raises Unreachable if the target does not answer.
+    """
+    places = sent_places(await known.view(), lane)
+    if not places:
+        return Late()
+    view = await known.view_with_newest(lane, KEPT_RUNS)
+    topics = await target.refresh({place.topic for place in places})
+    found = senders(view, lane)
+    ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
+    lasting = await _lasting(target, set(topics))
+    # A batch may also come to a topic that is created again.
+    reached = {
+        place: some
+        for place in sorted(places)
+        if (some := reaching(found, place, _compared(place, ends, lasting, drained=drained)))
+    }
+    if not reached:
+        return Late(ends=ends, why=why)
+    newest = max(run.generation for run in view.runs if run.record.lane == lane)
+    stamps = await _stamps(target, ledger, [newest, *(one.after for some in reached.values() for one in some)])
+    # All times are of the ledger's broker: the newest run began at `now_ms`, or before.
+    now_ms = stamps.get(newest)
+    lateness = None if now_ms is None else await _lateness(target)
+    fenced_ms = max(wall_ms(), now_ms or 0)
+    until = {place: until_ms(some, stamps, fenced_ms, lateness) for place, some in reached.items()}
+    left = {place: at for place, at in until.items() if at is None or at > (now_ms or 0)}
+    return Late(ends=ends, until=left, why=why)
+
+
+def _compared(
+    place: TopicPartition, ends: Mapping[TopicPartition, int], lasting: Collection[str], *, drained: bool
+) -> int:
+    """Return up to where the broker compares late batches; -1: it may compare none."""
+    if place not in ends or place.topic not in lasting:
+        return -1
+    return LAST_SEQUENCE if drained else ends[place]
+
+
+def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterable[TopicPartition]) -> list[Slice]:
+    """Return slices that begin after the last receipts, for a reading of the target."""
+    lasts, producer = last_receipts(view, lane), lane_producer(view, lane)
+    sources = {target: source for one in found for target, source in one.sources.items()}
+    sources |= {target: last.source for target, last in lasts.items()}
+    return [
+        Slice(
+            source=sources.get(place, place),
+            target=place,
+            start=lasts[place].end if place in lasts else 0,
+            end=LAST_SEQUENCE,
+            slot=0,
+            target_next=lasts[place].target_next if place in lasts else None,
+            producer=producer,
+        )
+        for place in sorted(places)
+    ]
+
+
+async def _ends(
+    target: Cluster, pieces: Iterable[Slice]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+    """Return the ends of partitions that hold the lane's records alone at their ends, and why others do not."""
+    left, why = {piece.target: piece for piece in pieces}, dict[TopicPartition, str]()
+
+    async def ask() -> tuple[dict[TopicPartition, int], Collection[Drop]]:
+        try:
+            found = await standings(target, left.values(), dict.fromkeys(left, LAST_SEQUENCE))
+        except (Dropped, Blocked) as error:
+            return {}, error.drops
+        except Retryable:
+            await target.refresh({place.topic for place in left})
+            raise
+        return {place: one.end for place, one in found.items()}, ()
+
+    while left:
+        found, drops = await target.retrying(ask)
+        if not drops:
+            return found, why
+        for one in drops:
+            why[one.piece.target] = one.refusal.message
+            del left[one.piece.target]
+    return {}, why
+
+
+async def _lasting(target: Cluster, topics: Collection[str]) -> set[str]:
+    """Return the topics in which records of clients do not push the lane's last batch out.
+
+    A broker that loads a log again has the producer state of the batches that are left.
+    """
+    listed = await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))
+    return {
+        name
+        for name, found in listed.found.items()
+        if (kept := found.in_force(RETENTION_BYTES)) is not None
+        and (cleaned := found.in_force(CLEANUP)) is not None
+        and "compact" not in cleaned
+        and int(kept) < 0
+    }
+
+
+async def _lateness(target: Cluster) -> int | None:
+    try:
+        brokers = await broker_settings(target, (IDLE,))
+    except NotPermitted:
+        return None
+    return lateness_of(int(one[IDLE]) if IDLE in one else None for one in brokers.values())
+
+
+async def _stamps(target: Cluster, ledger: TopicPartition, generations: Iterable[int | None]) -> dict[int, int]:
+    """Return when the ledger's broker had the records of runs (ms), by generation, as far as it shows that."""
+    stamps: dict[int, int] = {}
+    for generation in sorted({one for one in generations if one is not None}):
+        found = await first_timestamps(target, {ledger: generation})
+        if ledger in found:
+            stamps[generation] = found[ledger]
+    return stamps
+
+
+async def check_late(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:
+    """Return whether batches may arrive after a switchover has drained the lane (`ferry.lane.checks`)."""
+    if not lane.flow.of(IdenticalSettings).keeps:
+        return []
+    found = await look_late(lane.target, lane.ledger.place, lane.cache, lane.name, drained=True)
+    alias = lane.target.alias
+    if found.until:
+        return [Check(name="offsets", ok=False, message=found.sentence(alias))]
+    return [Check(name="offsets", ok=True, message=sentence("identical.late.none", cluster=alias))]

@@ -1,0 +1,86 @@
+"""Switches of a flow with identical offsets by the command line: what moves, what waits, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ferry.kafka.connect import codes
+from tests.pure.answers.stories import HEARTBEATS, begun
+from tests.pure.answers.world import World, world
+from tests.pure.identical.test_slot import BROKER, SETTINGS
+from tests.pure.scripted.faults import Fault
+
+AWAY = ("a->b", "--no-reverse", "--approve-by", "ann", "--no-smoke")
+HOUR_MS = 3_600_000
+STOPPED = 4
+"""The exit code of a switch that stopped at a step."""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[World]:
+    """A flow that has run once."""
+    with world(tmp_path) as found:
+        begun(found)
+        kept = ("a->b.ferry.offsets = identical", "a->b.ferry.offsets.may.lose = true")
+        found.write("topics = orders", "groups = billing.*", *HEARTBEATS, *kept)
+        found.b.settings |= SETTINGS | BROKER
+        found.commit(found.a, "billing", orders_0=4, orders_1=6)
+        assert found.ask("run", "a->b", "--id", "r1").code == 0
+        yield found
+
+
+def step_of(answer: Any, name: str) -> Any:
+    """What a step of a switch found."""
+    return next(one for one in answer.body["steps"] if one["step"] == name)
+
+
+def test_it_is_ready_without_a_flow_back_and_a_switchover_moves_groups_to_the_same_numbers(made: World) -> None:
+    ready = made.ask("readiness", "a->b")
+    assert (ready.code, {one["name"]: one["ok"] for one in ready.body["checks"]}["offsets"]) == (0, True)
+    made.produce(made.a, "orders", 0, 5)
+    done = made.ask("switchover", *AWAY, "--quiet-seconds", "0")
+    assert (done.code, done.body["next_step"]) == (0, None), done
+    rows = {row["group"]: row["offsets"] for row in step_of(done, "groups")["rows"]}
+    assert [row for row in rows["billing"] if row[0] == "a.orders"] == [["a.orders", 0, 4], ["a.orders", 1, 6]]
+
+
+def test_a_switch_that_would_start_the_flow_back_is_refused_before_anything_is_written(made: World) -> None:
+    made.write(*HEARTBEATS, "b->a.enabled = true", "a->b.ferry.offsets = identical")
+    for verb in ("switchover", "failover"):
+        answer = made.ask(verb, "a->b", "--approve-by", "ann")
+        assert (answer.code, "--no-reverse" in answer.body["error"]["message"]) == (2, True)
+    assert made.ask("failback", "a->b", "--approve-by", "ann").code == 2
+    assert made.ask("switches", "list", "a->b").body["switches"] == []
+
+
+def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> None:
+    """All that a run planned is at the target, so nothing can arrive. The run died before its receipts."""
+    made.produce(made.a, "orders", 0, 5)
+    made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+    assert made.ask("run", "a->b", "--id", "r2").code != 0
+    assert made.b.log("a.orders", 0).end == 15
+    assert made.ask("drills", "tabletop", "a->b").body["rpo"]["records"] == 0
+    done = made.ask("failover", *AWAY)
+    assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 0), done
+
+
+def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: World) -> None:
+    made.produce(made.a, "orders", 0, 5)
+    made.b.faults.append(Fault(api="Produce", topic="a.orders", code=codes.TOPIC_AUTHORIZATION_FAILED, times=99))
+    assert made.ask("run", "a->b", "--id", "r2").code != 0
+    assert made.b.log("a.orders", 0).end == 10
+    drill = made.ask("drills", "tabletop", "a->b")
+    assert any("a.orders-0" in note for note in drill.body["notes"]), drill
+    shown = made.ask("failover", "a->b", "--no-reverse", "--dry-run")
+    assert [one["ok"] for one in shown.body["readiness"]["checks"] if one["name"] == "offsets"] == [True]
+    first = made.ask("failover", *AWAY, "--id", "f-1")
+    assert (first.code, "a.orders-0" in first.body["error"]["message"]) == (STOPPED, True), first
+    made.now_ms += HOUR_MS
+    assert made.ask("failover", *AWAY, "--id", "f-1").code == STOPPED
+    made.now_ms += HOUR_MS // 3
+    done = made.ask("failover", *AWAY, "--id", "f-1")
+    assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 5), done

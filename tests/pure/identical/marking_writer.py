@@ -1,0 +1,211 @@
+"""The modelled writer that also passes holes of the source, by markers: the lean form of ADR 57's items 2, 4, 5 and 8.
+
+It never waits. At a hole for which it is not quiet it stops, and a later run continues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from ferry.features.identical.rules import marked, stamped
+from ferry.features.identical.rules import next_step as rules
+from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse
+from tests.pure.identical.broker import OldEpoch
+from tests.pure.identical.offset_writer import OffsetWriter
+from tests.pure.identical.writer import Asking, Claim, Ledger, Request
+
+MARKING = 3
+"""How long a writer may send markers after its record of that in the ledger."""
+MARKERS_AT_ONCE = 2
+"""The most markers of a request: a longer hole takes several."""
+CHUNK = 3
+"""Answers after which receipts are written."""
+
+
+def stops(answer: object) -> bool:
+    """Whether a writer stops at this partition because its markers may arrive late."""
+    return answer is None
+
+
+def opens() -> bool:
+    """Whether a writer says in the ledger that it is about to send markers."""
+    return True
+
+
+def trusts_readings(read_at: int, until: int) -> bool:
+    """Whether a reading alone shows that no marker is late: a broker that leads no more may have answered it."""
+    return False
+
+
+def closes(*, quiet: bool) -> bool:
+    """Whether receipts say that all markers were answered: also those of earlier writers."""
+    return quiet
+
+
+def fenced(fence: int, newest: int) -> bool:
+    """Whether a transaction of the slot cannot commit any more."""
+    return fence != newest
+
+
+def only_seen(hole: Hole) -> bool:
+    """Whether all readers of the source see this hole: markers and aborted records, not compacted or deleted ones."""
+    return hole.seen
+
+
+def record_follows(logged: int, first: int) -> bool:
+    """Whether a record follows the empty ones before `first`: a marker does not keep the state of the log."""
+    return logged > first
+
+
+@dataclass(slots=True)
+class MarkingWriter(OffsetWriter):
+    """One run's writer, with a marker for each offset that is a hole at the source."""
+
+    earlier_until: int = 0
+    """Up to when the ledger lets earlier writers send markers; 0: all were answered."""
+    own_until: int = 0
+    sequence: int = 0
+    quiet: bool = False
+    read_at: int = 0
+    answers: int = 0
+    covered: int = 0
+    follows: bool = False
+    fence: int = 0
+
+    def begin(self, claim: Claim) -> None:
+        """Take what the ledger shows of markers."""
+        self.earlier_until, self.quiet, self.covered = claim.marking_until, claim.marking_until == 0, self.receipts
+        self.fence = claim.fence
+
+    def take(self, look: Look) -> None:
+        """The next sequence number; a reading that is late enough makes the writer quiet."""
+        self.quiet = self.quiet or trusts_readings(look.at, self.earlier_until)
+        self.sequence, self.read_at = marked.next_sequence(look), look.at
+        logged = look.tail.next_sequence if look.tail is not None else None
+        self.follows = self.follows or record_follows(logged or 0, self.first)
+        self.quiet = self.quiet or marked.is_quiet(look.at, self.earlier_until, self.cluster.limits.lateness or 0)
+
+    def sequence_at(self, end: int) -> int:
+        """The count of records under the producer id."""
+        return self.sequence
+
+    def tidy(self, end: int) -> Asking:
+        """Delete the empty records when a record follows."""
+        if self.follows:
+            yield from OffsetWriter.tidy(self, end)
+
+    def appended(self, end: int, count: int) -> Asking:
+        """The answer proves that the leader answered the reading."""
+        self.sequence += count
+        self.follows = self.follows or end > self.first
+        self.quiet = self.quiet or marked.shows_all_markers(self.read_at, self.earlier_until)
+        yield from self.answered(end)
+
+    def answered(self, end: int) -> Asking:
+        """Write receipts after a few answers."""
+        self.answers += 1
+        if self.answers % CHUNK == 0 and end > max(self.first, self.covered):
+            yield from self.tidy(end)
+            yield from self.commit(end)
+
+    def commit(self, end: int) -> Asking:
+        """Receipts, and that all markers were answered, in one transaction of the slot."""
+        begin, all_answered = self.covered or self.first, closes(quiet=self.quiet)
+
+        def act(ledger: Ledger) -> None:
+            ledger.covered.append((begin, end))
+            ledger.receipts = max(ledger.receipts, end)
+            if all_answered:
+                ledger.marking_until = 0
+
+        if (yield from self.transaction("commit", act)):
+            self.covered = self.receipts = end
+            self.earlier_until, self.own_until = 0 if self.quiet else self.earlier_until, 0
+
+    def open(self) -> Generator[Request, object, bool]:
+        """Say in the ledger, by a transaction of the slot, up to when markers are sent; whether that is known."""
+        until = self.cluster.clock() + MARKING
+
+        def act(ledger: Ledger) -> None:
+            ledger.marking_until = until
+
+        if not opens() or (yield from self.transaction("open", act)):
+            self.own_until = until
+            return True
+        return False
+
+    def transaction(self, label: str, act: Callable[[Ledger], None]) -> Generator[Request, object, bool]:
+        """A transaction of the slot, which a fence aborts; without an answer the writer fences its slot itself."""
+        fence, ledger = self.fence, self.cluster.ledger
+
+        def committed() -> bool:
+            if fenced(fence, ledger.fences):
+                raise OldEpoch("the slot was fenced")
+            act(ledger)
+            return True
+
+        if (yield self.cluster.request(label, committed)) is True:
+            return True
+        self.own_until, answer = 0, None
+        while not isinstance(answer, int) and not self.superseded:
+            answer = yield self.cluster.request("fence", lambda: ledger.fence(self.generation))
+            yield from self.confirm()
+        if isinstance(answer, int):
+            self.fence = answer
+        return False
+
+    def passed(  # noqa: PLR0911 - each return reads again or stops
+        self, end: int, hole: Hole, known_at: int, stale: bool
+    ) -> Generator[Request, object, tuple[int, int] | None]:
+        """Pass a hole, or its beginning, by one request; or stop."""
+        cluster, limits = self.cluster, self.cluster.limits
+        if not only_seen(hole):
+            yield from self.refuse(Refuse(Code.ABSENT))
+            return None
+        if not limits.markers_allowed:
+            yield from self.refuse(Refuse(Code.MARKERS))
+            return None
+        if not self.quiet:
+            yield from self.stop(end)
+            return None
+        yield from self.keep()
+        if self.superseded:
+            return None
+        if not (self.noted or (yield from self.note())):
+            return None
+        if not marked.may_send(cluster.clock(), self.own_until) and not (yield from self.open()):
+            return None
+        now = cluster.clock()
+        if (
+            stamped.is_outdated(known_at, now, limits.lease)
+            or rules.lease_over(self.view(hole), limits)
+            or not marked.may_send(now, self.own_until)
+        ):
+            return None
+        count = min(MARKERS_AT_ONCE, min(hole.end, self.planned_end) - end)
+        answer = yield cluster.request("mark", lambda: cluster.mark(count), writes=True, stale=stale)
+        if stops(answer):
+            self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.own_until)
+            yield from self.stop(end)
+            return None
+        if not isinstance(answer, int):
+            return None
+        yield from self.answered(end + count)
+        return end + count, now
+
+    def stop(self, end: int) -> Asking:
+        """Write receipts up to the hole, and leave it to a later run."""
+        if end > max(self.first, self.covered):
+            yield from self.tidy(end)
+            yield from self.commit(end)
+        yield from self.refuse(Refuse(Code.NOT_QUIET))
+
+    def finish(self, end: int) -> Asking:
+        """All is there."""
+        yield from self.tidy(end)
+        if self.follows or end > self.first:
+            yield from self.commit(end)
+            if self.covered != end:
+                return
+        self.outcome = Done(clean=True)

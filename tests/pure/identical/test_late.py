@@ -1,0 +1,249 @@
+"""What may arrive after a switch: which late batches the broker compares, and until when the others may come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.rules import late
+from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
+from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
+from ferry.features.switch.acts.opposite import Opposite
+from ferry.features.switch.rules.partition_state import PartitionState, with_records
+from ferry.ledger.ledger import LedgerView
+from ferry.model import Flow, Record, TopicPartition
+from ferry.model.switch import Switch, Verb
+from ferry.protocol.names import ledger_topic
+from ferry.wire.records import ProducerIdentity, build_batch
+from tests.pure.identical import world
+from tests.pure.identical.offset_writer import OffsetWriter
+from tests.pure.identical.test_damage import foreign
+from tests.pure.identical.test_slot import Identical
+from tests.pure.identical.world import LATENESS, LEASE, Task, World
+from tests.pure.identical.writer import LANE as PRODUCER
+from tests.pure.protocol.world import FLOW, LANE, TOPIC
+from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.lane import at_work, place
+from tests.pure.scripted.wire import scripted
+
+BATCH = 3
+"""Records of a batch of the model."""
+IDLE_MS = 600_000
+
+
+# What a late batch does after clients have written, in the model.
+
+
+def late_batch(shape: str) -> World:
+    """A run has died, and its first batch is late."""
+    with patch.object(world, "Writer", OffsetWriter):
+        it = World(shape)
+        it.lose(it.run_until(it.start(), "send"), "late", dies=True)
+    return it
+
+
+def taken_over(it: World) -> Task:
+    """Another run copies all."""
+    with patch.object(world, "Writer", OffsetWriter):
+        task = it.start()
+        it.finish(task)
+    return task
+
+
+def clients_then(it: World) -> int:
+    """A client writes, then the late batch arrives; how many records of the lane are after the client's."""
+    foreign(it)
+    clients = it.target.end
+    it.deliver_late(0)
+    return sum(entry.producer == PRODUCER for entry in it.target.entries[clients:])
+
+
+def test_a_late_batch_at_the_end_lands_after_the_records_of_clients() -> None:
+    """Also if a run after it has ended well that copied nothing: what counts is up to where any run planned."""
+    it = late_batch("r" * 2 * BATCH)
+    assert clients_then(it) == BATCH
+    assert reaching([Sender(after=None, ends={place(): 2 * BATCH}), Sender(after=None, ends={place(): 0})], place(), 0)
+
+
+def test_a_late_batch_before_the_end_is_refused_after_the_records_of_clients() -> None:
+    it = late_batch("r" * 2 * BATCH)
+    taken_over(it)
+    assert clients_then(it) == 0
+    assert not reaching([Sender(after=None, ends={place(): 2 * BATCH})], place(), 2 * BATCH)
+
+
+def test_a_late_batch_lands_if_the_records_of_clients_have_pushed_those_of_the_lane_out() -> None:
+    it = late_batch("r" * 2 * BATCH)
+    taken_over(it)
+    foreign(it)
+    it.target.log_start = it.target.end - 1
+    it.fail_over(0)
+    assert clients_then(it) == BATCH
+    assert reaching([Sender(after=None, ends={place(): 2 * BATCH})], place(), -1)
+
+
+def test_after_the_time_nothing_arrives() -> None:
+    it = late_batch("r" * 2 * BATCH)
+    it.sleep(LEASE + LATENESS + 1)
+    assert clients_then(it) == 0
+
+
+# Which runs count, and until when.
+
+
+def test_a_run_that_planned_past_the_end_counts_until_its_successors_lease_and_the_lateness_are_over() -> None:
+    runs = [Sender(after=10, ends={place(): 5}), Sender(after=20, ends={place(1): 9}), Sender(after=30, ends=None)]
+    assert reaching(runs, place(), 5) == [runs[2]]
+    assert reaching(runs, place(), 4) == [runs[0], runs[2]]
+    stamps = {10: 1_000, 20: 2_000, 30: 3_000}
+    assert until_ms(runs, stamps, 9_000, 500) == 3_000 + LEASE_MS + 500
+    assert until_ms(runs[:1], stamps, 9_000, 500) == 1_000 + LEASE_MS + 500
+    assert until_ms(runs[:1], {}, 9_000, 500) == 9_000 + LEASE_MS + 500, "its successor's time is not known"
+    assert until_ms([replace(runs[0], after=None)], stamps, 9_000, 500) == 9_000 + LEASE_MS + 500
+    assert until_ms(runs, stamps, 9_000, None) is None
+
+
+@pytest.mark.parametrize(
+    ("idle", "lateness"), [([1, 7], 7 + MARGIN_MS), ([1, None], None), ([-1, 7], None), ([], None)]
+)
+def test_the_lateness_is_known_only_if_each_broker_has_a_bound(idle: list[int | None], lateness: int | None) -> None:
+    assert lateness_of(idle) == lateness
+
+
+def test_the_ledger_has_the_runs_with_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane = Identical([[3], [1]])
+    with at_work(lane):
+        assert senders(lane.view(), LANE) == []
+        first = lane.open("first")
+        lane.copy(lane.begin(first))
+        lane.produce(0, 2)
+        second = lane.open("second")
+        lane.open("third")
+        found = senders(lane.view(), LANE)
+        third = found[-1]
+        assert [(one.after, dict(one.ends or {})) for one in found[:2]] == [
+            (second.generation, {place(0): 3, place(1): 1}),
+            (third.after or max(run.generation for run in lane.view().runs), {place(0): 5}),
+        ]
+        assert found[0].sources == {place(0): place(0), place(1): place(1)}
+        monkeypatch.setattr(late, "KEPT_RUNS", len(found))
+        assert senders(lane.view(), LANE)[0] == Sender(after=first.generation, ends=None), "it may have let some go"
+
+
+@pytest.mark.parametrize(
+    ("copied", "source_end", "known", "end", "left"),
+    [
+        (10, 50, "plan", 30, 20),
+        (10, 50, "plan", None, 40),
+        (10, 20, "receipt", 30, 0),
+        (10, 50, "source", 5, 40),
+    ],
+)
+def test_the_loss_is_counted_from_the_targets_end_where_that_is_the_lanes(
+    copied: int, source_end: int, known: str, end: int | None, left: int
+) -> None:
+    row = PartitionState(
+        source=place(),
+        target=place(),
+        copied_end=copied,
+        source_end=source_end,
+        source_known=known,
+        observed_ms=1,
+        target_end=40,
+        target_copied=copied,
+    )
+    (found,) = with_records([row], {} if end is None else {place(): end})
+    assert found.source_end - found.copied_end == left
+    assert found.target_copied == found.copied_end == max(copied, end or 0)
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"), [(Verb.FAILBACK, "identical.return.written"), (Verb.FAILOVER, "identical.back.written")]
+)
+def test_a_ledger_with_identical_offsets_refuses_what_would_lead_back(verb: Verb, code: str) -> None:
+    flow = Flow(source="a", target="b")
+    switch = Switch(id="s", verb=verb, named=flow, via=flow, who="ann", approved_by="bob", approved_ms=0, at_ms=0)
+    found = Opposite(written=place()).check(switch)
+    assert (found.ok, getattr(found.message, "code", None)) == (False, code)
+
+
+# What the target shows.
+
+
+class Known:
+    """The ledger as it is now."""
+
+    def __init__(self, lane: Identical) -> None:
+        self.lane = lane
+
+    async def view(self) -> LedgerView:
+        """Read it."""
+        return self.lane.view()
+
+    async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
+        """Read it."""
+        return self.lane.view()
+
+
+def looked(lane: Identical, *, drained: bool = False) -> Any:
+    """What may arrive now."""
+    target = lane.clusters[1]
+    ledger = TopicPartition(ledger_topic(FLOW.source), 0)
+    known: Any = Known(lane)
+    lane.target.settings |= {"retention.bytes": "-1", "cleanup.policy": "delete"} | lane.target.settings
+    return target.loop.run(lambda: look_late(target, ledger, known, LANE, drained=drained))
+
+
+def test_what_is_copied_to_the_end_of_all_plans_is_safe() -> None:
+    lane = Identical([[3], [1]])
+    with at_work(lane):
+        assert looked(lane).until == {}
+        lane.copy(lane.begin(lane.open("first")))
+        found = looked(lane)
+        assert (found.ends, found.until, found.why) == ({place(0): 3, place(1): 1}, {}, {})
+
+
+def test_records_without_a_receipt_are_the_lanes_and_what_was_planned_after_them_may_come() -> None:
+    lane = Identical([[2, 2, 2]])
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="Produce", topic=TOPIC, skip=2, held=True))
+        lane.start(attempt, request_bytes=1, target=elsewhere)
+        lane.run_until(lambda: lane.target.log(TOPIC).end == 4)
+        found = looked(lane)
+        assert (found.ends, set(found.until), lane.ends()) == ({place(): 4}, {place()}, {})
+        assert looked(lane, drained=True).until == {}
+        lane.target.release()
+
+
+def test_records_of_another_producer_are_not_the_lanes_end() -> None:
+    lane = Identical([[2], [1]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        lane.target.append(TOPIC, build_batch([Record(key=b"0", value=b"77")], lane.at_ms, ProducerIdentity()))
+        found = looked(lane, drained=True)
+        assert (found.ends, set(found.until), set(found.why)) == ({place(1): 1}, {place(0)}, {place(0)})
+
+
+def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
+    lane = Identical([[2]])
+    lane.target.settings |= {"retention.bytes": str(1 << 40)}
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        assert set(looked(lane, drained=True).until) == {place()}
+
+
+def test_a_batch_may_come_to_a_topic_that_is_created_again() -> None:
+    lane = Identical([[2]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        assert looked(lane).until == {}
+        del lane.target.ids[TOPIC]
+        del lane.target.leaders[place()]
+        assert (looked(lane).ends, set(looked(lane).until)) == ({}, {place()})

@@ -31,7 +31,7 @@ SOURCES = ("src", "plugins")
 SECONDS = 300
 QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
-AREAS = ("write", "copy", "fetch", "plan", "ledger", "groups", "verify", "switch", "spark")
+AREAS = ("write", "copy", "fetch", "plan", "ledger", "groups", "verify", "switch", "spark", "sink")
 WRITERS = ("copy", "write")
 """Their faults lose or double records, so fewer of them may survive."""
 LEAST = 90

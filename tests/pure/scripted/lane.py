@@ -33,6 +33,7 @@ from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
 
 TIMEOUT_MS = 60_000
+PortOf = Callable[[SlotWiring], KafkaSlot]
 
 
 class Lane:
@@ -47,7 +48,7 @@ class Lane:
             brokers.topic(TOPIC, len(partitions))
         self.target.topic(ledger_topic(FLOW.source), ledger=True)
         self.sizes = partitions
-        self.port: type[KafkaSlot] = KafkaSlot
+        self.port: PortOf = KafkaSlot
         self.found: Found | None = None
         """What a plan with identical offsets is compared with; None: offsets are translated."""
         self.most_records: int | None = None

@@ -1,7 +1,8 @@
 """Whatever one request is answered: nothing is lost, doubled or claimed, and the next attempt copies the rest.
 
-Each kind of request of a driver that opens a run, of a slot that copies, and of a run that creates topics and sets
-groups, meets each of Kafka's error codes, before and after it was carried out, a lost answer, and one that comes late.
+Each kind of request of a driver that opens a run, of a slot that copies, of one of transformed rows, of a run that
+creates topics and sets groups, and of a slot of the sink, meets each of Kafka's error codes, before and after it was
+carried out, a lost answer, and one that comes late.
 Those in transactions do so in version 1 and 2 of these. Where tables run in part, most requests meet some of a few
 codes, and half of the lost and late answers.
 """
@@ -16,7 +17,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Superseded
+from ferry.features.sink.acts.ids import delivery_writer
 from ferry.kafka.connect import codes
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan, TopicPartition
@@ -26,13 +28,17 @@ from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.batches import row
+from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, Frame
+from tests.pure.scripted.delivery import TOPIC as FRAMES
 from tests.pure.scripted.faults import Fault
-from tests.pure.scripted.lane import Lane
+from tests.pure.scripted.lane import Lane, PortOf
+from tests.pure.scripted.row_lane import rows_port
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART, share
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT, OWN = transactional_id(FLOW, LANE, 0), transactional_id(FLOW, LANE, DRIVER)
+SINK = delivery_writer(APPLICATION, 0)
 UNNAMED = {-1, 13, 35, 42, 46, 52, 59, 105, 120, 999}
 """Codes that Ferry has no name for, as UNKNOWN_SERVER_ERROR, and one that no broker has yet (Kafka's `Errors`)."""
 CODES = {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {codes.NONE}
@@ -75,14 +81,18 @@ OF_GROUPS = {
 SIZES = ((3, 2), (1, 2))
 COUNTS = (10, 8)
 """How many records the source has where a whole run is made."""
+ROWS, CHUNK_BYTES = (7, 4), 12
+"""Of a frame that the sink writes, and at how many bytes of them a transaction ends."""
 READ = {TopicPartition(topic=f"a.{TOPIC}", partition=0): 4, TopicPartition(topic=f"a.{TOPIC}", partition=1): 6}
 """Up to where the group has read, as it is at the target."""
 
 
-def judge_copy(version: int, side: str, fault: Fault) -> None:
+def judge_copy(version: int, side: str, fault: Fault, port_of: Callable[[Lane], PortOf] | None = None) -> None:
     """One copy with this fault, and another run without it where something is missing; what each says is true."""
     print(f"transactions of version {version}, {side}: {fault}")
     lane = Lane(SIZES, version=version)
+    if port_of is not None:
+        lane.port = port_of(lane)
     with scripted(lane.source, lane.target) as (_, clusters):
         lane.connect(clusters)
         plan = lane.open("r")
@@ -108,6 +118,11 @@ def judge_copy(version: int, side: str, fault: Fault) -> None:
         if not lane.is_whole():
             lane.copy(lane.begin(lane.open("again")), chunk_bytes=1)
         assert lane.is_whole()
+
+
+def judge_rows(version: int, side: str, fault: Fault) -> None:
+    """The same of rows that were transformed; they keep their partitions."""
+    judge_copy(version, side, fault, rows_port)
 
 
 def judge_opening(version: int, side: str, fault: Fault) -> None:
@@ -170,6 +185,35 @@ def judge_run(_version: int, side: str, fault: Fault) -> None:
         assert set_of(made) == READ
 
 
+def judge_delivery(version: int, side: str, fault: Fault) -> None:
+    """A slot of the sink writes with this fault: what it returns is written, and the next attempt writes the rest."""
+    print(f"transactions of version {version}, {side}: {fault}")
+    frame = Frame(ROWS, version=version)
+    with scripted(frame.brokers, frame.brokers) as (_, clusters):
+        delivering = frame.open(clusters[0])
+        delivering.settle(frame.due)
+        spec = delivering.slot_specs()[0]
+        frame.brokers.faults.append(fault)
+        receipts = error = None
+        try:
+            # The first transaction has one batch, later ones have several in flight.
+            receipts = frame.write(clusters[1], spec, chunk_bytes=CHUNK_BYTES)
+        except FerryError as raised:
+            error = raised
+        assert not isinstance(error, Superseded), "there is no newer attempt"
+        assert fault.happened, "the slot made no such request"
+        frame.brokers.faults.clear()
+        for partition, count in enumerate(ROWS):
+            written = frame.written(partition)
+            assert written == list(range(len(written))), "once, in order"
+            assert receipts is None or len(written) == count, "what is claimed is written"
+        if receipts is not None:
+            assert {one.place: one.done for one in receipts} == frame.due
+            assert [(one.first, one.last) for one in receipts] == [frame.offsets(number) for number in range(len(ROWS))]
+        assert not frame.deliver(clusters[0]).already
+        assert frame.is_whole()
+
+
 def copied_of(made: World) -> list[list[int]]:
     """The source offsets of what a read_committed consumer gets of each partition of the copy, in its order."""
     made.b.deliver_markers()
@@ -200,6 +244,8 @@ class Request:
     @property
     def rare(self) -> int:
         """Of how many of its rows one is met where tables run in part; an opening costs twice as much."""
+        if self.judge in (judge_delivery, judge_rows):
+            return 12
         return 3 if self.judge is judge_opening else 1
 
     fault: Fault
@@ -263,6 +309,35 @@ REQUESTS = {
         codes=frozenset(OF_GROUPS if IN_PART else CODES),
         versions=(2,),
     ),
+    "frame's fence": Request(judge=judge_delivery, fault=Fault(api="InitProducerId", key=SINK), writes=True),
+    "frame's data": Request(judge=judge_delivery, fault=Fault(api="Produce", topic=FRAMES), writes=True),
+    "frame's later data": Request(judge=judge_delivery, fault=Fault(api="Produce", topic=FRAMES, skip=1), writes=True),
+    "frame's last data": Request(judge=judge_delivery, fault=Fault(api="Produce", topic=FRAMES, skip=4), writes=True),
+    "frame's partitions": Request(
+        judge=judge_delivery, fault=Fault(api="AddPartitionsToTxn", key=SINK), writes=True, versions=(1,)
+    ),
+    "frame's receipts": Request(
+        judge=judge_delivery, fault=Fault(api="Produce", topic=DELIVERY_LEDGER, key=SINK), writes=True
+    ),
+    "frame's commit": Request(judge=judge_delivery, fault=Fault(api="EndTxn", key=SINK), writes=True, codes=CODES),
+    "frame's next commit": Request(judge=judge_delivery, fault=Fault(api="EndTxn", key=SINK, skip=1), writes=True),
+    "frame's ledger": Request(judge=judge_delivery, fault=Fault(api="Fetch", topic=DELIVERY_LEDGER), versions=(2,)),
+    "frame's look": Request(
+        judge=judge_delivery, fault=Fault(api="Fetch", topic=DELIVERY_LEDGER, skip=2), versions=(2,)
+    ),
+    "frame's ends": Request(judge=judge_delivery, fault=Fault(api="ListOffsets"), versions=(2,)),
+    "frame's settings": Request(judge=judge_delivery, fault=Fault(api="DescribeConfigs"), versions=(2,)),
+    "frame's coordinator": Request(judge=judge_delivery, fault=Fault(api="FindCoordinator"), versions=(2,)),
+    "rows": Request(judge=judge_rows, fault=Fault(api="Produce", topic=TOPIC), writes=True),
+    "later rows": Request(judge=judge_rows, fault=Fault(api="Produce", topic=TOPIC, skip=1), writes=True),
+    "rows' receipts": Request(judge=judge_rows, fault=Fault(api="Produce", topic=LEDGER), writes=True),
+    "rows' positions": Request(judge=judge_rows, fault=Fault(api="TxnOffsetCommit"), writes=True),
+    "rows' partitions": Request(judge=judge_rows, fault=Fault(api="AddPartitionsToTxn"), writes=True, versions=(1,)),
+    "rows' group": Request(judge=judge_rows, fault=Fault(api="AddOffsetsToTxn"), writes=True, versions=(1,)),
+    "rows' fencing": Request(judge=judge_rows, fault=Fault(api="InitProducerId"), writes=True),
+    "rows' commit": Request(judge=judge_rows, fault=Fault(api="EndTxn"), writes=True, codes=CODES),
+    "rows' ledger": Request(judge=judge_rows, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
+    "rows' settings": Request(judge=judge_rows, fault=Fault(api="DescribeConfigs"), versions=(2,)),
     "driver's look": Request(judge=judge_opening, fault=Fault(api="Fetch", topic=LEDGER, skip=2), versions=(2,)),
 }
 

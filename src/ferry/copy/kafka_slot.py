@@ -110,8 +110,10 @@ class KafkaSlot:
         self._logs = TargetLogs(wiring.target)
         self._refusals: dict[TopicPartition, Refusal] = {}
         self._share = None if limits.rate is None else Share(wiring.source, wiring.ledger, limits.rate)
-        self._told = NOT_THROTTLED  # what committed receipts have
-        self._telling = NOT_THROTTLED
+        self._throttled_before = NOT_THROTTLED
+        """The waits that committed receipts have."""
+        self._throttled_now = NOT_THROTTLED
+        """The waits of committed receipts and of the open chunk."""
 
     async def read(self, start: int | None, end: int | None) -> tuple[list[LedgerRecord], int]:
         """Return the ledger's records in `[start, end)` with their fates, and the offset read up to.
@@ -270,8 +272,8 @@ class KafkaSlot:
         await self._logs.vouch(parts)
         self._chunk = {part.piece.target: part for part in parts}
         if parts:
-            self._telling = self._throttled()
-            parts[0].throttled = self._telling - self._told
+            self._throttled_now = self._throttled()
+            parts[0].throttled = self._throttled_now - self._throttled_before
         return parts
 
     def _throttled(self) -> ThrottleTime:
@@ -303,7 +305,7 @@ class KafkaSlot:
         """EndTxn(commit)."""
         await self._writer.commit()
         self._committed = True
-        self._told = self._telling
+        self._throttled_before = self._throttled_now
 
     async def leave(self) -> None:
         """End the own open transaction unless it is fenced, so that no reader waits for its timeout.

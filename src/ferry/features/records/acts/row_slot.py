@@ -220,8 +220,8 @@ class RowSlot(KafkaSlot):
         if self._left and self._left[0] is found[-1]:
             self._left[0] = self._following(plan, found[-1])
         if isinstance(found[0], SlicePart):
-            self._telling = self._throttled()
-            found[0].throttled = self._telling - self._told
+            self._throttled_now = self._throttled()
+            found[0].throttled = self._throttled_now - self._throttled_before
         return found
 
     def _has_room(self, sent: int) -> bool:

@@ -52,12 +52,12 @@ class Counters:
         """Return a stage that passes batches on, in a task, and counts their rows by the column `topic`."""
         return partial(_counted, self._counts, what, stream)
 
-    def telling(self, stream: int) -> Callable[[Found], None]:
+    def adding(self, stream: int) -> Callable[[Found], None]:
         """Return a function that adds the counts of a task, which counts by itself and reports once."""
-        return partial(_told, self._counts, stream)
+        return partial(_add, self._counts, stream)
 
     def forget(self) -> None:
-        """Reset the counts, for a job that is repeated."""
+        """Reset the counts, before another job is counted."""
         self._counts.value = {}
 
     def totals(self) -> dict[str, FilterCounts]:
@@ -77,10 +77,10 @@ def _counted(
     for batch in batches:
         found.update(by_topic(batch))
         yield batch
-    _told(counts, stream, {(what, topic): number for topic, number in found.items()})
+    _add(counts, stream, {(what, topic): number for topic, number in found.items()})
 
 
-def _told(counts: Accumulator[dict[Place, int]], stream: int, found: Found) -> None:
+def _add(counts: Accumulator[dict[Place, int]], stream: int, found: Found) -> None:
     task = TaskContext.get()
     if task is not None and found:
         counts.add({(what, topic, stream, task.partitionId()): number for (what, topic), number in found.items()})

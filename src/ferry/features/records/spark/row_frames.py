@@ -129,7 +129,7 @@ def alone_frame(job: RowJob) -> DataFrame:
             rules={topic: of_topic[topic].rule for topic in topics},
         )
     return slot_frame(job.spark, tasks, len(tasks)).mapInArrow(
-        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.telling(_ALONE)), ROW
+        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)), ROW
     )
 
 

@@ -58,22 +58,22 @@ async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOpt
     refuse_endless(lane.name, options.window)
     digests, lost = transform_digests(flow)
     await lane.ledger.open(flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
-    known = await lane.cache.view()
-    await refuse_swapped(lane, known)
-    record = admitted(known, lane.record(run, origin), take_over=options.take_over)
-    why = standing_back(known, record, wall_ms())
+    view = await lane.cache.view()
+    await refuse_swapped(lane, view)
+    record = admitted(view, lane.record(run, origin), take_over=options.take_over)
+    why = standing_back(view, record, wall_ms())
     if why is not None:
         raise Superseded(why)
-    outline = await gather_outline(flow, lane.name, lane.source, lane.target, known)
+    outline = await gather_outline(flow, lane.name, lane.source, lane.target, view)
     with of_this_run(options):
         decide_plan(rules_of(flow, lane.name, options), outline, run, -1)
     if options.window is not None:
-        await window(lane, known, options)
+        await window(lane, view, options)
 
     async def decide(driver: Driver) -> Plan:
         return await decide_and_change(lane, driver, options, digests, lost)
 
-    plan, driver = await fence_and_seal(lane.driver_port(), record, decide, known)
+    plan, driver = await fence_and_seal(lane.driver_port(), record, decide, view)
     lane.cache.learn(driver.view, driver.read_ms)  # the driver has read the sealed plan, too
     await keep_short(lane, driver, plan)
     return plan

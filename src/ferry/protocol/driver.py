@@ -190,12 +190,12 @@ class Sealed(NamedTuple):
     driver: Driver
 
 
-async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView = UNREAD) -> Sealed:
+async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, view: LedgerView = UNREAD) -> Sealed:
     """Open a run and seal its plan.
 
     `decide` gathers the facts and may change topics. It runs after the fencing. It runs again, with another driver,
     when a late driver of an earlier run fenced this one. Records that `decide` gives to `Driver.keep` are written in
-    the transaction of the plan. `known` is the part of the ledger that was read before; the reading continues from
+    the transaction of the plan. `view` is the part of the ledger that was read before; the reading continues from
     there.
 
     Raises Superseded when a newer run opened the lane meanwhile. Raises Retryable when the ledger was created again.
@@ -203,7 +203,7 @@ async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, kn
     """
     for left in reversed(range(OPENINGS)):
         try:
-            return await _open(port, record, decide, known)
+            return await _open(port, record, decide, view)
         except Fenced as error:
             if not left:
                 raise Retryable(
@@ -213,14 +213,14 @@ async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, kn
     raise AssertionError("the last opening returns or raises")
 
 
-async def _open(port: DriverPort, record: RunRecord, decide: Decide, known: LedgerView) -> Sealed:
+async def _open(port: DriverPort, record: RunRecord, decide: Decide, view: LedgerView) -> Sealed:
     generation = await port.append([run_record(record)])
-    if generation < known.end:
+    if generation < view.end:
         raise Retryable(
             f"the ledger of {record.flow} was created again while run {record.run} was being opened: find out who did "
             "it, then start a new run"
         )
-    view = await read_on(port, known, generation + 1)
+    view = await read_on(port, view, generation + 1)
     slots, flows = slots_to_fence(view, record.lane), flows_to_fence(view, record.lane)
     await port.fence(slots, flows)
     await port.initialise()

@@ -64,9 +64,9 @@ async def with_neighbours(
     strangers: dict[TopicPartition, int] = {}
     upto: dict[TopicPartition, int] = {}
     if begins:
-        known = ledgers.of(target, flow.flow.source)
-        own_view = await known.view() if view.by_key else UNREAD
-        rows = await known.rows(own_view, lambda of: of.target in begins, unaccounted)
+        cache = ledgers.of(target, flow.flow.source)
+        own_view = await cache.view() if view.by_key else UNREAD
+        rows = await cache.rows(own_view, lambda of: of.target in begins, unaccounted)
         own = uncut(ranges(rows, open_receipts(own_view)), cut)
         open_parts = {
             place: gaps(
@@ -135,9 +135,9 @@ async def read_neighbours(
     found = []
     for alias in await _ledgers(target):
         if alias != flow.flow.source:
-            known = ledgers.of(target, alias)
-            view = await known.view()
-            rows = await known.rows(view, lambda of: of.target.topic in topics and of.target in begins, begins)
+            cache = ledgers.of(target, alias)
+            view = await cache.view()
+            rows = await cache.rows(view, lambda of: of.target.topic in topics and of.target in begins, begins)
             found.append(neighbour_of(f"ferry-ledger.{alias}.internal", view, topics, rows))
     return tuple(other for other in found if other.claimed)
 
@@ -202,9 +202,9 @@ async def _returned(
         return of.source_cluster_id == facts.target.cluster_id and of.target.topic in facts.source.topics
 
     for alias in await _ledgers(source):
-        known = ledgers.of(source, alias)
-        view = await known.view()
-        rows, undecided = await known.rows(view, comes_back, begins), list(filter(comes_back, open_receipts(view)))
+        cache = ledgers.of(source, alias)
+        view = await cache.view()
+        rows, undecided = await cache.rows(view, comes_back, begins), list(filter(comes_back, open_receipts(view)))
         came = ranges(rows, undecided)
         ends = [(of.source, row.end) for of, some in rows.items() for row in some]
         for at, end in [*ends, *((receipt.source, receipt.end) for receipt in undecided)]:

@@ -229,8 +229,8 @@ async def _adopt(
     if not before.of(Verdict.ADOPT):
         return before
     await lane.ledger.open(lane.flow.ledger.replication_factor or DEFAULT_LEDGER_REPLICATION)
-    known = await lane.cache.view()
-    record = admitted(known, lane.record(run, origin), take_over=False)
+    view = await lane.cache.view()
+    record = admitted(view, lane.record(run, origin), take_over=False)
     done: list[Takeover] = []
     read_to: list[int] = []
 
@@ -254,7 +254,7 @@ async def _adopt(
             target_cluster_id=facts.target.cluster_id,
         )
 
-    sealed = await fence_and_seal(lane.driver_port(), record, decide, known)
+    sealed = await fence_and_seal(lane.driver_port(), record, decide, view)
     if read_to:  # a pause that an operator has set meanwhile is not undone
         since = await lane.ledger.read_untransacted(read_to[-1], sealed.driver.view.end)
         if others := overwritten(since, [resume_record("")]):

@@ -58,7 +58,7 @@ class TargetConnection:
         self.loop = event_loop()  # after what can fail, because it holds sockets
         self.target = Cluster(self.loop, flow.target, arguments, patience_s=patience_s)
         self.ledger = LedgerTopic(self.target, flow.source)
-        self.known = LedgerCache(self.ledger)
+        self.cache = LedgerCache(self.ledger)
 
     @classmethod
     def of(cls, flow: FlowConfig, *, patience_s: float = 60.0) -> Self:
@@ -102,7 +102,7 @@ class TargetConnection:
         Raises BadInput when there is no ledger, because the flow never ran.
         """
         await self.ledger.find()
-        return await self.known.view()
+        return await self.cache.view()
 
 
 class FlowConnections(TargetConnection):

@@ -213,10 +213,10 @@ def _belongs(record: LedgerRecord, lane: str, runs: Collection[str], left: Mappi
 class LedgerCaches:
     """The ledgers of a flow and of its neighbours, by cluster and source alias."""
 
-    def __init__(self, known: Mapping[tuple[Cluster, str], LedgerCache] = MappingProxyType({})) -> None:
-        """`known` are views of ledgers that open connections have already."""
-        self._known = dict(known)
+    def __init__(self, caches: Mapping[tuple[Cluster, str], LedgerCache] = MappingProxyType({})) -> None:
+        """`caches` are those that open connections have already."""
+        self._caches = dict(caches)
 
     def of(self, cluster: Cluster, source_alias: str) -> LedgerCache:
         """Return the ledger on `cluster` of the flows that come from `source_alias`."""
-        return self._known.setdefault((cluster, source_alias), LedgerCache(LedgerTopic(cluster, source_alias)))
+        return self._caches.setdefault((cluster, source_alias), LedgerCache(LedgerTopic(cluster, source_alias)))

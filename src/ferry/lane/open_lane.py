@@ -38,7 +38,7 @@ class OpenLane:
             source=connections.source,
             target=connections.target,
             ledger=connections.ledger,
-            ledgers=LedgerCaches({(connections.target, flow.flow.source): connections.known}),
+            ledgers=LedgerCaches({(connections.target, flow.flow.source): connections.cache}),
         )
 
     @property

@@ -60,7 +60,7 @@ def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionL
         lags = await lag_over(flow, connections)
         if not await connections.has_ledger():
             return lags, LaneState()
-        view = await connections.known.view_with_newest(flow.lane, 1)
+        view = await connections.cache.view_with_newest(flow.lane, 1)
         return lags, standing_of(view, flow.lane, wall_ms())
 
     with FlowConnections.of(flow, patience_s=patience_s) as connections:

@@ -165,7 +165,7 @@ class FlowWatch:
 
         async def work() -> RunProgress | None:
             ends = await known.ends(connections)
-            if (await connections.known.view()).end == known.upto:
+            if (await connections.cache.view()).end == known.upto:
                 return known.progress(ends)
             found = await self._past(connections, opened)
             return found.progress if isinstance(found, PastRun) else None
@@ -184,7 +184,7 @@ class FlowWatch:
         async def work() -> PastRun | Forgotten | None:
             await connections.ledger.find()
             ends = await self._ends(connections, lane, name)
-            view = await connections.known.view_named(lane, name, most=SEARCHED)
+            view = await connections.cache.view_named(lane, name, most=SEARCHED)
             found = named_run(view, lane, name)
             return None if found is None else await self._measured(connections, found, view.end, ends)
 
@@ -204,7 +204,7 @@ class FlowWatch:
 
         async def work() -> tuple[list[Receipt], int]:
             await connections.ledger.find()
-            view = await connections.known.view()
+            view = await connections.cache.view()
             chains = chains_of(view, match)
             newer = newer_rows(view, match, {copy, *(of.target for of in chains)})
             pieces = _pieces(chains, newer)
@@ -232,7 +232,7 @@ class FlowWatch:
 
         async def work() -> Receipt | None:
             await connections.ledger.find()
-            near = await connections.known.receipts_with(await connections.known.view(), match, start)
+            near = await connections.cache.receipts_with(await connections.cache.view(), match, start)
             found = [one for one in near if one.start == start and run in ("", one.run)]
             return found[-1] if found else None
 
@@ -257,8 +257,8 @@ class FlowWatch:
             def match(of: Chain) -> bool:
                 return of.lane == flow.lane and of.source == found.source
 
-            view = await connections.known.view()
-            near = await connections.known.receipts_with(view, match, at)
+            view = await connections.cache.view()
+            near = await connections.cache.receipts_with(view, match, at)
             return found, holders(near, at, gaps(view, flow.lane))
 
         return connections.run(work)
@@ -272,7 +272,7 @@ class FlowWatch:
 
         async def work() -> Dealing | None:
             await connections.ledger.find()
-            view = await connections.known.view()
+            view = await connections.cache.view()
             return await dealing_of(connections.ledger, view, lane or self.flow.lane, topic)
 
         return connections.run(work)
@@ -283,8 +283,8 @@ class FlowWatch:
 
         async def work() -> list[Lane]:
             await connections.ledger.find()
-            names = [name for name in lane_names(await connections.known.view()) if name != self.flow.lane]
-            return [await known_lane(connections.known, name) for name in names[:_MOST_LANES]]
+            names = [name for name in lane_names(await connections.cache.view()) if name != self.flow.lane]
+            return [await known_lane(connections.cache, name) for name in names[:_MOST_LANES]]
 
         return connections.run(work)
 
@@ -294,16 +294,16 @@ class FlowWatch:
 
         async def work() -> tuple[Lane, list[OpenedRun]] | None:
             await connections.ledger.find()
-            view = await connections.known.view()
+            view = await connections.cache.view()
             if name not in lane_names(view):
                 return None
-            return await known_lane(connections.known, name), view.remembered(name)[::-1]
+            return await known_lane(connections.cache, name), view.remembered(name)[::-1]
 
         return connections.run(work)
 
     async def _past(self, connections: TargetFirst, opened: OpenedRun) -> PastRun | Forgotten:
         ends = await self._ends(connections, opened.record.lane, opened.record.run)
-        view = await connections.known.view_of(opened)
+        view = await connections.cache.view_of(opened)
         return await self._measured(connections, past_run(view, opened), view.end, ends)
 
     async def _ends(self, connections: TargetFirst, lane: str, run: str) -> dict[TopicPartition, LogEnd] | None:

@@ -107,6 +107,6 @@ def test_a_summary_that_cannot_be_read_is_tried_once() -> None:
 def test_the_connections_of_a_lane_and_its_runs_read_the_ledger_once() -> None:
     session = LaneSession(parse_settings(FILE, "f").flow("S->T"))
     try:
-        assert session.open_lane.cache is session.connections.known
+        assert session.open_lane.cache is session.connections.cache
     finally:
         session.close()

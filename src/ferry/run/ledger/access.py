@@ -48,21 +48,21 @@ class LedgerAccess:
 
         Raises BadInput without a ledger: the flow never ran.
         """
-        return self._run(lambda: self._connection.known.view_with(lane, run))
+        return self._run(lambda: self._connection.cache.view_with(lane, run))
 
     def view_named(self, lane: str, run: str) -> LedgerView:
         """Return the ledger with a run, even one whose record was pruned: the ledger is searched for its receipts.
 
         Raises BadInput without a ledger: the flow never ran.
         """
-        return self._run(lambda: self._connection.known.view_named(lane, run))
+        return self._run(lambda: self._connection.cache.view_named(lane, run))
 
     def view_with_newest(self, lane: str, runs: int) -> LedgerView:
         """Return the ledger with the plans, the outcomes and the receipts of the lane's newest runs.
 
         Raises BadInput without a ledger: the flow never ran.
         """
-        return self._run(lambda: self._connection.known.view_with_newest(lane, runs))
+        return self._run(lambda: self._connection.cache.view_with_newest(lane, runs))
 
     def whole(self) -> LedgerView:
         """Return the whole ledger with every receipt, which takes memory for all of them.
@@ -81,7 +81,7 @@ class LedgerAccess:
         def of_topic(of: Chain) -> bool:
             return of.lane == lane and of.source.topic == topic
 
-        return self._run(lambda: self._connection.known.receipts_with(view, of_topic, offset))
+        return self._run(lambda: self._connection.cache.receipts_with(view, of_topic, offset))
 
     def units_of(self, view: LedgerView, lane: str, topic: str) -> ByPlace:
         """Return a repartitioned source topic's receipts by target partition, as far back as the ledger goes."""

@@ -48,7 +48,7 @@ def _look(flow: FlowConfig, diary: Timeline, found: Found, patience_s: float) ->
             entry.detail = f"both answer; the ledger of {flow.flow} is there"
         with diary.step("loss", "Count what would be lost") as entry:
             late = connections.run(
-                lambda: look_late(connections.target, connections.ledger.place, connections.known, flow.lane)
+                lambda: look_late(connections.target, connections.ledger.place, connections.cache, flow.lane)
             )
             found.losses = losses_of(without_found(measure_lag(flow, patience_s=patience_s), late.ends))
             found.losses_at_ms = wall_ms()

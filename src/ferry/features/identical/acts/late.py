@@ -51,17 +51,17 @@ class Late:
 
 
 async def look_late(
-    target: Cluster, ledger: TopicPartition, known: LedgerCache, lane: str, *, drained: bool = False
+    target: Cluster, ledger: TopicPartition, cache: LedgerCache, lane: str, *, drained: bool = False
 ) -> Late:
-    """Return what may arrive at the target, whose ledger is the partition `ledger`, `known` as far as it was read.
+    """Return what may arrive at the target, whose ledger is the partition `ledger`, read by `cache`.
 
     Call it when a run has fenced the lane: what that run shows holds from then on. Without one, it is as if a run did
     so now. `drained`: as if all that was planned were there. Raises Unreachable if the target does not answer.
     """
-    places = sent_places(await known.view(), lane)
+    places = sent_places(await cache.view(), lane)
     if not places:
         return Late()
-    view = await known.view_with_newest(lane, KEPT_RUNS)
+    view = await cache.view_with_newest(lane, KEPT_RUNS)
     topics = await target.refresh({place.topic for place in places})
     found = senders(view, lane)
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))

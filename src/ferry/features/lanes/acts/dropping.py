@@ -87,9 +87,9 @@ class LaneDrop:
             found = await self._look()
             if found.earlier is not None:
                 return found
-            view = await self._connection.known.view()
+            view = await self._connection.cache.view()
             if not interrupt and not _is_dropping(view, self._lane):
-                refuse_while_at_work(await self._connection.known.view_with_newest(self._lane, 1), self._lane)
+                refuse_while_at_work(await self._connection.cache.view_with_newest(self._lane, 1), self._lane)
             port = driver_port(self._flow, self._lane, self._connection.ledger)
             record = lane_record(self._flow, self._lane, run, origin, slots=1)
             drivers: list[Driver] = []
@@ -111,8 +111,8 @@ class LaneDrop:
 
     async def _look(self) -> Drop:
         await self._connection.ledger.find()
-        known = self._connection.known
-        view = await known.view()
+        cache = self._connection.cache
+        view = await cache.view()
         group = position_group(self._flow.flow, self._lane)
         names = lane_names(view)
         if self._lane not in names:
@@ -121,7 +121,7 @@ class LaneDrop:
                 others = ", ".join(name for name in names if lane_kind(name) is not None) or "none to drop"
                 raise BadInput(f"flow {self._flow.flow} has no lane {self._lane}: its ledger knows {others}")
             return Drop(lane=self._lane, topics=(), group=group, records=0, earlier=earlier)
-        lane = await known_lane(known, self._lane)
+        lane = await known_lane(cache, self._lane)
         return Drop(
             lane=self._lane,
             topics=await self._topics(lane),
@@ -140,10 +140,10 @@ class LaneDrop:
 
     async def _created(self) -> set[str]:
         """Return the topics that runs of the lane created, by their plans: nothing may have been copied to them."""
-        known, view = self._connection.known, await self._connection.known.view()
+        cache, view = self._connection.cache, await self._connection.cache.view()
         created: set[str] = set()
         for run in view.remembered(self._lane):
-            whole = await known.view_with(self._lane, run.record.run)
+            whole = await cache.view_with(self._lane, run.record.run)
             sealed = sealed_plan(whole, self._lane, run.record.run, run.generation)
             changes = () if sealed is None else sealed[0].changes
             created |= {change.topic for change in changes if change.kind is ChangeKind.CREATE}
@@ -160,7 +160,7 @@ class LaneDrop:
         return isinstance(base, DefaultReplicationPolicy) and base.topic_source(topic) == self._flow.flow.source
 
     async def _decide(self, driver: Driver) -> Plan:
-        self._connection.known.learn(driver.view, driver.read_ms)
+        self._connection.cache.learn(driver.view, driver.read_ms)
         return replace(idle_plan(driver.opened), notes=(sentence("run.lane-dropped"),))
 
     async def _delete(self, topics: Collection[str]) -> None:
@@ -171,11 +171,11 @@ class LaneDrop:
             raise error
 
     async def _forget(self, driver: Driver, found: Drop, who: str) -> None:
-        known = self._connection.known
-        view = await known.view()
+        cache = self._connection.cache
+        view = await cache.view()
         word = Dropped(lane=self._lane, who=who, at_ms=wall_ms(), topics=found.topics, records=found.records)
-        rows = await known.rows(view, lambda of: of.lane == self._lane)
-        blocks = await known.block_keys(view, lambda of: of.lane == self._lane)
+        rows = await cache.rows(view, lambda of: of.lane == self._lane)
+        blocks = await cache.block_keys(view, lambda of: of.lane == self._lane)
         blocks += [record.key for record in await unswept_tombstones(self._connection.ledger, view, self._lane)]
         await driver.commit(forgetting_lane(view, word, rows, blocks))
 

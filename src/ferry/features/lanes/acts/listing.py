@@ -14,13 +14,13 @@ def list_lanes(flow: FlowConfig, *, patience_s: float = 60.0) -> list[Lane]:
 
         async def work() -> list[Lane]:
             await connection.ledger.find()
-            names = lane_names(await connection.known.view())
-            return [await known_lane(connection.known, name) for name in names]
+            names = lane_names(await connection.cache.view())
+            return [await known_lane(connection.cache, name) for name in names]
 
         return connection.run(work)
 
 
-async def known_lane(known: LedgerCache, name: str) -> Lane:
+async def known_lane(cache: LedgerCache, name: str) -> Lane:
     """Return one lane with all its receipts, including those in summaries."""
-    view = await known.view_with_newest(name, 1)
-    return lane_of(view, name, await known.rows(view, lambda of: of.lane == name))
+    view = await cache.view_with_newest(name, 1)
+    return lane_of(view, name, await cache.rows(view, lambda of: of.lane == name))

@@ -104,7 +104,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
         rows = connections.run(partial(look_at_standings, sides.via, connections))
         lost = why_lost(connections)
         late = connections.run(
-            lambda: look_late(connections.target, connections.ledger.place, connections.known, sides.via.lane)
+            lambda: look_late(connections.target, connections.ledger.place, connections.cache, sides.via.lane)
         )
     silent = [str(row.target) for row in rows if row.is_silent]
     seen = sum(row.source_known == "source" for row in rows)

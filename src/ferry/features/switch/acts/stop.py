@@ -69,7 +69,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         rows = await look_at_standings(sides.via, connections)
         if state.switch.verb is Verb.FAILOVER:  # the run that fenced has a plan without slices
             rows = with_frozen(rows, parse_standings(state.rows(Step.FREEZE)))
-        late = await look_late(connections.target, connections.ledger.place, connections.known, sides.via.lane)
+        late = await look_late(connections.target, connections.ledger.place, connections.cache, sides.via.lane)
         if late.until:
             raise Refused(late.sentence(sides.new))
         rows = with_records(rows, late.ends)

@@ -186,7 +186,7 @@ async def _left_behind(
     came: Mapping[TopicPartition, tuple[Range, ...]] = {}
     if await connections.has_ledger():
         back = await connections.view()
-        rows = await connections.known.rows(back, lambda of: of.lane == via.lane)
+        rows = await connections.cache.rows(back, lambda of: of.lane == via.lane)
         came = ranges(rows, open_receipts(back, via.lane))
     found = {}
     for place, end in ends.items():

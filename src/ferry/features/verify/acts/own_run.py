@@ -36,7 +36,7 @@ class OwnRun(Verifier):
 
         async def work() -> VerifyMode:
             await self._connections.ledger.find()
-            view = await self._connections.known.view_with(self._flow.lane, self._run)
+            view = await self._connections.cache.view_with(self._flow.lane, self._run)
             return due(view, self._flow.lane, self._run, self._flow.verification)
 
         return self._connections.run(work)
@@ -53,7 +53,7 @@ class OwnRun(Verifier):
         """
 
         async def work() -> list[Lying]:
-            view = await self._connections.known.view_with(self._flow.lane, self._run)
+            view = await self._connections.cache.view_with(self._flow.lane, self._run)
             known = [*found.stretches, *found.transformed]
             done: list[Receipt] = [
                 *receipts(view, lane=self._flow.lane, run=self._run),
@@ -88,7 +88,7 @@ class OwnRun(Verifier):
         async def work() -> RunVerified:
             lane, run = self._flow.lane, self._run
             await self._connections.ledger.find()
-            opened = opened_run(await self._connections.known.view_with(lane, run), lane, run)
+            opened = opened_run(await self._connections.cache.view_with(lane, run), lane, run)
             if opened is None:
                 raise BadInput(f"the ledger has no run {run} of lane {lane}: `ferry ledger --runs` lists its runs")
             kept = of_run(result, mode, opened.generation, wall_ms())

@@ -59,7 +59,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     """Read the ledger and both logs. Raises BadInput when nothing of what is wanted was ever copied."""
     view = await connections.view()
     if wanted.run is not None:
-        view = await connections.known.view_with(flow.lane, wanted.run)
+        view = await connections.cache.view_with(flow.lane, wanted.run)
 
     def is_wanted(of: Chain) -> bool:
         topics, partition = wanted.topics, wanted.partition
@@ -70,7 +70,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
         )
 
     every, theirs = with_clients(
-        copied(view, flow.lane, await connections.known.rows(view, is_wanted)), switch_states(view).values(), flow.flow
+        copied(view, flow.lane, await connections.cache.rows(view, is_wanted)), switch_states(view).values(), flow.flow
     )
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
     repartitioned = await survey_dealt(flow, connections, view, wanted)

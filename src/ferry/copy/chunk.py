@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ferry.clock import wall_ms
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.model import NOT_THROTTLED, AgeStats, Origin, Plan, Receipt, Segment, Slice, ThrottleTime
-from ferry.wire.batch import Batch, extended_digest, known
+from ferry.wire.batch import Batch, extended_digest, if_known
 from ferry.wire.renumber import OffsetSpan
 
 
@@ -153,17 +153,17 @@ class PartProgress:
             aborted_batches=self.aborted,
             control_batches=self.control,
             missing=self.missing,
-            max_timestamp_ms=known(self.max_timestamp),
-            min_timestamp_ms=known(self.min_timestamp),
+            max_timestamp_ms=if_known(self.max_timestamp),
+            min_timestamp_ms=if_known(self.min_timestamp),
             mean_timestamp_ms=self.timestamps // self.timed if self.timed else None,
             ages=self._ages(),
-            source_epoch=known(self.source_epoch),
+            source_epoch=if_known(self.source_epoch),
             source_topic_id=self.piece.source_topic_id,
             target_topic_id=self.piece.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
             since=self.piece.since,
-            target_epoch=known(self.target_epoch),
+            target_epoch=if_known(self.target_epoch),
             origin=self.origin,
             throttled=self.throttled,
             identical=self.piece.producer is not None,

@@ -40,7 +40,7 @@ from ferry.plan.rules.facts import (
 from ferry.plan.rules.starts import due_starts, first_run, recorded_starts, starts_at_time, unasked_starts
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.names import position_group
-from ferry.wire.batch import known
+from ferry.wire.batch import if_known
 
 
 def isolation_of(flow: FlowConfig) -> int:
@@ -169,7 +169,7 @@ async def gather_facts(
 def _leader_epoch(cluster: Cluster, place: TopicPartition) -> int | None:
     info = cluster.topics.get(place.topic)
     found = None if info is None else info.partitions.get(place.partition)
-    return None if found is None else known(found.leader_epoch)
+    return None if found is None else if_known(found.leader_epoch)
 
 
 async def gather_outline(flow: FlowConfig, lane: str, source: Cluster, target: Cluster, view: LedgerView) -> Facts:

@@ -48,7 +48,7 @@ DAMAGED = "the source's copy is damaged; restore it from a replica, or pass it w
 """The end of a sentence about damage."""
 
 
-def known(number: int) -> int | None:
+def if_known(number: int) -> int | None:
     """Return a leader epoch or a timestamp of Kafka's, or None for -1, which is not known."""
     return None if number == -1 else number
 

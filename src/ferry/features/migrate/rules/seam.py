@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ferry.model.content import ContentDigest
-from ferry.wire.batch import known
+from ferry.wire.batch import if_known
 
 LOOKED_AT = 32
 """How many records of the copy's end are compared."""
@@ -85,7 +85,7 @@ def places_behind(source: Sequence[ContentDigest], target: Sequence[ContentDiges
 def seam(ends: Ends, position: int) -> Seam:
     """Compare the end of the copy with the position, which is the next source offset. Pure."""
     before = [record for record in ends.source if record.offset < position]
-    epoch = known(before[-1].leader_epoch) if before else None
+    epoch = if_known(before[-1].leader_epoch) if before else None
 
     def found(state: SeamState, source_next: int | None = None, records: int = 0) -> Seam:
         return Seam(state=state, source_next=source_next, records=records, leader_epoch=epoch)

@@ -14,7 +14,7 @@ from ferry.copy.prepared_batch import PreparedBatch
 from ferry.features.records.acts.rows import Stretch
 from ferry.ledger.units import reached_at
 from ferry.model import Epochs, Offsets, Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition
-from ferry.wire.batch import Batch, extended_digest, known
+from ferry.wire.batch import Batch, extended_digest, if_known
 from ferry.wire.renumber import OffsetSpan
 
 
@@ -166,12 +166,12 @@ class UnitPart:
             since=unit.since,
             transform_digest=unit.transform_digest,
             at_ms=wall_ms(),
-            max_timestamp_ms=known(self.max_timestamp),
+            max_timestamp_ms=if_known(self.max_timestamp),
             source_topic_id=unit.source_topic_id,
             target_topic_id=unit.target_topic_id,
             source_cluster_id=plan.source_cluster_id,
             target_cluster_id=plan.target_cluster_id,
-            target_epoch=known(self.target_epoch),
+            target_epoch=if_known(self.target_epoch),
             dead_letters=self.letters,
             origin=self.origin,
             reads=reads,

@@ -32,7 +32,7 @@ from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
 from ferry.model import Codec, Compression, Epochs, Plan, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped, drop, verdict
-from ferry.wire.batch import known, restamped
+from ferry.wire.batch import if_known, restamped
 from ferry.wire.encoding import RecordColumns, batch_of_columns
 
 BATCH_BYTES = 512 << 10
@@ -335,7 +335,7 @@ def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:
     """Return the leader epochs of a unit's source partitions: of what is read now, else of what was read last."""
     before = unit.epochs
     return tuple(
-        known(epochs[place]) if place in epochs else before[number] if number < len(before) else None
+        if_known(epochs[place]) if place in epochs else before[number] if number < len(before) else None
         for number, (place, _, _) in enumerate(unit.spans)
     )
 

@@ -195,6 +195,7 @@ def test_dead_letters_are_next_to_the_loss_and_which_of_them_a_group_had_read_is
     assert str(records if records is not None else "not known") in rpo.partition(";")[2]
 
 
+@pytest.mark.slow
 def test_notes_of_many_decisions_are_bounded_and_the_numbers_are_exact() -> None:
     """Each of 100,000 skips may have a reason of its own."""
     count = 100_000

@@ -121,6 +121,7 @@ def test_the_page_and_the_pdf_differ_only_in_their_last_lines() -> None:
     assert replace(pdf, origin=page.origin, check=page.check) == page
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)  # it draws three
 def test_the_same_report_gives_the_same_bytes() -> None:
     once = pdf_of(sealed(), DIGEST).content
@@ -128,6 +129,7 @@ def test_the_same_report_gives_the_same_bytes() -> None:
     assert once != pdf_of(sealed(replace(EVIDENCE, who="another")), DIGEST).content
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_no_heading_is_left_alone_at_the_end_of_a_sheet() -> None:
     """A chart and a row of a table move to the next sheet whole; their heading goes with them."""
@@ -152,6 +154,7 @@ def test_who_started_it_and_why_is_on_the_page_and_in_the_pdf() -> None:
     assert b"asked_by" not in encode_report(sealed()), "reports of earlier versions have neither"
 
 
+@pytest.mark.slow
 def test_sheets_are_a4_with_numbers_and_titles_of_tables_on_each() -> None:
     reader = read(pdf_of(sealed(MANY), DIGEST))
     pages = [page.extract_text() for page in reader.pages]

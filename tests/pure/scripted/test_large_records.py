@@ -100,6 +100,7 @@ EVIDENCE = {
 }
 
 
+@pytest.mark.slow
 def test_a_switch_is_recorded_whatever_its_steps_find() -> None:
     lane = Lane([[1]])
     options = SwitchOptions(leave_groups=NAMES, leave_topics=tuple(sorted({at.topic for at in PLACES})))

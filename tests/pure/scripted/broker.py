@@ -651,7 +651,7 @@ def _state(txn: Txn) -> str:
 
 
 _CODES = {"error_code", "partition_error_code"}
-_NO_ANSWER = {"base_offset", "producer_id", "producer_epoch", "offset", "end_offset", "node_id"}
+_NO_ANSWER = {"committed_offset", "base_offset", "producer_id", "producer_epoch", "offset", "end_offset", "node_id"}
 """Fields that brokers answer with -1 beside an error."""
 
 

@@ -60,7 +60,8 @@ class Asked:
     """Names of the topics in it, also where it has their ids."""
 
     @property
-    def keys(self) -> frozenset[str]:
+    def keys(self) -> set[str]:
         """Groups and transactional ids in it."""
         names = ("transactional_id", "v3_and_below_transactional_id", "group_id", "key")
-        return frozenset(value for name in names if (value := getattr(self.request, name, None)))
+        many = {one if isinstance(one, str) else one.group_id for one in getattr(self.request, "groups", None) or ()}
+        return many | {value for name in names if (value := getattr(self.request, name, None))}

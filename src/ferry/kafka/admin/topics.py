@@ -200,5 +200,7 @@ async def transaction_state(cluster: Cluster, transactional_id: str) -> str:
         state = answer.transaction_states[0]
     except FerryError as error:
         return f"state unknown ({error})"
+    if state.error_code:
+        return f"state unknown ({codes.describe(state.error_code)})"
     places = [f"{topic.topic}-{part}" for topic in state.topics for part in topic.partitions]
     return f"state {state.transaction_state}, partitions {', '.join(places) or 'none'}"

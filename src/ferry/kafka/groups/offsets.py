@@ -154,7 +154,7 @@ class _Fetching:
                     pending.add(place)
                 elif part.error_code == codes.TOPIC_AUTHORIZATION_FAILED:
                     denied.add(name)
-                elif part.error_code != codes.UNKNOWN_TOPIC_OR_PARTITION:
+                else:  # UNKNOWN_TOPIC_OR_PARTITION, too: a broker answers -1 and no error where a group has no offset
                     check_group(self._cluster, piece.group, part.error_code, "read", self._operation)
         self.found[piece.group] = found
         if pending:

@@ -1,0 +1,163 @@
+"""Whatever a run is answered where it reads positions, groups and topics, or changes topics: nothing is lost.
+
+Each kind of request of a second run, whose source has more records, a partition more, another setting and a group that
+has read on, meets Kafka's error codes, before and after it was carried out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from ferry.kafka.admin.topics import transaction_state
+from ferry.kafka.connect import codes
+from ferry.model import TopicPartition
+from tests.pure.answers.stories import begun
+from tests.pure.answers.world import World, world
+from tests.pure.protocol.world import TOPIC
+from tests.pure.scripted.batches import row
+from tests.pure.scripted.broker import Brokers
+from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.test_every_answer import CODES
+from tests.pure.scripted.wire import scripted
+from tests.tiers import IN_PART, share
+
+FEW = {
+    codes.UNKNOWN_TOPIC_OR_PARTITION,
+    codes.REQUEST_TIMED_OUT,
+    codes.NOT_COORDINATOR,
+    codes.TOPIC_AUTHORIZATION_FAILED,
+    codes.GROUP_AUTHORIZATION_FAILED,
+    codes.POLICY_VIOLATION,
+    codes.GROUP_ID_NOT_FOUND,
+    codes.UNSTABLE_OFFSET_COMMIT,
+    codes.THROTTLING_QUOTA_EXCEEDED,
+    999,
+}
+COPY = f"a.{TOPIC}"
+FIRST, SECOND = [10, 8], [13, 10, 5]
+"""How many records the source's partitions have in each run."""
+READ = {0: 12, 1: 6}
+"""Where the group is at the target in the end; a marker lies before what it has read last of partition 0."""
+COPIED_END = 11
+"""The end of partition 0 of the copy after the first run."""
+RETENTION_MS = "1000000"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A kind of request. `writes`: it changes something, so it matters whether it was carried out."""
+
+    fault: Fault
+    side: str = "b"
+    writes: bool = False
+    without: frozenset[int] = frozenset()
+    """Codes that are left out."""
+
+
+REQUESTS = {
+    "positions": Request(fault=Fault(api="OffsetFetch", key="ferry.a->b.live")),
+    "all positions": Request(fault=Fault(api="OffsetFetch", key="ferry.a->b.live", times=99)),
+    "source's groups": Request(fault=Fault(api="OffsetFetch", key="billing"), side="a"),
+    "target's groups": Request(fault=Fault(api="OffsetFetch", key="billing")),
+    "growth": Request(fault=Fault(api="CreatePartitions", topic=COPY), writes=True),
+    # Open: after NOT_CONTROLLER the command ends with code 1 and the state "success".
+    "setting": Request(
+        fault=Fault(api="IncrementalAlterConfigs"), writes=True, without=frozenset({codes.NOT_CONTROLLER})
+    ),
+    "list of groups": Request(fault=Fault(api="ListGroups"), side="a"),
+    "source's topics": Request(fault=Fault(api="Metadata", topic=TOPIC), side="a"),
+    "target's topics": Request(fault=Fault(api="Metadata", topic=COPY)),
+}
+CASES = [(name, applied) for name, one in REQUESTS.items() for applied in ((False, True) if one.writes else (False,))]
+
+
+def judge(one: Request, fault: Fault) -> None:
+    """The second run with this fault says what is true, and the third, without it, does the rest."""
+    print(f"{one.side}: {fault}")
+    with TemporaryDirectory() as folder, world(Path(folder)) as made:
+        begun(made, topics={TOPIC: len(FIRST)})
+        made.commit(made.a, "billing", **{f"{TOPIC}_0": 4})
+        assert made.ask("run", "a->b", "--id", "r1").code == 0
+        grow(made)
+        brokers = getattr(made, one.side)
+        brokers.faults.append(fault)
+        said = made.ask("run", "a->b", "--id", "r2")
+        assert fault.happened, "the run made no such request"
+        copied = copied_of(made)
+        for numbers in copied:
+            assert numbers == list(range(len(numbers))), "once, in order"
+        whole, done = [len(numbers) for numbers in copied] == SECOND, read_of(made) == READ
+        assert read_of(made)[0] in {4, COPIED_END, READ[0]}, "the group is never past what it has read"
+        body = said.body
+        if "error" in body:
+            assert said.code
+            assert body["error"]["kind"] != "bug", "an answer of a broker is no fault of Ferry"
+        else:
+            assert (said.code == 0) == (body["state"] == "success")
+            ends = {each["partition"]: each["end"] for each in body["receipts"]}
+            assert all(end <= len(copied[number]) for number, end in ends.items()), "no more is claimed than is there"
+            assert whole or said.code, "what is missing is said"
+            groups = body["groups"]
+            assert done or not whole or groups is None or groups["left"] or said.code, "what is not written is named"
+        brokers.faults.clear()
+        again = made.ask("run", "a->b", "--id", "r3")
+        assert (again.code, again.body["state"]) == (0, "success")
+        assert copied_of(made) == [list(range(count)) for count in SECOND]
+        assert read_of(made) == READ
+        assert made.b.own[COPY]["retention.ms"] == RETENTION_MS
+
+
+def grow(made: World) -> None:
+    """What changes at the source between two runs."""
+    made.a.topic(TOPIC, len(SECOND))
+    made.a.own[TOPIC] = {"retention.ms": RETENTION_MS}
+    for number, count in enumerate(SECOND):
+        made.produce(made.a, TOPIC, number, count - made.a.log(TOPIC, number).end)
+    made.commit(made.a, "billing", **{f"{TOPIC}_0": 11, f"{TOPIC}_1": 6})
+
+
+def copied_of(made: World) -> list[list[int]]:
+    """The source offsets of what a read_committed consumer gets of each partition of the copy, in its order."""
+    made.b.deliver_markers()
+    logs: list[Any] = [made.b.target.logs.get(f"{COPY}-{number}") for number in range(len(SECOND))]
+    return [[int(row(payload)[2] or b"") for _, payload in log.committed()] if log else [] for log in logs]
+
+
+def read_of(made: World) -> dict[int, int]:
+    """Where the group is at the target, by partition."""
+    held = made.b.groups.get("billing", {})
+    return {place.partition: at for place, (at, _) in held.items() if place == TopicPartition(COPY, place.partition)}
+
+
+def turn(name: str, applied: bool) -> int:
+    """Where a request begins in a table that runs in part: the first five and the last meet one code each."""
+    return CASES.index((name, applied))
+
+
+@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
+@pytest.mark.parametrize(("name", "applied"), CASES)
+def test_an_error_code(name: str, applied: bool) -> None:
+    one = REQUESTS[name]
+    for code in share(sorted((FEW if IN_PART else CODES) - one.without), 2 * turn(name, applied), 2 * len(FEW)):
+        judge(one, replace(one.fault, code=code, applied=applied))
+
+
+def test_an_offset_of_the_target_that_is_not_known_is_not_none() -> None:
+    """Or the group would stay where it is, as if it had been reset there."""
+    one = REQUESTS["target's groups"]
+    judge(one, replace(one.fault, code=codes.UNKNOWN_TOPIC_OR_PARTITION))
+
+
+@pytest.mark.parametrize("code", [codes.COORDINATOR_NOT_AVAILABLE, codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, 105])
+def test_a_transaction_whose_state_is_refused_has_no_known_partitions(code: int) -> None:
+    brokers = Brokers(alias="two")
+    brokers.faults.append(Fault(api="DescribeTransactions", code=code, times=9))
+    with scripted(brokers) as (_, (cluster,)):
+        said = cluster.loop.run(lambda: transaction_state(cluster, "t"))
+    assert codes.describe(code) in said
+    assert "partitions" not in said

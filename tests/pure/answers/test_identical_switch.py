@@ -65,7 +65,8 @@ def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> No
     assert made.b.log("a.orders", 0).end == 15
     assert made.ask("drills", "tabletop", "a->b").body["rpo"]["records"] == 0
     done = made.ask("failover", *AWAY)
-    assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 0), done
+    loss = step_of(done, "loss")
+    assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 0, False), done
 
 
 def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: World) -> None:
@@ -83,4 +84,6 @@ def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: Worl
     assert made.ask("failover", *AWAY, "--id", "f-1").code == STOPPED
     made.now_ms += HOUR_MS // 3
     done = made.ask("failover", *AWAY, "--id", "f-1")
-    assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 5), done
+    loss = step_of(done, "loss")
+    assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 5, True), done
+    assert [row["start"] for row in loss["rows"] if row["records"]] == [10]

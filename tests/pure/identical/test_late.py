@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
+from ferry.errors import Unreachable
 from ferry.features.identical.acts.late import look_late
 from ferry.features.identical.rules import late
 from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
@@ -177,25 +178,27 @@ def test_a_ledger_with_identical_offsets_refuses_what_would_lead_back(verb: Verb
 class Known:
     """The ledger as it is now."""
 
-    def __init__(self, lane: Identical) -> None:
+    def __init__(self, lane: Identical, *earlier: LedgerView) -> None:
         self.lane = lane
+        self.earlier = list(earlier)
+        """What a broker returns first that does not lead the ledger any more."""
 
     async def view(self) -> LedgerView:
         """Read it."""
-        return self.lane.view()
+        return self.earlier.pop(0) if self.earlier else self.lane.view()
 
     async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
         """Read it."""
-        return self.lane.view()
+        return await self.view()
 
 
-def looked(lane: Identical, *, drained: bool = False) -> Any:
-    """What may arrive now."""
+def looked(lane: Identical, *earlier: LedgerView, fenced: int = -1, drained: bool = False) -> Any:
+    """What may arrive now. `earlier` is what readings of the ledger return before."""
     target = lane.clusters[1]
     ledger = TopicPartition(ledger_topic(FLOW.source), 0)
-    known: Any = Known(lane)
+    known: Any = Known(lane, *earlier)
     lane.target.settings |= {"retention.bytes": "-1", "cleanup.policy": "delete"} | lane.target.settings
-    return target.loop.run(lambda: look_late(target, ledger, known, LANE, drained=drained))
+    return target.loop.run(lambda: look_late(target, ledger, known, LANE, fenced=fenced, drained=drained))
 
 
 def test_what_is_copied_to_the_end_of_all_plans_is_safe() -> None:
@@ -205,6 +208,29 @@ def test_what_is_copied_to_the_end_of_all_plans_is_safe() -> None:
         lane.copy(lane.begin(lane.open("first")))
         found = looked(lane)
         assert (found.ends, found.until, found.why) == ({place(0): 3, place(1): 1}, {}, {})
+
+
+@pytest.mark.parametrize("fresh", [0, 1])
+def test_a_ledger_without_the_run_that_fenced_is_read_again(fresh: int) -> None:
+    """`fresh` readings return the whole ledger before one returns the ledger as it was before the last runs."""
+    lane = Identical([[3]])
+    with at_work(lane):
+        at_first = lane.view()
+        lane.copy(lane.begin(lane.open("first")))
+        before = lane.view() if fresh else at_first
+        lane.produce(0, 2)
+        lane.open("second")
+        fencing = lane.open("third")
+        earlier = [lane.view()] * fresh + [before]
+        assert set(looked(lane, *earlier, fenced=fencing.generation).until) == {place()}
+
+
+def test_a_ledger_that_never_shows_the_run_that_fenced_is_no_answer() -> None:
+    lane = Identical([[3]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        with pytest.raises(Unreachable):
+            looked(lane, fenced=lane.view().end)
 
 
 def test_records_without_a_receipt_are_the_lanes_and_what_was_planned_after_them_may_come() -> None:

@@ -87,6 +87,12 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.late.none": Entry(
         None, "when the flow is drained, no batch with identical offsets can come to {cluster} any more"
     ),
+    "identical.loss": Entry(
+        None,
+        "readers that keep offsets outside of Kafka may be past the end of the copy, and would skip the first records "
+        "of clients on {cluster}",
+        "set offsets past that end (`start` of a row) back to it",
+    ),
     "identical.back.written": Entry(
         None,
         "no command moves clients back along flow {back}, because its lane has written identical offsets to {place}",

@@ -51,17 +51,24 @@ class Late:
 
 
 async def look_late(
-    target: Cluster, ledger: TopicPartition, known: LedgerCache, lane: str, *, drained: bool = False
+    target: Cluster, ledger: TopicPartition, known: LedgerCache, lane: str, *, fenced: int = -1, drained: bool = False
 ) -> Late:
     """Return what may arrive at the target, whose ledger is the partition `ledger`, `known` as far as it was read.
 
-    Call it when a run has fenced the lane: what that run shows holds from then on. Without one, it is as if a run did
-    so now. `drained`: as if all that was planned were there. Raises Unreachable if the target does not answer.
+    Call it when a run has fenced the lane: what that run shows holds from then on. `fenced` is its generation. Without
+    one, it is as if a run did so now. `drained`: as if all that was planned were there. Raises Unreachable if the
+    target does not answer, or does not show that run.
     """
-    places = sent_places(await known.view(), lane)
-    if not places:
+
+    async def ask() -> LedgerView | None:
+        if not sent_places(_showing(await known.view(), fenced), lane):
+            return None
+        return _showing(await known.view_with_newest(lane, KEPT_RUNS), fenced)
+
+    view = await target.retrying(ask)
+    if view is None:
         return Late()
-    view = await known.view_with_newest(lane, KEPT_RUNS)
+    places = sent_places(view, lane)
     topics = await target.refresh({place.topic for place in places})
     found = senders(view, lane)
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
@@ -83,6 +90,16 @@ async def look_late(
     until = {place: until_ms(some, stamps, fenced_ms, lateness) for place, some in reached.items()}
     left = {place: at for place, at in until.items() if at is None or at > (now_ms or 0)}
     return Late(ends=ends, until=left, why=why)
+
+
+def _showing(view: LedgerView, fenced: int) -> LedgerView:
+    """Return the view. Raises Retryable if the run of the generation `fenced` is not in it.
+
+    A broker that leads the ledger no longer, and has not seen that yet, returns an older end.
+    """
+    if view.end <= fenced:
+        raise Retryable(f"the ledger ends at offset {view.end}, before the run at {fenced} that fenced the lane")
+    return view
 
 
 def _compared(

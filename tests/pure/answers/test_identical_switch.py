@@ -48,6 +48,15 @@ def test_it_is_ready_without_a_flow_back_and_a_switchover_moves_groups_to_the_sa
     assert [row for row in rows["billing"] if row[0] == "a.orders"] == [["a.orders", 0, 4], ["a.orders", 1, 6]]
 
 
+def test_a_size_limit_at_the_target_is_a_warning_with_the_setting(made: World) -> None:
+    made.b.settings["retention.bytes"] = str(1 << 40)
+    (check,) = (one for one in made.ask("readiness", "a->b").body["checks"] if one["name"] == "offsets")
+    assert (check["ok"], check["warns"], "config.properties.exclude" in check["message"]) == (True, True, True)
+    made.b.settings["connections.max.idle.ms"] = "-1"
+    (check,) = (one for one in made.ask("readiness", "a->b").body["checks"] if one["name"] == "offsets")
+    assert not check["ok"], "the wait has no end that is known"
+
+
 def test_a_switch_that_would_start_the_flow_back_is_refused_before_anything_is_written(made: World) -> None:
     made.write(*HEARTBEATS, "b->a.enabled = true", "a->b.ferry.offsets = identical")
     for verb in ("switchover", "failover"):

@@ -23,7 +23,7 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import world
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.test_damage import foreign
-from tests.pure.identical.test_slot import Identical
+from tests.pure.identical.test_slot import BROKER, Identical
 from tests.pure.identical.world import LATENESS, LEASE, Task, World
 from tests.pure.identical.writer import LANE as PRODUCER
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
@@ -255,6 +255,11 @@ def test_records_of_another_producer_are_not_the_lanes_end() -> None:
         lane.target.append(TOPIC, build_batch([Record(key=b"0", value=b"77")], lane.at_ms, ProducerIdentity()))
         found = looked(lane, drained=True)
         assert (found.ends, set(found.until), set(found.why)) == ({place(1): 1}, {place(0)}, {place(0)})
+        assert not found.only_waits
+        lane.target.settings |= {"retention.bytes": str(1 << 40)}
+        found = looked(lane, drained=True)
+        assert (found.only_waits, found.sized, set(found.why)) == (False, {place(1)}, {place(0), place(1)})
+        assert dict(found.sentence("b").facts)["because"] == f" ({found.why[place(0)]})", "before the size limit"
 
 
 def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
@@ -262,7 +267,25 @@ def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
     lane.target.settings |= {"retention.bytes": str(1 << 40)}
     with at_work(lane):
         lane.copy(lane.begin(lane.open("first")))
-        assert set(looked(lane, drained=True).until) == {place()}
+        found = looked(lane, drained=True)
+        assert (found.until, found.only_waits) == ({place(): None}, False), "brokers may keep idle connections"
+        lane.target.settings |= BROKER
+        found = looked(lane, drained=True)
+        assert (set(found.until), found.only_waits) == ({place()}, True)
+        assert found.why[place()].code == "identical.late.size"
+        codes = [found.sentence("b", begun=begun).code for begun in (False, True)]
+        assert codes == ["identical.late.before", "identical.late"]
+
+
+def test_a_size_limit_is_not_the_only_reason_where_a_run_planned_past_the_end() -> None:
+    lane = Identical([[2]])
+    lane.target.settings |= {"retention.bytes": str(1 << 40)}
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        lane.produce(0, 2)
+        lane.open("second")
+        found = looked(lane)
+        assert (set(found.until), found.only_waits, set(found.why)) == ({place()}, False, {place()})
 
 
 def test_a_batch_may_come_to_a_topic_that_is_created_again() -> None:

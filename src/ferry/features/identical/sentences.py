@@ -75,13 +75,26 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.late": Entry(
         None,
         "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, until "
-        "{until}",
+        "{until}{because}",
         "wait until then, and continue",
+    ),
+    "identical.late.before": Entry(
+        None,
+        "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients; if "
+        "writers are fenced now, until {until}{because}",
+        "the step stop of a switch waits as long; if the source answers, let a run copy all first",
+    ),
+    "identical.late.size": Entry(
+        None,
+        "topic {topic_there} has retention.bytes = {value}, so records of clients may push the last batch of the flow "
+        "out, and brokers compare late batches with it",
+        "to avoid the wait, add retention.bytes to config.properties.exclude and set it to -1 at the target, until "
+        "that time is over",
     ),
     "identical.late.unbounded": Entry(
         None,
         "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, and "
-        "until when is not known",
+        "until when is not known{because}",
         "grant DESCRIBE_CONFIGS on that cluster, and set connections.max.idle.ms of its brokers to 600000",
     ),
     "identical.late.none": Entry(

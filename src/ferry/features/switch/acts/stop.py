@@ -79,7 +79,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
             fenced=fenced.generation,
         )
         if late.until:
-            raise Refused(late.sentence(sides.new))
+            raise Refused(late.sentence(sides.new, begun=True))
         rows = with_records(rows, late.ends)
         silent = [str(row.target) for row in rows if row.is_silent]
         unreported = (

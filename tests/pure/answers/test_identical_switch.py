@@ -66,6 +66,19 @@ def test_a_switch_that_would_start_the_flow_back_is_refused_before_anything_is_w
     assert made.ask("switches", "list", "a->b").body["switches"] == []
 
 
+@pytest.mark.parametrize("verb", ["switchover", "failover"])
+def test_a_lane_that_wrote_identical_offsets_is_switched_when_the_file_says_so_again(made: World, verb: str) -> None:
+    asked = (verb, *AWAY, *(("--quiet-seconds", "0") if verb == "switchover" else ()))
+    flow = ("topics = orders", "groups = billing.*", *HEARTBEATS, "a->b.ferry.offsets.may.lose = true")
+    made.write(*flow, "a->b.ferry.offsets = translated")
+    refused = made.ask(*asked)
+    assert (refused.code, "ferry.offsets = identical" in refused.body["error"]["message"]) == (2, True), refused
+    made.write(*flow, "a->b.ferry.offsets = identical")
+    assert made.ask(*asked).code == 0
+    again = made.ask(*asked)
+    assert (again.code, "failback" in again.body["error"]["message"]) == (2, False), again
+
+
 def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> None:
     """All that a run planned is at the target, so nothing can arrive. The run died before its receipts."""
     made.produce(made.a, "orders", 0, 5)

@@ -55,16 +55,21 @@ IDENTICAL: Mapping[str, Entry] = {
         "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
         f"{_ELSEWHERE}",
     ),
+    "identical.written.moves": Entry(
+        None,
+        "{act} needs what the file said when lane {lane} of flow {flow} wrote identical offsets to {place}",
+        "set ferry.offsets = identical for {flow} until clients are moved",
+    ),
     "identical.return": Entry(
         None,
         "{act} would bring clients back from copies of flow {flow}, which has identical offsets ({where}), and no way "
-        "back keeps them: the copies have the clients' records, so this lane writes there no more",
+        "back keeps them: copies that have records of clients are refused",
         _BACK,
     ),
     "identical.return.written": Entry(
         None,
-        "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: that copy has "
-        "the clients' records, so the lane writes there no more",
+        "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: a copy that has "
+        "records of clients is refused",
         _BACK,
     ),
     "identical.reverse": Entry(

@@ -91,6 +91,17 @@ def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> No
     assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 0, False), done
 
 
+def test_a_group_past_the_last_receipt_reads_what_has_none_again_and_the_report_counts_it(made: World) -> None:
+    made.produce(made.a, "orders", 0, 5)
+    made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+    assert made.ask("run", "a->b", "--id", "r2").code != 0
+    made.commit(made.a, "billing", orders_0=13, orders_1=6)
+    done = made.ask("failover", *AWAY)
+    (row,) = (one for one in step_of(done, "groups")["rows"] if one["group"] == "billing")
+    assert [one[2] for one in row["offsets"] if one[:2] == ["a.orders", 0]] == [10], row
+    assert row["again"] == 3, row
+
+
 def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: World) -> None:
     made.produce(made.a, "orders", 0, 5)
     made.b.faults.append(Fault(api="Produce", topic="a.orders", code=codes.TOPIC_AUTHORIZATION_FAILED, times=99))

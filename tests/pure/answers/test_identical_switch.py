@@ -102,6 +102,13 @@ def test_a_group_past_the_last_receipt_reads_what_has_none_again_and_the_report_
     assert row["again"] == 3, row
 
 
+def test_a_failover_begins_if_what_may_arrive_cannot_be_read(made: World) -> None:
+    made.b.faults.append(Fault(api="DescribeConfigs", code=codes.REQUEST_TIMED_OUT, times=999))
+    shown = made.ask("failover", "a->b", "--no-reverse", "--dry-run")
+    (check,) = (one for one in shown.body["readiness"]["checks"] if one["name"] == "offsets")
+    assert (check["ok"], check["known"]) == (True, False), check
+
+
 def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: World) -> None:
     made.produce(made.a, "orders", 0, 5)
     made.b.faults.append(Fault(api="Produce", topic="a.orders", code=codes.TOPIC_AUTHORIZATION_FAILED, times=99))

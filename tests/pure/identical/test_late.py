@@ -15,8 +15,11 @@ from ferry.features.identical.rules.late import Sender, lateness_of, reaching, s
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.features.switch.acts.opposite import Opposite
 from ferry.features.switch.rules.partition_state import PartitionState, with_records
+from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView
-from ferry.model import Flow, Record, TopicPartition
+from ferry.ledger.rebuilt import Rebuild, rebuild_record
+from ferry.ledger.runs import busy_runs
+from ferry.model import Fate, Flow, LedgerRecord, Record, TopicPartition
 from ferry.model.switch import Switch, Verb
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
@@ -133,6 +136,49 @@ def test_the_ledger_has_the_runs_with_their_ends(monkeypatch: pytest.MonkeyPatch
         assert found[0].sources == {place(0): place(0), place(1): place(1)}
         monkeypatch.setattr(late, "KEPT_RUNS", len(found))
         assert senders(lane.view(), LANE)[0] == Sender(after=first.generation, ends=None), "it may have let some go"
+
+
+def test_runs_that_only_wrote_groups_fill_the_ledger_as_those_that_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger lets a run that copied go for one that had nothing to copy and wrote groups."""
+    lane = Identical([[3]])
+    with at_work(lane):
+        first = lane.open("first")
+        lane.copy(lane.begin(first))
+        idle = lane.open("idle")
+        groups = b'{"v":1,"kind":"checkpoint","offsets":2}'
+        written = LedgerRecord(
+            offset=lane.view().end,
+            key=encode(["checkpoint", LANE, "idle"]),
+            value=groups,
+            fate=Fate.COMMITTED,
+            producer_id=-1,
+        )
+        view = lane.view()
+        plain = [run.generation for run in busy_runs(view, LANE)]
+        view = replace(view, by_key={**view.by_key, written.key.decode(): written})
+        assert (plain, [run.generation for run in busy_runs(view, LANE)]) == (
+            [first.generation],
+            [first.generation, idle.generation],
+        )
+        monkeypatch.setattr(late, "KEPT_RUNS", 2)
+        assert Sender(after=first.generation, ends=None) in senders(view, LANE)
+
+
+def test_what_a_ledger_had_before_it_was_rebuilt_is_not_known() -> None:
+    lane = Identical([[3]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        view = lane.view()
+        made = rebuild_record(
+            Rebuild(upto=view.end, who="ann", at_ms=1, file="f", digest="d", exported_at_ms=1, records=1, replaced=0)
+        )
+        record = LedgerRecord(offset=view.end, key=made.key, value=made.value, fate=Fate.COMMITTED, producer_id=-1)
+        rebuilt = replace(view, by_key={**view.by_key, record.key.decode(): record})
+        assert [one for one in senders(view, LANE) if one.ends is None] == []
+        assert [one for one in senders(rebuilt, LANE) if one.ends is None] == [Sender(after=None, ends=None)]
+        first = replace(view, by_key={**view.by_key, record.key.decode(): replace(record, offset=-1)})
+        (one,) = (one for one in senders(first, LANE) if one.ends is None)
+        assert one.after == min(run.generation for run in view.runs), "the first run since then"
 
 
 @pytest.mark.parametrize(

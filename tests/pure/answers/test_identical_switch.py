@@ -48,6 +48,15 @@ def test_it_is_ready_without_a_flow_back_and_a_switchover_moves_groups_to_the_sa
     assert [row for row in rows["billing"] if row[0] == "a.orders"] == [["a.orders", 0, 4], ["a.orders", 1, 6]]
 
 
+def test_a_size_limit_at_the_target_is_a_warning_with_the_setting(made: World) -> None:
+    made.b.settings["retention.bytes"] = str(1 << 40)
+    (check,) = (one for one in made.ask("readiness", "a->b").body["checks"] if one["name"] == "offsets")
+    assert (check["ok"], check["warns"], "config.properties.exclude" in check["message"]) == (True, True, True)
+    made.b.settings["connections.max.idle.ms"] = "-1"
+    (check,) = (one for one in made.ask("readiness", "a->b").body["checks"] if one["name"] == "offsets")
+    assert not check["ok"], "the wait has no end that is known"
+
+
 def test_a_switch_that_would_start_the_flow_back_is_refused_before_anything_is_written(made: World) -> None:
     made.write(*HEARTBEATS, "b->a.enabled = true", "a->b.ferry.offsets = identical")
     for verb in ("switchover", "failover"):
@@ -55,6 +64,19 @@ def test_a_switch_that_would_start_the_flow_back_is_refused_before_anything_is_w
         assert (answer.code, "--no-reverse" in answer.body["error"]["message"]) == (2, True)
     assert made.ask("failback", "a->b", "--approve-by", "ann").code == 2
     assert made.ask("switches", "list", "a->b").body["switches"] == []
+
+
+@pytest.mark.parametrize("verb", ["switchover", "failover"])
+def test_a_lane_that_wrote_identical_offsets_is_switched_when_the_file_says_so_again(made: World, verb: str) -> None:
+    asked = (verb, *AWAY, *(("--quiet-seconds", "0") if verb == "switchover" else ()))
+    flow = ("topics = orders", "groups = billing.*", *HEARTBEATS, "a->b.ferry.offsets.may.lose = true")
+    made.write(*flow, "a->b.ferry.offsets = translated")
+    refused = made.ask(*asked)
+    assert (refused.code, "ferry.offsets = identical" in refused.body["error"]["message"]) == (2, True), refused
+    made.write(*flow, "a->b.ferry.offsets = identical")
+    assert made.ask(*asked).code == 0
+    again = made.ask(*asked)
+    assert (again.code, "failback" in again.body["error"]["message"]) == (2, False), again
 
 
 def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> None:
@@ -65,7 +87,26 @@ def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> No
     assert made.b.log("a.orders", 0).end == 15
     assert made.ask("drills", "tabletop", "a->b").body["rpo"]["records"] == 0
     done = made.ask("failover", *AWAY)
-    assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 0), done
+    loss = step_of(done, "loss")
+    assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 0, False), done
+
+
+def test_a_group_past_the_last_receipt_reads_what_has_none_again_and_the_report_counts_it(made: World) -> None:
+    made.produce(made.a, "orders", 0, 5)
+    made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+    assert made.ask("run", "a->b", "--id", "r2").code != 0
+    made.commit(made.a, "billing", orders_0=13, orders_1=6)
+    done = made.ask("failover", *AWAY)
+    (row,) = (one for one in step_of(done, "groups")["rows"] if one["group"] == "billing")
+    assert [one[2] for one in row["offsets"] if one[:2] == ["a.orders", 0]] == [10], row
+    assert row["again"] == 3, row
+
+
+def test_a_failover_begins_if_what_may_arrive_cannot_be_read(made: World) -> None:
+    made.b.faults.append(Fault(api="DescribeConfigs", code=codes.REQUEST_TIMED_OUT, times=999))
+    shown = made.ask("failover", "a->b", "--no-reverse", "--dry-run")
+    (check,) = (one for one in shown.body["readiness"]["checks"] if one["name"] == "offsets")
+    assert (check["ok"], check["known"]) == (True, False), check
 
 
 def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: World) -> None:
@@ -83,4 +124,6 @@ def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: Worl
     assert made.ask("failover", *AWAY, "--id", "f-1").code == STOPPED
     made.now_ms += HOUR_MS // 3
     done = made.ask("failover", *AWAY, "--id", "f-1")
-    assert (done.code, step_of(done, "loss")["facts"]["records"]) == (0, 5), done
+    loss = step_of(done, "loss")
+    assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 5, True), done
+    assert [row["start"] for row in loss["rows"] if row["records"]] == [10]

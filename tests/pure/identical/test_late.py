@@ -8,21 +8,25 @@ from unittest.mock import patch
 
 import pytest
 
+from ferry.errors import Unreachable
 from ferry.features.identical.acts.late import look_late
 from ferry.features.identical.rules import late
 from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.features.switch.acts.opposite import Opposite
 from ferry.features.switch.rules.partition_state import PartitionState, with_records
+from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView
-from ferry.model import Flow, Record, TopicPartition
+from ferry.ledger.rebuilt import Rebuild, rebuild_record
+from ferry.ledger.runs import busy_runs
+from ferry.model import Fate, Flow, LedgerRecord, Record, TopicPartition
 from ferry.model.switch import Switch, Verb
 from ferry.protocol.names import ledger_topic
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import world
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.test_damage import foreign
-from tests.pure.identical.test_slot import Identical
+from tests.pure.identical.test_slot import BROKER, Identical
 from tests.pure.identical.world import LATENESS, LEASE, Task, World
 from tests.pure.identical.writer import LANE as PRODUCER
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
@@ -134,6 +138,49 @@ def test_the_ledger_has_the_runs_with_their_ends(monkeypatch: pytest.MonkeyPatch
         assert senders(lane.view(), LANE)[0] == Sender(after=first.generation, ends=None), "it may have let some go"
 
 
+def test_runs_that_only_wrote_groups_fill_the_ledger_as_those_that_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger lets a run that copied go for one that had nothing to copy and wrote groups."""
+    lane = Identical([[3]])
+    with at_work(lane):
+        first = lane.open("first")
+        lane.copy(lane.begin(first))
+        idle = lane.open("idle")
+        groups = b'{"v":1,"kind":"checkpoint","offsets":2}'
+        written = LedgerRecord(
+            offset=lane.view().end,
+            key=encode(["checkpoint", LANE, "idle"]),
+            value=groups,
+            fate=Fate.COMMITTED,
+            producer_id=-1,
+        )
+        view = lane.view()
+        plain = [run.generation for run in busy_runs(view, LANE)]
+        view = replace(view, by_key={**view.by_key, written.key.decode(): written})
+        assert (plain, [run.generation for run in busy_runs(view, LANE)]) == (
+            [first.generation],
+            [first.generation, idle.generation],
+        )
+        monkeypatch.setattr(late, "KEPT_RUNS", 2)
+        assert Sender(after=first.generation, ends=None) in senders(view, LANE)
+
+
+def test_what_a_ledger_had_before_it_was_rebuilt_is_not_known() -> None:
+    lane = Identical([[3]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        view = lane.view()
+        made = rebuild_record(
+            Rebuild(upto=view.end, who="ann", at_ms=1, file="f", digest="d", exported_at_ms=1, records=1, replaced=0)
+        )
+        record = LedgerRecord(offset=view.end, key=made.key, value=made.value, fate=Fate.COMMITTED, producer_id=-1)
+        rebuilt = replace(view, by_key={**view.by_key, record.key.decode(): record})
+        assert [one for one in senders(view, LANE) if one.ends is None] == []
+        assert [one for one in senders(rebuilt, LANE) if one.ends is None] == [Sender(after=None, ends=None)]
+        first = replace(view, by_key={**view.by_key, record.key.decode(): replace(record, offset=-1)})
+        (one,) = (one for one in senders(first, LANE) if one.ends is None)
+        assert one.after == min(run.generation for run in view.runs), "the first run since then"
+
+
 @pytest.mark.parametrize(
     ("copied", "source_end", "known", "end", "left"),
     [
@@ -177,25 +224,27 @@ def test_a_ledger_with_identical_offsets_refuses_what_would_lead_back(verb: Verb
 class Known:
     """The ledger as it is now."""
 
-    def __init__(self, lane: Identical) -> None:
+    def __init__(self, lane: Identical, *earlier: LedgerView) -> None:
         self.lane = lane
+        self.earlier = list(earlier)
+        """What a broker returns first that does not lead the ledger any more."""
 
     async def view(self) -> LedgerView:
         """Read it."""
-        return self.lane.view()
+        return self.earlier.pop(0) if self.earlier else self.lane.view()
 
     async def view_with_newest(self, lane: str, newest: int) -> LedgerView:
         """Read it."""
-        return self.lane.view()
+        return await self.view()
 
 
-def looked(lane: Identical, *, drained: bool = False) -> Any:
-    """What may arrive now."""
+def looked(lane: Identical, *earlier: LedgerView, fenced: int = -1, drained: bool = False) -> Any:
+    """What may arrive now. `earlier` is what readings of the ledger return before."""
     target = lane.clusters[1]
     ledger = TopicPartition(ledger_topic(FLOW.source), 0)
-    known: Any = Known(lane)
+    known: Any = Known(lane, *earlier)
     lane.target.settings |= {"retention.bytes": "-1", "cleanup.policy": "delete"} | lane.target.settings
-    return target.loop.run(lambda: look_late(target, ledger, known, LANE, drained=drained))
+    return target.loop.run(lambda: look_late(target, ledger, known, LANE, fenced=fenced, drained=drained))
 
 
 def test_what_is_copied_to_the_end_of_all_plans_is_safe() -> None:
@@ -205,6 +254,29 @@ def test_what_is_copied_to_the_end_of_all_plans_is_safe() -> None:
         lane.copy(lane.begin(lane.open("first")))
         found = looked(lane)
         assert (found.ends, found.until, found.why) == ({place(0): 3, place(1): 1}, {}, {})
+
+
+@pytest.mark.parametrize("fresh", [0, 1])
+def test_a_ledger_without_the_run_that_fenced_is_read_again(fresh: int) -> None:
+    """`fresh` readings return the whole ledger before one returns the ledger as it was before the last runs."""
+    lane = Identical([[3]])
+    with at_work(lane):
+        at_first = lane.view()
+        lane.copy(lane.begin(lane.open("first")))
+        before = lane.view() if fresh else at_first
+        lane.produce(0, 2)
+        lane.open("second")
+        fencing = lane.open("third")
+        earlier = [lane.view()] * fresh + [before]
+        assert set(looked(lane, *earlier, fenced=fencing.generation).until) == {place()}
+
+
+def test_a_ledger_that_never_shows_the_run_that_fenced_is_no_answer() -> None:
+    lane = Identical([[3]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        with pytest.raises(Unreachable):
+            looked(lane, fenced=lane.view().end)
 
 
 def test_records_without_a_receipt_are_the_lanes_and_what_was_planned_after_them_may_come() -> None:
@@ -229,6 +301,11 @@ def test_records_of_another_producer_are_not_the_lanes_end() -> None:
         lane.target.append(TOPIC, build_batch([Record(key=b"0", value=b"77")], lane.at_ms, ProducerIdentity()))
         found = looked(lane, drained=True)
         assert (found.ends, set(found.until), set(found.why)) == ({place(1): 1}, {place(0)}, {place(0)})
+        assert not found.only_waits
+        lane.target.settings |= {"retention.bytes": str(1 << 40)}
+        found = looked(lane, drained=True)
+        assert (found.only_waits, found.sized, set(found.why)) == (False, {place(1)}, {place(0), place(1)})
+        assert dict(found.sentence("b").facts)["because"] == f" ({found.why[place(0)]})", "before the size limit"
 
 
 def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
@@ -236,7 +313,25 @@ def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
     lane.target.settings |= {"retention.bytes": str(1 << 40)}
     with at_work(lane):
         lane.copy(lane.begin(lane.open("first")))
-        assert set(looked(lane, drained=True).until) == {place()}
+        found = looked(lane, drained=True)
+        assert (found.until, found.only_waits) == ({place(): None}, False), "brokers may keep idle connections"
+        lane.target.settings |= BROKER
+        found = looked(lane, drained=True)
+        assert (set(found.until), found.only_waits) == ({place()}, True)
+        assert found.why[place()].code == "identical.late.size"
+        codes = [found.sentence("b", begun=begun).code for begun in (False, True)]
+        assert codes == ["identical.late.before", "identical.late"]
+
+
+def test_a_size_limit_is_not_the_only_reason_where_a_run_planned_past_the_end() -> None:
+    lane = Identical([[2]])
+    lane.target.settings |= {"retention.bytes": str(1 << 40)}
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        lane.produce(0, 2)
+        lane.open("second")
+        found = looked(lane)
+        assert (set(found.until), found.only_waits, set(found.why)) == ({place()}, False, {place()})
 
 
 def test_a_batch_may_come_to_a_topic_that_is_created_again() -> None:

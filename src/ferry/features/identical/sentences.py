@@ -55,16 +55,21 @@ IDENTICAL: Mapping[str, Entry] = {
         "{act} does not support identical offsets yet, which lane {lane} of flow {flow} has written to {place}",
         f"{_ELSEWHERE}",
     ),
+    "identical.written.moves": Entry(
+        None,
+        "{act} needs what the file said when lane {lane} of flow {flow} wrote identical offsets to {place}",
+        "set ferry.offsets = identical for {flow} until clients are moved",
+    ),
     "identical.return": Entry(
         None,
         "{act} would bring clients back from copies of flow {flow}, which has identical offsets ({where}), and no way "
-        "back keeps them: the copies have the clients' records, so this lane writes there no more",
+        "back keeps them: copies that have records of clients are refused",
         _BACK,
     ),
     "identical.return.written": Entry(
         None,
-        "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: that copy has "
-        "the clients' records, so the lane writes there no more",
+        "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: a copy that has "
+        "records of clients is refused",
         _BACK,
     ),
     "identical.reverse": Entry(
@@ -75,17 +80,36 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.late": Entry(
         None,
         "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, until "
-        "{until}",
+        "{until}{because}",
         "wait until then, and continue",
+    ),
+    "identical.late.before": Entry(
+        None,
+        "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients; if "
+        "writers are fenced now, until {until}{because}",
+        "the step stop of a switch waits as long; if the source answers, let a run copy all first",
+    ),
+    "identical.late.size": Entry(
+        None,
+        "topic {topic_there} has retention.bytes = {value}, so records of clients may push the last batch of the flow "
+        "out, and brokers compare late batches with it",
+        "to avoid the wait, add retention.bytes to config.properties.exclude and set it to -1 at the target, until "
+        "that time is over",
     ),
     "identical.late.unbounded": Entry(
         None,
         "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, and "
-        "until when is not known",
+        "until when is not known{because}",
         "grant DESCRIBE_CONFIGS on that cluster, and set connections.max.idle.ms of its brokers to 600000",
     ),
     "identical.late.none": Entry(
         None, "when the flow is drained, no batch with identical offsets can come to {cluster} any more"
+    ),
+    "identical.loss": Entry(
+        None,
+        "readers that keep offsets outside of Kafka may be past the end of the copy, and would skip the first records "
+        "of clients on {cluster}",
+        "set offsets past that end (`start` of a row) back to it",
     ),
     "identical.back.written": Entry(
         None,

@@ -23,6 +23,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.model.check import Check
+from ferry.model.topic_settings import TopicSettings
 from ferry.plan.lag import first_timestamps
 from ferry.protocol.driver import KEPT_RUNS
 from ferry.protocol.drops import Blocked, Drop, Dropped
@@ -34,38 +35,66 @@ class Late:
     """What the target shows of the partitions to which a lane may have sent batches with identical offsets.
 
     `ends` are the ends of those that hold the lane's records up to their ends. `until` are those to which a batch may
-    still come, with the time (ms) until then; None: no bound is known. `why` says of some why an end is not the lane's.
+    still come, with the time (ms) until then; None: no bound is known. `why` says of some why: another producer has
+    written there, or `sized`: a size limit of the topic is the only reason.
     """
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     until: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     why: Mapping[TopicPartition, str] = field(default_factory=dict)
+    sized: Collection[TopicPartition] = ()
 
-    def sentence(self, alias: str) -> str:
-        """Say of which partitions of the cluster it is, until when, and why an end is not the lane's."""
+    @property
+    def only_waits(self) -> bool:
+        """Whether a size limit is the only reason, and the time is known: a switch can be begun, and must wait."""
+        return all(place in self.sized and at is not None for place, at in self.until.items())
+
+    def sentence(self, alias: str, *, begun: bool = False) -> str:
+        """Say of which partitions of the cluster it is, until when, and why.
+
+        `begun`: a switch has fenced the lane, so the time does not move any more.
+        """
         known = [one for one in self.until.values() if one is not None]
-        facts = {"places": several(sorted(map(str, self.until))), "cluster": alias}
+        # Another producer above all: a size limit is no fault.
+        first = next((self.why[one] for one in sorted(self.until, key=self._rank) if one in self.why), None)
+        facts = {
+            "places": several(sorted(map(str, self.until))),
+            "cluster": alias,
+            "because": "" if first is None else f" ({first})",
+        }
         if len(known) < len(self.until):
             return sentence("identical.late.unbounded", **facts)
-        return sentence("identical.late", until=to_the_second(max(known)), **facts)
+        code = "identical.late" if begun else "identical.late.before"
+        return sentence(code, until=to_the_second(max(known)), **facts)
+
+    def _rank(self, place: TopicPartition) -> tuple[bool, TopicPartition]:
+        return place in self.sized, place
 
 
 async def look_late(
-    target: Cluster, ledger: TopicPartition, cache: LedgerCache, lane: str, *, drained: bool = False
+    target: Cluster, ledger: TopicPartition, cache: LedgerCache, lane: str, *, fenced: int = -1, drained: bool = False
 ) -> Late:
     """Return what may arrive at the target, whose ledger is the partition `ledger`, read by `cache`.
 
-    Call it when a run has fenced the lane: what that run shows holds from then on. Without one, it is as if a run did
-    so now. `drained`: as if all that was planned were there. Raises Unreachable if the target does not answer.
+    Call it when a run has fenced the lane: what that run shows holds from then on. `fenced` is its generation. Without
+    one, it is as if a run did so now. `drained`: as if all that was planned were there. Raises Unreachable if the
+    target does not answer, or does not show that run.
     """
-    places = sent_places(await cache.view(), lane)
-    if not places:
+
+    async def ask() -> LedgerView | None:
+        if not sent_places(_showing(await cache.view(), fenced), lane):
+            return None
+        return _showing(await cache.view_with_newest(lane, KEPT_RUNS), fenced)
+
+    view = await target.retrying(ask)
+    if view is None:
         return Late()
-    view = await cache.view_with_newest(lane, KEPT_RUNS)
+    places = sent_places(view, lane)
     topics = await target.refresh({place.topic for place in places})
     found = senders(view, lane)
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
-    lasting = await _lasting(target, set(topics))
+    settings = (await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))).found
+    lasting = {name for name, one in settings.items() if _lasts(one)}
     # A batch may also come to a topic that is created again.
     reached = {
         place: some
@@ -82,7 +111,24 @@ async def look_late(
     fenced_ms = max(wall_ms(), now_ms or 0)
     until = {place: until_ms(some, stamps, fenced_ms, lateness) for place, some in reached.items()}
     left = {place: at for place, at in until.items() if at is None or at > (now_ms or 0)}
-    return Late(ends=ends, until=left, why=why)
+    sizes = {
+        place: sentence("identical.late.size", topic_there=place.topic, value=limit)
+        for place in left
+        if place in ends and (limit := _size_limit(settings.get(place.topic))) is not None
+    }
+    # Those that would be safe without their size limit.
+    unlimited = {place for place in sizes if not reaching(found, place, LAST_SEQUENCE if drained else ends[place])}
+    return Late(ends=ends, until=left, why=sizes | why, sized=frozenset(unlimited))
+
+
+def _showing(view: LedgerView, fenced: int) -> LedgerView:
+    """Return the view. Raises Retryable if the run of the generation `fenced` is not in it.
+
+    A broker that leads the ledger no longer, and has not seen that yet, returns an older end.
+    """
+    if view.end <= fenced:
+        raise Retryable(f"the ledger ends at offset {view.end}, before the run at {fenced} that fenced the lane")
+    return view
 
 
 def _compared(
@@ -139,20 +185,19 @@ async def _ends(
     return {}, why
 
 
-async def _lasting(target: Cluster, topics: Collection[str]) -> set[str]:
-    """Return the topics in which records of clients do not push the lane's last batch out.
+def _lasts(found: TopicSettings) -> bool:
+    """Return whether records of clients do not push the lane's last batch out of a topic with these settings.
 
     A broker that loads a log again has the producer state of the batches that are left.
     """
-    listed = await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))
-    return {
-        name
-        for name, found in listed.found.items()
-        if (kept := found.in_force(RETENTION_BYTES)) is not None
-        and (cleaned := found.in_force(CLEANUP)) is not None
-        and "compact" not in cleaned
-        and int(kept) < 0
-    }
+    cleaned = found.in_force(CLEANUP)
+    shown = found.in_force(RETENTION_BYTES) is not None and cleaned is not None
+    return shown and "compact" not in (cleaned or "") and _size_limit(found) is None
+
+
+def _size_limit(found: TopicSettings | None) -> str | None:
+    kept = None if found is None else found.in_force(RETENTION_BYTES)
+    return None if kept is None or int(kept) < 0 else kept
 
 
 async def _lateness(target: Cluster) -> int | None:
@@ -180,5 +225,6 @@ async def check_late(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check
     found = await look_late(lane.target, lane.ledger.place, lane.cache, lane.name, drained=True)
     alias = lane.target.alias
     if found.until:
-        return [Check(name="offsets", ok=False, message=found.sentence(alias))]
+        waits = found.only_waits
+        return [Check(name="offsets", ok=waits, warns=waits, message=found.sentence(alias))]
     return [Check(name="offsets", ok=True, message=sentence("identical.late.none", cluster=alias))]

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ferry.errors import BadInput
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.ledger.codec import SEAL, decode_key
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal
-from ferry.ledger.runs import sealed_plan
+from ferry.ledger.rebuilt import newest_rebuild
+from ferry.ledger.runs import busy_runs, sealed_plan
 from ferry.model import Plan, Slice, TopicPartition
 from ferry.plan.rules.lag import PartitionLag
 from ferry.protocol.driver import KEPT_RUNS
@@ -36,19 +38,23 @@ class Sender:
 def senders(view: LedgerView, lane: str) -> list[Sender]:
     """Return the runs of a lane that may have sent batches at the source's offsets, oldest first.
 
-    A plan that the view does not have is not known. Neither are the runs that the ledger has let go, if there are some:
-    they are older than each run that it keeps.
+    A plan that the view does not have, or that cannot be read, is not known. Neither are the runs that the ledger has
+    let go, if there are some: they are older than each busy run that it keeps. Nor are those that it lost before it was
+    rebuilt.
     """
     generations = sorted({run.generation for run in view.runs if run.record.lane == lane})
     busy = sorted(_busy(view, lane), key=lambda one: one[1])
     found = []
-    if len(busy) >= KEPT_RUNS:
-        found.append(Sender(after=busy[0][1], ends=None))
+    kept, rebuilt = busy_runs(view, lane), newest_rebuild(view)
+    if len(kept) >= KEPT_RUNS:
+        found.append(Sender(after=kept[0].generation, ends=None))
+    if rebuilt is not None:
+        found.append(Sender(after=next((one for one in generations if one > rebuilt.offset), None), ends=None))
     for run, generation in busy:
         after = next((one for one in generations if one > generation), None)
         try:
             sealed = sealed_plan(view, lane, run, generation)
-        except LookupError:
+        except (LookupError, BadInput):
             found.append(Sender(after=after, ends=None))
             continue
         pieces = [] if sealed is None else _identical(sealed[0])

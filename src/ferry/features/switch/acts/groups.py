@@ -31,6 +31,7 @@ from ferry.features.groups.rules.repartition_map import DealtMap, read_of
 from ferry.features.groups.rules.selection import asked_by_name, chosen, is_own, merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.partition_state import read_ends
 from ferry.features.switch.acts.quiet import groups_at_work
@@ -55,6 +56,7 @@ from ferry.features.switch.rules.moving import (
     set_outside,
     unmapped,
     without_checkpoint,
+    without_receipt,
 )
 from ferry.features.switch.rules.names import names_of
 from ferry.features.switch.rules.transformed import trouble
@@ -437,6 +439,11 @@ async def _decided(
     wanted = {group: {*where, *blank.get(group, ())} for group, (where, _) in placed.items()}
     ends = await _known_offsets(target, {place for some in wanted.values() for place in some}, LATEST)
     begins |= await _known_offsets(target, {place for some in blank.values() for place in some}, EARLIEST)
+    if sides.via.of(IdenticalSettings).keeps:
+        placed = {
+            group: ({place: without_receipt(one, ends.get(place)) for place, one in where.items()}, against)
+            for group, (where, against) in placed.items()
+        }
     remembered_places = {place for group in memory for place in wanted[group]} & ends.keys()
     remembered_ends = await read_ends(sides, connections, {place: ends[place] for place in remembered_places})
     listed = await list_groups(target)

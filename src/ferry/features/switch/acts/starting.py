@@ -12,6 +12,7 @@ from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.start import StartLatest
 from ferry.errors import Refused, Unreachable
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.handing import hand_over
@@ -89,9 +90,10 @@ def _with_stayed(started: Evidence, sides: Sides, state: SwitchState, patience_s
         where = several([str(place) for place, _, _ in stayed])
         sentence += (
             f"; {count_of(count, 'record')} at most came to {count_of(len(stayed), 'partition')} of {sides.old} "
-            f"{since} ({where}), and are not on {sides.new}: stop who writes there, and write them again; "
-            "ferry failback exports them"
+            f"{since} ({where}), and are not on {sides.new}: stop who writes there, and write them again"
         )
+        if not sides.via.of(IdenticalSettings).keeps:  # no failback follows
+            sentence += "; ferry failback exports them"
     if unseen:
         facts["unseen"] = [[place.topic, place.partition] for place in unseen]
         where = several([str(place) for place in unseen])

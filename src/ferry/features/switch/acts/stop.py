@@ -9,6 +9,7 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused, Unreachable
 from ferry.features.evidence.rules.figures import beside_the_loss
 from ferry.features.identical.acts.late import look_late
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.fencing import fence_lane
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost, written_by_others
@@ -28,6 +29,7 @@ from ferry.features.switch.rules.passed_over import passed_of, passed_rows
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import pauses
+from ferry.messages.catalogue import sentence
 from ferry.model import Pause, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
 from ferry.plan.lag import first_timestamps
@@ -69,9 +71,15 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         rows = await look_at_standings(sides.via, connections)
         if state.switch.verb is Verb.FAILOVER:  # the run that fenced has a plan without slices
             rows = with_frozen(rows, parse_standings(state.rows(Step.FREEZE)))
-        late = await look_late(connections.target, connections.ledger.place, connections.cache, sides.via.lane)
+        late = await look_late(
+            connections.target,
+            connections.ledger.place,
+            connections.cache,
+            sides.via.lane,
+            fenced=fenced.generation,
+        )
         if late.until:
-            raise Refused(late.sentence(sides.new))
+            raise Refused(late.sentence(sides.new, begun=True))
         rows = with_records(rows, late.ends)
         silent = [str(row.target) for row in rows if row.is_silent]
         unreported = (
@@ -82,16 +90,16 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
         others = await written_by_others(sides.via, connections, rows)
         passed = await look_at_passed(sides.via, connections)
         counted = sum(one.is_counted for one in passed)
-        sentence = f"{sides.via.flow} is paused, fenced: {count_of(fenced.slots, 'writer')}"
+        said = f"{sides.via.flow} is paused, fenced: {count_of(fenced.slots, 'writer')}"
         if silent:
-            sentence += f"; {unreported}"
+            said += f"; {unreported}"
         if others:
-            sentence += (
+            said += (
                 f"; other clients have written to {agreeing(len(others), 'copy', 'copies')} on {sides.new} already "
                 f"({several(others)})"
             )
         return Evidence(
-            sentence=sentence,
+            sentence=said,
             facts={
                 "source_answers": connections.has_source,
                 "source_error": why_lost(connections),
@@ -117,9 +125,11 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     }
     lost_ms = state.switch.options.lost_at_ms
     losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
-    beside = beside_the_loss(passed_of(state))
+    clauses = [loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)), beside_the_loss(passed_of(state))]
+    if sides.via.of(IdenticalSettings).keeps and any(one.records or not one.certain for one in losses):
+        clauses.append(sentence("identical.loss", cluster=sides.new))
     return Evidence(
-        sentence=loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)) + (f"; {beside}" if beside else ""),
+        sentence="; ".join(filter(None, clauses)),
         facts={
             "records": sum(one.records for one in losses) if losses else None,
             "partitions": sum(1 for one in losses if one.records),

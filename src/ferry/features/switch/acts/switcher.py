@@ -277,8 +277,9 @@ class Switcher:
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
-        if self.verb is Verb.FAILBACK or not self.sides.via.of(IdenticalSettings).keeps:
-            refuse_written(view, self.sides.via, f"ferry {self.verb}")
+        keeps = self.sides.via.of(IdenticalSettings).keeps
+        if self.verb is Verb.FAILBACK or not keeps:
+            refuse_written(view, self.sides.via, f"ferry {self.verb}", moves=self.verb is not Verb.FAILBACK)
         refuse_reverse(self.sides, switch.options)
         if self.verb is not Verb.FAILBACK and not has_run(view, self.sides.via.lane):
             raise BadInput(
@@ -289,7 +290,7 @@ class Switcher:
             if moved is not None:
                 found = look_opposite(self.sides, patience_s=self._patience_s, needed=False)
                 unread = f" ({found.unread})" if found.unread is not None else ""
-                raise Refused(f"{moved_sentence(moved, found.states)}{unread}")
+                raise Refused(f"{moved_sentence(moved, found.states, returns=not keeps)}{unread}")
         if not switch.options.interrupt and view.runs:
             refuse_while_at_work(view, self.sides.via.lane, is_lost=self.verb is Verb.FAILOVER)
 

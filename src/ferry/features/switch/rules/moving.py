@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from ferry.features.groups.rules.both_ways import BackMaps, chosen
-from ferry.features.groups.rules.offset_map import Approximate, Before, InGap, LogStart
+from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, InGap, LogStart
 from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason, offsets_clause
 from ferry.features.groups.rules.repartition_map import most_read
 from ferry.features.groups.rules.selection import NOT_TRANSLATABLE
@@ -45,9 +45,9 @@ class Placed:
     """One offset on the new cluster: what a group gets in `place`, and how the offset was found.
 
     `source` is the partition of the old cluster that it was translated from, and `source_offset` the offset there.
-    `source` is None for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` and
-    `again` come from a checkpoint. `read` are the offsets that the group had read of the source partitions. `again` is
-    how many records it reads again at most; None: not known.
+    `source` is None for a topic that the group has not read before. `by` is `via`, `back` or `start`. `read` comes
+    from a checkpoint: the offsets that the group had read of the source partitions. `again` is how many records it
+    reads again at most, by a checkpoint or by `without_receipt`; None: not known.
     """
 
     place: TopicPartition
@@ -271,6 +271,17 @@ def decide_moving(
     said += _blank_note(blank)
     found = Moving(group=group, writes=tuple(writes), unchanged=tuple(unchanged), kept=tuple(kept), notes=tuple(said))
     return replace(found, again=_again(found, new, blank.values()))
+
+
+def without_receipt(one: Placed, end: int | None) -> Placed:
+    """Return an offset of a partition with identical offsets, with what the group reads again there at most.
+
+    A group that had read further than the last receipt begins there, and the copy may have records after it, up to
+    `end`; None: not known.
+    """
+    if one.word != Ahead.word:
+        return one
+    return replace(one, again=None if end is None else max(0, min(one.source_offset, end) - one.offset))
 
 
 def _blank_note(blank: Mapping[TopicPartition, int | None]) -> list[str]:

@@ -30,10 +30,11 @@ def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collectio
     return None
 
 
-def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState]) -> str:
+def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, returns: bool = True) -> str:
     """Say why a switch is refused that would move clients where `moved` has brought them, and which command helps.
 
-    `others` are the opposite switches, as far as they are known: the newest one shows where clients are.
+    `others` are the opposite switches, as far as they are known: the newest one shows where clients are. `returns`: a
+    failback can bring the clients back.
     """
     switch = moved.switch
     left = [one for one in others.values() if one.end is None]
@@ -57,10 +58,8 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState]) -> str
             f"{switch.via.target}, and {switch.via} has not been started again: move them with ferry failback "
             f"'{newest.via}', which starts it"
         )
-    return (
-        f"{switch.verb} {switch.id} has moved clients to {switch.via.target} already: go back with ferry failback "
-        f"'{switch.via}'"
-    )
+    said = f"{switch.verb} {switch.id} has moved clients to {switch.via.target} already"
+    return f"{said}: go back with ferry failback '{switch.via}'" if returns else said
 
 
 def opposing_sentence(other: SwitchState, own: Switch | None = None) -> str:

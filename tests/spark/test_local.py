@@ -92,9 +92,22 @@ def test_a_job_copies_what_the_plan_says_within_its_memory(
     origin = lab.receipts()[0].origin
     assert (origin.dag_id, origin.dag_run_id, origin.try_number, origin.host) == ("a-dag", "whole", 3, "a-host")
     assert "4 slices in 2 tasks" in job.text()
-    assert " of 4 slices, " in job.text(), "no line of progress"
     assert "copied 200000 records" in job.text()
     assert 0 < peak < MOST_WORKER_BYTES, f"{peak >> 20} MiB"
+
+
+def test_a_job_says_how_far_it_is(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, 4)
+    send(producer(source_cluster), topic, numbered(20_000, partitions=4, size=1_000))
+    rate = {"ferry.throttle.bytes.per.second": "1MB"}  # 20 s, and a line is due each 5 s
+    lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,), settings=rate)
+    plan(lab, "throttled")
+    job = submit(lab, "throttled", tmp_path)
+    assert job.wait() == 0, job.text()
+    assert " of 4 slices, " in job.text(), "no line of progress"
+    assert lab.assert_equal() == 20_000
 
 
 def test_a_refused_partition_is_for_the_report_not_for_the_job(

@@ -331,7 +331,7 @@ class SwitchReportOperator(SwitchOperator):
         from ferry_airflow import switching  # noqa: PLC0415 - as above
 
         with airflow_errors():
-            deviations = switching.told_deviations(self.config, self.flow, state)
+            deviations = switching.deviations_to_log(self.config, self.flow, state)
             by, why = asked_by(context), reason_of(context)
             written, unwritten = switching.report_kept(self.config, self.flow, state, asked_by=by, reason=why)
         for line in deviations:

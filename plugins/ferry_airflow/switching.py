@@ -166,7 +166,7 @@ def report_lines(state: SwitchState) -> list[str]:
     return [head, *table(["step", "by", "seconds", "what was found"], rows)]
 
 
-def told_deviations(config: str, flow: str, state: SwitchState) -> list[str]:
+def deviations_to_log(config: str, flow: str, state: SwitchState) -> list[str]:
     """Return a line for each thing that is not as it should be in a switch that is finished; none of another one."""
     if state.end is None or state.end.outcome is not SwitchOutcome.FINISHED:
         return []

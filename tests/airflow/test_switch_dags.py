@@ -37,11 +37,11 @@ from ferry_airflow.switch_operators import OfSwitch, SwitchDrainOperator
 from ferry_airflow.switching import (
     asked_for,
     complaint,
+    deviations_to_log,
     options_of,
     refuse_other_export,
     report_kept,
     switch_id,
-    told_deviations,
 )
 
 FILE = (
@@ -268,7 +268,7 @@ def test_the_log_of_a_finished_switch_has_its_deviations(tmp_path: Path, outcome
         id="june", verb=Verb.FAILOVER, named=flow, via=flow, who="d@h", approved_by="ann", approved_ms=1, at_ms=2
     )
     end = SwitchEnd(outcome=outcome, who="d@h", why="", at_ms=9)
-    lines = told_deviations(str(file), "a->b", SwitchState(switch=switch, offset=5, end=end))
+    lines = deviations_to_log(str(file), "a->b", SwitchState(switch=switch, offset=5, end=end))
     assert [line.partition(": ")[0] for line in lines] == ["deviation"] * count
 
 

@@ -255,10 +255,10 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
 
         monkeypatch.setattr(page_state, "with_older", with_older)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
-        told = lambda runs: {  # noqa: E731
+        asked = lambda runs: {  # noqa: E731
             run: (made.stories[run].conf, made.stories[run].returned) for run in runs if run in made.stories
         }
-        monkeypatch.setattr(dag_runs, "asked_and_returned", told)
+        monkeypatch.setattr(dag_runs, "asked_and_returned", asked)
         story_of = lambda dag, run, with_returned: made.stories.get((dag, run))  # noqa: E731
         monkeypatch.setattr(other_dags, "story_of", story_of)
         monkeypatch.setattr(pages, "reasons_of", lambda dag, run: made.reasons)

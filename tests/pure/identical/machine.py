@@ -142,3 +142,24 @@ class IdenticalMachine(RuleBasedStateMachine):
         """Whatever happened: a run without faults copies the rest."""
         if hasattr(self, "world"):
             self.world.end_well()
+
+
+class LaterMachine(IdenticalMachine):
+    """The source's log may begin after 0."""
+
+    @precondition(lambda self: not self.world.tasks)
+    @rule(starts=st.tuples(indexes, indexes))
+    def begin_later(self, starts: tuple[int, int]) -> None:
+        """The source's log does not begin at 0, and where depends on the broker."""
+        for broker, start in enumerate(starts):
+            self.world.source.retain(min(start, self.world.source.end - 1), broker)
+
+    def end_faults(self) -> None:
+        """Faults stop, each writer ends, and all that is late arrives."""
+        it = self.world
+        it.replicating, it.stale_end = True, None
+        it.settle()
+        for task in [*it.tasks, it.start()]:
+            it.finish(task)
+        while it.late:
+            it.deliver_late(0)

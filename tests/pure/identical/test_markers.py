@@ -18,7 +18,7 @@ from ferry.model import Record
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import clauses, marking_writer, world
-from tests.pure.identical.machine import IdenticalMachine, indexes
+from tests.pure.identical.machine import LaterMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task, World
 from tests.pure.wire.logs import marker
@@ -34,15 +34,8 @@ def _writers() -> Iterator[None]:
         yield
 
 
-class MarkerMachine(IdenticalMachine):
+class MarkerMachine(LaterMachine):
     """Faults never shift, double or lose a record; once they stop, a later run copies the rest."""
-
-    @precondition(lambda self: not self.world.tasks)
-    @rule(starts=st.tuples(indexes, indexes))
-    def begin_later(self, starts: tuple[int, int]) -> None:
-        """The source's log does not begin at 0, and where depends on the broker."""
-        for broker, start in enumerate(starts):
-            self.world.source.retain(min(start, self.world.source.end - 1), broker)
 
     @precondition(lambda self: self.live())
     @rule(index=indexes, place=st.sampled_from(["note", "open", "mark", "mark", "send", "commit", "fence", "delete"]))
@@ -63,12 +56,7 @@ class MarkerMachine(IdenticalMachine):
         if not hasattr(self, "world"):
             return
         it = self.world
-        it.replicating, it.stale_end = True, None
-        it.settle()
-        for task in [*it.tasks, it.start()]:
-            it.finish(task)
-        while it.late:
-            it.deliver_late(0)
+        self.end_faults()
         it.sleep(QUIET)
         last = it.start()
         outcome = it.finish(last)

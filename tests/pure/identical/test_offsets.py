@@ -15,7 +15,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from ferry.features.identical.rules import empty, stamped
 from ferry.features.identical.rules.values import Code, Done, Look, Refuse
 from tests.pure.identical import clauses, offset_writer, world
-from tests.pure.identical.machine import IdenticalMachine, indexes
+from tests.pure.identical.machine import LaterMachine, indexes
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.test_damage import foreign
 from tests.pure.identical.world import EXPIRATION, LATENESS, Task, World
@@ -33,15 +33,8 @@ def _writers() -> Iterator[None]:
         yield
 
 
-class OffsetMachine(IdenticalMachine):
+class OffsetMachine(LaterMachine):
     """Faults never shift, double or lose a record; what cannot be copied is refused."""
-
-    @precondition(lambda self: not self.world.tasks)
-    @rule(starts=st.tuples(indexes, indexes))
-    def begin_later(self, starts: tuple[int, int]) -> None:
-        """The source's log does not begin at 0, and where depends on the broker."""
-        for broker, start in enumerate(starts):
-            self.world.source.retain(min(start, self.world.source.end - 1), broker)
 
     @precondition(lambda self: self.live())
     @rule(index=indexes, place=st.sampled_from(["note", "confirm", "send", "delete", "end"]))
@@ -56,12 +49,7 @@ class OffsetMachine(IdenticalMachine):
         if not hasattr(self, "world"):
             return
         it = self.world
-        it.replicating, it.stale_end = True, None
-        it.settle()
-        for task in [*it.tasks, it.start()]:
-            it.finish(task)
-        while it.late:
-            it.deliver_late(0)
+        self.end_faults()
         assert not any(entry.marker for entry in it.target.entries)
 
 

@@ -429,7 +429,10 @@ def _goals(state: SwitchState, rpo_seconds: float | None, rto_seconds: float | N
 
 def switch_deviations(state: SwitchState, *, rpo_seconds: float | None, rto_seconds: float | None) -> tuple[str, ...]:
     """Return what is not as it should be in a switch, a sentence each. Goals are in seconds; None: there is none."""
-    goals = _goals(state, rpo_seconds, rto_seconds)
+    return _deviations(state, _goals(state, rpo_seconds, rto_seconds))
+
+
+def _deviations(state: SwitchState, goals: Sequence[Goal]) -> tuple[str, ...]:
     return (*deviations_of(goals, told_groups(state), None, ()), *stayed_sentences(state))
 
 
@@ -453,7 +456,7 @@ def switch_report(
     stopped, service = state.done.get(Step.STOP), out_of_service(state)
     passed = None if stopped is None else passed_of(state)
     goals = _goals(state, rpo_seconds, rto_seconds)
-    deviations = switch_deviations(state, rpo_seconds=rpo_seconds, rto_seconds=rto_seconds)
+    deviations = _deviations(state, goals)
     due = next_step(state)
     if end is None:
         outcome, summary = EvidenceOutcome.FAILED, f"it is not finished: its next step is {due}"

@@ -22,7 +22,7 @@ from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.copy.produce_queue import Entry, ProduceQueue, Request
 from ferry.copy.row_scope import Todo
 from ferry.errors import Refused, Retryable
-from ferry.features.records.acts.cutoffs import Withholding, narrowed, told_of
+from ferry.features.records.acts.cutoffs import Withholding, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
 from ferry.features.records.acts.row_parts import RowPart, SlicePart, UnitPart
 from ferry.features.records.acts.rows import Rows, Stretch
@@ -124,7 +124,7 @@ class RowSlot(KafkaSlot):
         for place, piece in todo.items():
             rest = piece
             if piece.dealt:
-                refusal = told_of(piece, withheld)
+                refusal = refusal_of_unit(piece, withheld)
                 if refusal is not None:
                     self._short[place] = refusal
                     rest = narrowed(piece, withheld)

@@ -250,7 +250,8 @@ class _OldSide:
 
     `lost`: the old cluster does not answer. `aside` are groups of kinds that are never moved, and those that the
     operator leaves. `unknown` are the groups that the last run left without a checkpoint. Both have the reason.
-    `untold` says why there may be others. `at_work` have members there. `outside` are groups that the file leaves out.
+    `unreported` says why there may be others. `at_work` have members there. `outside` are groups that the file leaves
+    out.
     """
 
     held: Mapping[str, HeldGroup]
@@ -258,7 +259,7 @@ class _OldSide:
     lost: bool = True
     aside: Mapping[str, str] = field(default_factory=dict)
     unknown: Mapping[str, Left] = field(default_factory=dict)
-    untold: str | None = None
+    unreported: str | None = None
     at_work: frozenset[str] = frozenset()
     outside: tuple[OutsideGroup, ...] = ()
     hidden: str = ""
@@ -289,14 +290,14 @@ async def _old_side(flow: FlowConfig, connections: TargetFirst, state: SwitchSta
     aside = {one.group: one.message for one in left if one.why is Why.KIND}
     aside |= {group: why for group, why in leave_groups.items() if group in known}
     leave = state.switch.options.leave_unknown
-    untold = groups_not_known(flow.flow, last, unsynced=flow.unsynced, left=leave)
+    unreported = groups_not_known(flow.flow, last, unsynced=flow.unsynced, left=leave)
     whys = {group: why_outside(flow, group) for group in held_groups(view, flow.lane, lambda group: not is_own(group))}
     outside = {group: why for group, why in whys.items() if why is not None}
     remembered_side = _OldSide(
         held=held,
         aside=aside,
         unknown=without_checkpoint(left, held),
-        untold=untold,
+        unreported=unreported,
         outside=from_ledger(held_groups(view, flow.lane, outside.__contains__), outside),
     )
     if not connections.has_source:
@@ -500,7 +501,7 @@ async def _decided(
         placed={group: where for group, (where, _) in placed.items()},
         held=held,
         source_answers=not old.lost,
-        unknown=old.untold if old.lost else None,
+        unknown=old.unreported if old.lost else None,
         hidden=old.hidden,
     )
 

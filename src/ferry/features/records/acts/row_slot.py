@@ -19,9 +19,9 @@ import pyarrow as pa
 from ferry.config.flow.transforms import Poison
 from ferry.copy.copier import MOST_SEGMENTS
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
-from ferry.copy.produce_queue import Entry, ProduceQueue, Request
+from ferry.copy.produce_queue import ProduceQueue
 from ferry.copy.row_scope import Todo
-from ferry.errors import Refused, Retryable
+from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Withholding, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
 from ferry.features.records.acts.row_parts import RowPart, SlicePart, UnitPart
@@ -31,18 +31,12 @@ from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
 from ferry.model import Codec, Compression, Epochs, Plan, Refusal, Slice, TopicPartition
-from ferry.protocol.drops import Blocked, Drop, Dropped, drop, verdict
-from ferry.wire.batch import if_known, restamped
-from ferry.wire.encoding import RecordColumns, batch_of_columns
-
-BATCH_BYTES = 512 << 10
-"""Most bytes of a batch's records before they are compressed."""
+from ferry.protocol.drops import Drop, Dropped, drop, verdict
+from ferry.wire.batch import if_known
+from ferry.wire.encoding import RecordColumns, batch_of_columns, batch_room
 
 KEPT_BYTES = 48 << 20
 """A chunk ends when its records, which are kept until it counts, have so many bytes before they are compressed."""
-
-_LIMIT_SHARE = 0.9
-"""The share of the target topic's limit that a batch may have before it is compressed: then it fits."""
 
 MOST_RECORDS = 10_000
 
@@ -247,8 +241,7 @@ class RowSlot(KafkaSlot):
         Raises Dropped at a row that is refused.
         """
         target = part.piece.target
-        taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
-        room = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
+        room = min(self._limits.chunk_bytes, batch_room(self._batch_bytes.get(target.topic)))
         found: list[Stretch] = []
         letters: list[DeadLetter] = []
         count = 0
@@ -301,20 +294,7 @@ class RowSlot(KafkaSlot):
                 limit=limit,
             )
             raise verdict([found])
-        try:
-            node = self._target.leader(piece.target)
-        except Retryable as error:
-            raise Blocked([drop("target.leaderless", piece, at, why=str(error))]) from error
-        writer = self._writer
-        sequence = writer.next_sequence(piece.target, batch.record_count)
-        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
-        request = Request()
-        request.add(Entry(part, part.outgoing(rows, batch)), data)
-        if first:
-            await queue.send_first(node, request)
-        else:
-            await queue.send(node, request)
-        return len(data)
+        return await queue.send_batch(part, part.outgoing(rows, batch), at, first=first)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Send the positions of slices.

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
 from ferry.copy.copier import MOST_SEGMENTS
-from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import SlotWiring, TargetSlot
 from ferry.copy.produce_queue import ProduceQueue
 from ferry.copy.row_scope import Todo
 from ferry.errors import Refused
@@ -49,7 +49,7 @@ _NONE_WITHHELD: Withholding = MappingProxyType({})
 _NONE_SEEN: Marks = MappingProxyType({})
 
 
-class RowSlot(KafkaSlot):
+class RowSlot(TargetSlot):
     """One slot's writer of rows on a real target."""
 
     def __init__(
@@ -142,8 +142,8 @@ class RowSlot(KafkaSlot):
         return {**self._withheld, **self._sources.cuts}
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
-        """Return what could not be read, by source partition; for units by their own number."""
-        return {**super().refusals(), **self._short}
+        """Return why units do not come to their ends, by their own number."""
+        return self._short
 
     def _part(
         self,
@@ -176,7 +176,7 @@ class RowSlot(KafkaSlot):
             expected=expected,
         )
 
-    async def copy_chunk(self) -> Sequence[RowPart]:  # type: ignore[override]  # parts of both kinds
+    async def copy_chunk(self) -> Sequence[RowPart]:
         """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
         plan = self._plan
         if plan is None or not self._left:
@@ -214,8 +214,7 @@ class RowSlot(KafkaSlot):
         if self._left and self._left[0] is found[-1]:
             self._left[0] = self._following(plan, found[-1])
         if isinstance(found[0], SlicePart):
-            self._throttled_now = self._throttled()
-            found[0].throttled = self._throttled_now - self._throttled_before
+            self._count_waits(found[0])
         return found
 
     def _has_room(self, sent: int) -> bool:
@@ -309,6 +308,9 @@ class RowSlot(KafkaSlot):
         """Commit the transaction. The rows that were taken are not needed any more."""
         await super().commit()
         self._rows.settle()
+
+    async def end(self) -> None:
+        """Leave the rows as they are: Spark ends them."""
 
 
 def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:

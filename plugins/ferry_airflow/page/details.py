@@ -87,6 +87,7 @@ def one_run(
         "runs",
         lane=lane,
         run=run,
+        began_ms=story.opened.record.started_ms if story and story.opened else open_flow.begun_ms(run),
         answer=answer,
         story=story,
         opened=story and story.opened,

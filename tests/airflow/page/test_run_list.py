@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -176,6 +177,10 @@ def test_a_run_has_a_short_name_and_its_whole_id(desk: Desk, run: str, short: st
     link = html.unescape(page[page.index('<tr id="run:') :].partition("</th>")[0])
     assert (f'title="{run}"' in link, f"</time> {short}<" in link) == (True, True)
     assert (f'visually-hidden">, {run}<' in link) == (short != run)
+    own = desk.page(f"{HERE}/run/{quote(run, safe='')}").partition('<div class="head"><h2>')[2]
+    title, after = (html.unescape(re.sub("<[^>]+>", "", part)) for part in own.split("</h2>", 1))
+    assert title.endswith(short)
+    assert (run in title, run in after.splitlines()) == (short == run, short != run)
 
 
 @pytest.mark.parametrize(

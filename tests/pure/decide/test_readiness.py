@@ -36,7 +36,7 @@ from ferry.model.observed import OpenTransaction
 from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchEnd, SwitchOutcome, SwitchState, Verb
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS
-from ferry.plan.rules.lag import lag_of, with_ages
+from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, facts_with, part, place, target, topic
@@ -265,6 +265,19 @@ def test_the_age_of_a_lag_is_not_known_where_one_partition_has_none(golden: Gold
     golden(next(check.message for check in ready.checks if check.name == "lag"))
     (late,) = readiness_of(replace(WELL, lags=[lag, unaged]), POLICY, "a", Rpo(seconds=60)).failed
     assert late.name == "lag"
+
+
+def test_without_a_limit_it_is_not_known_whether_a_lag_is_too_much() -> None:
+    (lag,) = with_ages(lag_of(WELL.facts, POLICY, "a"), {place("orders"): 1_000}, 5_000)
+    none = replace(lag, records=0, seconds=0.0)
+
+    def known(rpo: Rpo, *lags: PartitionLag) -> tuple[bool, bool]:
+        checks = readiness_of(replace(WELL, lags=lags), POLICY, "a", rpo).checks
+        return next((check.ok, check.known) for check in checks if check.name == "lag")
+
+    assert known(Rpo(), lag) == (True, False)
+    assert known(Rpo(), none) == (True, True), "nothing is left to copy"
+    assert known(Rpo(records=3), lag) == known(Rpo(seconds=4), lag) == (True, True)
 
 
 def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:

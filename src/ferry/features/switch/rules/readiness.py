@@ -208,7 +208,7 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
         *([f"{rpo.records} records"] if rpo.records is not None else []),
         *([f"{rpo.seconds:g} s"] if rpo.seconds is not None else []),
     ]
-    allowed = " and ".join(limits) or "no limit is set, ferry.rpo.records and ferry.rpo.seconds"
+    allowed = " and ".join(limits)
     behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
     unaged = total.unknown or total.seconds is None
     age = "since when is not known" if unaged else f"for {total.seconds:.1f} s at most"
@@ -230,12 +230,14 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
             message=f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)}), of the others "
             f"{agreeing(total.records, 'record is', 'records are')} not copied: see ferry lag",
         )
-    return Check(
-        name="lag",
-        ok=True,
-        message=f"not copied: {count_of(total.records, 'record')} of {count_of(total.behind, 'partition')}, {age} "
-        f"({allowed})",
-    )
+    found = f"not copied: {count_of(total.records, 'record')} of {count_of(total.behind, 'partition')}, {age}"
+    if total.behind and not allowed:
+        message = (
+            f"{found}; whether that is too much is not known, because no limit is set: set ferry.rpo.records or "
+            "ferry.rpo.seconds"
+        )
+        return Check(name="lag", ok=True, message=message, known=False)
+    return Check(name="lag", ok=True, message=f"{found} ({allowed or 'no limit is set'})")
 
 
 def _passed(looked: Looked) -> Check:

@@ -98,7 +98,7 @@ class PartialDrill:
         return self._report(diary, found, failure), failure
 
     def _look(self, diary: Timeline, found: Found, connections: FlowConnections) -> None:
-        with diary.step("look", "Look at both clusters") as entry:
+        with diary.step("look", "Read both clusters") as entry:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
             self._topics = self._topics or self._of_groups(connections)

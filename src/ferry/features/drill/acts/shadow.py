@@ -95,7 +95,7 @@ class ShadowDrill:
             plan = runs.preview(self._narrowed() or RunOptions())
         target = self._live.flow.target
         topics = sorted({piece.target.topic for piece in plan.kept})
-        first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
+        first = f"remove what is left of {', '.join(left)}" if left else "read both clusters, and production"
         offsets = sum(piece.offsets for piece in plan.kept)
         there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._options.lane}"
         return (
@@ -103,7 +103,7 @@ class ShadowDrill:
             f"copy {offsets} offsets of {count_of(len(plan.kept), 'partition')} to {there}",
             f"commit the groups' translated offsets to scratch groups of {target}, and read where they continue",
             "compare the copies with the source, record by record",
-            "look at production again, and remove topics, groups and lane",
+            "check that production is untouched, and remove topics, groups and lane",
         ), plan
 
     def run(self, diary: Timeline) -> tuple[EvidenceReport, FerryError | None]:
@@ -152,7 +152,7 @@ class ShadowDrill:
             self._look_again(diary, found, connections)
 
     def _look(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
-        with diary.step("look", "Look at both clusters") as entry:
+        with diary.step("look", "Read both clusters") as entry:
             found.clusters = clusters_of(connections)
             left = connections.run(lambda: self._leftovers(connections))
             for lane in left:
@@ -249,7 +249,7 @@ class ShadowDrill:
             found.verification = compare_content(self._flow, Wanted(), entry, found.notes, patience_s=self._patience_s)
 
     def _look_again(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
-        with diary.step("production", "Look at production again") as entry:
+        with diary.step("production", "Check that production is untouched") as entry:
             after = connections.run(lambda: self._production(connections))
             if found.before is not None:
                 found.checks += untouched(found.before, after, self._live)

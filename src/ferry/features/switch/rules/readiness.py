@@ -399,7 +399,7 @@ def _groups(looked: Looked) -> Check:
         )
     kinds = {one.group for one in looked.groups if one.why is Why.KIND}
     aside = [*_counted("never moved, because of their kind", kinds), *_aside(looked)]
-    writes = f"by what is copied now, a run would write offsets of {looked.behind_groups} of them"
+    writes = f"a run that copies nothing more would write offsets of {count_of(looked.behind_groups, 'group')}"
     if looked.unsynced:
         writes = f"no run writes their offsets, because {looked.unsynced}"
     message = f"every {'other ' if aside else ''}group that the file takes can be moved; {writes}"

@@ -20,6 +20,7 @@ from kafka.protocol import admin, consumer, metadata, producer
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
+from ferry.clock import wall_ms
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from ferry.wire.batch import batches
@@ -36,7 +37,7 @@ from tests.pure.protocol.broker import (
     Txn,
     Unknown,
 )
-from tests.pure.scripted.batches import aborted, identity, parts, records
+from tests.pure.scripted.batches import aborted, appended_at, identity, parts, records
 from tests.pure.scripted.faults import Asked, Fault
 
 HOST = "scripted"
@@ -90,6 +91,8 @@ class Brokers:
     """Where logs begin whose oldest records were deleted."""
     unaware: set[int] = field(default_factory=set)
     """Brokers that have not learned of any topic yet."""
+    stamps: bool = True
+    """Whether the ledger's records get the broker's time (LogAppendTime)."""
     tarry: bool = False
     """Markers wait for `deliver_markers`."""
     gate: Callable[[Asked], bool] | None = None
@@ -477,6 +480,7 @@ class Brokers:
         if code:
             return code, -1
         name = self.name(place)
+        batch = appended_at(batch, wall_ms()) if self.stamps and place.topic == self.ledger else batch
         try:
             if transactional_id is not None:
                 return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))

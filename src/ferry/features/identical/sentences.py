@@ -186,14 +186,14 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.first": Entry(
         K.INVALID_CONFIG,
-        "the copy of {source} begins at offset {offset}, so {place} needs as many empty records first (about "
-        "{seconds} s, {bytes:size}), which readers see until they are deleted",
+        "the copy of {source} begins at offset {offset}, so {place} needs as many empty records (about {seconds} s, "
+        "{bytes:size}). Readers see them until they are deleted",
         "stop the readers of the copy and set ferry.offsets.may.pass = true, or use ferry.offsets = translated",
     ),
     "identical.first.note": Entry(
         None,
         "the copy of {partitions:count partition} begins with empty records: {offsets} offsets before the first "
-        "record, about {seconds} s, and {bytes:size} until they are deleted. Until then, readers of the target see them",
+        "record, about {seconds} s, and {bytes:size} until they are deleted. Until then, readers see them",
     ),
     "identical.first.other": Entry(
         K.TARGET_CHANGED,

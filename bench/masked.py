@@ -198,7 +198,7 @@ def ferry_masked(
     return Usage(wall=arrival.copying.wall, cpu=arrival.copying.cpu, peak_mb=meter.worker_peak_mb), whole
 
 
-def told_apart(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[int, str]]:
+def counted_apart(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[int, str]]:
     """Return for each partition how many records a plain consumer gets, and a digest of them.
 
     The digest is over keys, values, headers and times.

@@ -164,10 +164,10 @@ SUBMIT = """#!{python}
 import sys
 from pathlib import Path
 from ferry.errors import Refused, Unreachable
-from ferry.spark.job_end import SAYS, tell_end
+from ferry.spark.job_end import SAYS, write_end
 print("26/11/28 INFO SparkContext: Running Spark", flush=True)
 print(SAYS + "0 of 4 slices", flush=True)
-tell_end(Path(sys.argv[sys.argv.index("--end") + 1]), {error}("topic t is paused: resume it"))
+write_end(Path(sys.argv[sys.argv.index("--end") + 1]), {error}("topic t is paused: resume it"))
 print("Traceback (most recent call last):", "26/11/28 INFO ShutdownHookManager: Deleting", sep="\\n", flush=True)
 sys.exit(2)
 """

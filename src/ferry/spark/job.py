@@ -24,7 +24,7 @@ from ferry.errors import FerryError, Retryable
 from ferry.spark import parent_watch
 from ferry.spark.blocking_call import Call
 from ferry.spark.credentials_pipe import taken
-from ferry.spark.job_end import SAYS, Terminated, tell_end
+from ferry.spark.job_end import SAYS, Terminated, write_end
 from ferry.spark.session import gist, interrupt, stop
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
@@ -74,7 +74,7 @@ def run_job(
         _say("terminated")
         return TERMINATED
     except FerryError as error:
-        if end is None or not tell_end(end, error):
+        if end is None or not write_end(end, error):
             _say(str(error))  # else the task prints it
         return error.exit_code
     finally:

@@ -32,7 +32,7 @@ class JobEnd:
     final: bool
 
 
-def tell_end(path: Path, error: FerryError) -> bool:
+def write_end(path: Path, error: FerryError) -> bool:
     """Leave the error at `path`, whole or not at all; return whether it is there."""
     try:
         write_whole(path, json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
@@ -41,7 +41,7 @@ def tell_end(path: Path, error: FerryError) -> bool:
     return True
 
 
-def told_end(path: Path) -> JobEnd | None:
+def end_of_job(path: Path) -> JobEnd | None:
     """Return what the driver left at `path`; None when it ended without an error, or before it could write one."""
     try:
         return JobEnd(**json.loads(path.read_text()))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import SlotWiring, TargetSlot
 from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import (
@@ -68,7 +68,7 @@ def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     return run_named_slots(unpacked(name), batches)
 
 
-def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], KafkaSlot] | None = None) -> SlotEnd:
+def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], TargetSlot] | None = None) -> SlotEnd:
     """Run one slot in a Spark task, over the port that `port_of` makes (None: that of `spec`), and return how it ended.
 
     Raises anything but a FerryError.

@@ -26,7 +26,7 @@ _MOST_TEXT = 200
 _MOST_LINE = 600
 
 
-def told_by_ferry(error: BaseException) -> FerryError | None:
+def ferry_error_of(error: BaseException) -> FerryError | None:
     """Return what Ferry's own code raised in a task; None when it was something else."""
     lines = _traceback(error).strip().splitlines()
     for at in range(len(lines) - 1, -1, -1):

@@ -31,7 +31,7 @@ from ferry.policy import is_heartbeats_topic
 _STAMP = "message.timestamp.type"
 _NEWS_SECONDS = 0.5
 _MEMORY_BYTES = 16 << 20
-_UNTOLD = 2**63 - 1
+_NO_RECEIPTS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
                 source_range=(mine.start, max(mine.start, mine.end)),
                 target_range=(copy.start, max(copy.start, copy.end)),
                 segments=(_reach(mine),) if mine.start < mine.end else (),
-                told_until=_UNTOLD,
+                covered_until=_NO_RECEIPTS,
                 compacted=compacted,
                 by_content=((since and copy.start > copy.first) or copy.first == 0,
                             (since and mine.start > mine.first) or mine.first == 0),
@@ -128,7 +128,7 @@ def _by_offset(
         source_range=(start, end),
         target_range=(start, max(start, there_end)),
         segments=(Segment(source_start=start, target_start=start, count=end - start),) if start < end else (),
-        told_until=_UNTOLD,
+        covered_until=_NO_RECEIPTS,
         identical=True,
     )
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
-from ferry.features.observe.acts.after_run import tell_verification
+from ferry.features.observe.acts.after_run import publish_verification
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.verifier import CompareSpec, Verifier
@@ -130,7 +130,7 @@ def main(
         result = verify_flow(request, lambda: session(f"ferry verify {flow}"))
         if out is not None:
             write_whole(out, json.dumps(verified_json(result)))
-        tell_verification(found, result, narrow=request.wanted.is_narrow)
+        publish_verification(found, result, narrow=request.wanted.is_narrow)
         _tell(result, say)
         if keep:
             keep_outcome(found, request.wanted, result)

@@ -53,15 +53,16 @@ def read_on(bootstrap: str, topic: str, partitions: int, file: Path) -> None:
     new = 0
     while True:
         message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
+        error = None if message is None else message.error()
+        if message is not None and error is None:
             rows, value = state[str(message.partition())], message.value()
             assert message.offset() == len(rows), "the offset of the checkpoint is that of the next record"
             assert isinstance(value, bytes)
             rows.append(value.decode())
             new += 1
             time.sleep(PAUSE_S)
-        elif message is not None and message.error().code() != KafkaError._PARTITION_EOF:
-            raise KafkaException(message.error())
+        elif error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise KafkaException(error)
         if new >= EACH or (new and message is None):
             checkpoint(file, state)
             new = 0

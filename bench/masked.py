@@ -27,7 +27,7 @@ from usage import TreeMeter, Usage
 from watch import watch
 
 from ferry.dev.jars import jars
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 
 DROPPED_EVERY = 10
 FIELDS = ("card", "mail")

@@ -22,7 +22,7 @@ from ferry.errors import FerryError
 from ferry.features.observe.rules.samples import Labels
 from ferry.plan.rules.lag import LagLook, awaited, is_below, is_caught_up, total_of
 from ferry.plan.rules.lag_start import Call, call_for_run
-from ferry.spark.job_end import FINAL
+from ferry.run.spark.job_end import FINAL
 from ferry.words import count_of, to_the_ms
 from ferry_airflow.trigger_base import KeptTrigger
 

@@ -20,11 +20,11 @@ from airflow.sdk.exceptions import AirflowException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.spark.credentials_pipe import emptied, offered
-from ferry.spark.job_end import JobEnd, Terminated, end_of_job
-from ferry.spark.package import zip_package
-from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.credentials_pipe import emptied, offered
+from ferry.run.spark.job_end import JobEnd, Terminated, end_of_job
+from ferry.run.spark.package import zip_package
+from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
+from ferry.run.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
 from ferry_airflow.connection import connection_of
@@ -266,7 +266,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
 
     def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
         """Return what `work` returns in this process, given a session of the Spark Connect server."""
-        from ferry.spark.session import connect  # noqa: PLC0415 - Spark only where it is used
+        from ferry.run.spark.session import connect  # noqa: PLC0415 - Spark only where it is used
 
         url = SparkConnectHook(self._conn_id).get_connection_url()
         try:

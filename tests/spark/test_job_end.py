@@ -18,7 +18,7 @@ from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Supe
 from ferry.features.records.spark.copy_job import main
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.model import Origin
-from ferry.spark.job_end import JobEnd, end_of_job, write_end
+from ferry.run.spark.job_end import JobEnd, end_of_job, write_end
 from ferry_airflow.operators import FerryCopyOperator
 from ferry_airflow.spark_job import LONGEST_LINE, OUTPUT, failed
 
@@ -80,8 +80,8 @@ def test_a_job_that_leaves_no_error_is_reported_in_one_line_with_its_cause(print
 
 
 def test_the_job_tells_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferry.spark.job.signal.signal", lambda *_: None)
-    monkeypatch.setattr("ferry.spark.job.parent_watch.watch", lambda _: None)
+    monkeypatch.setattr("ferry.run.spark.job.signal.signal", lambda *_: None)
+    monkeypatch.setattr("ferry.run.spark.job.parent_watch.watch", lambda _: None)
     config, end = tmp_path / "flow.properties", tmp_path / "end.json"
     config.write_text(FILE)
     code = main(config=config, clients=None, end=end, flow="a->c", run="r", lane=None, origin=Origin(host="h"))

@@ -18,7 +18,7 @@ from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPar
 from ferry.protocol.slot import SlotResult
 from ferry.run import local, worker
 from ferry.run.micro_run import MicroRuns
-from ferry.spark import stage
+from ferry.run.spark import stage
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.values import PLAN, RECEIPT, dealt_slice, piece, redealt, refusal
 

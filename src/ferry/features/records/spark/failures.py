@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from ferry.errors import FerryError
 from ferry.features.records.acts.cutoffs import Failure, parse_unread
 from ferry.model import TopicPartition
-from ferry.spark.stage import ERRORS
+from ferry.run.spark.stage import ERRORS
 
 SPARKS = (PySparkException, Py4JJavaError)
 """What Spark raises in the driver for a job that failed."""

@@ -36,8 +36,8 @@ from ferry.features.records.spark.task_monitor import TooSlow, watched
 from ferry.messages.refusals import refused
 from ferry.model import FilterCounts, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.portions import fits_one_portion, portion_of
-from ferry.spark.session import at_once, gist
-from ferry.spark.stage import parse_rows
+from ferry.run.spark.session import at_once, gist
+from ferry.run.spark.stage import parse_rows
 
 log = logging.getLogger(__name__)
 

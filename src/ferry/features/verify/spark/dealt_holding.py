@@ -30,7 +30,7 @@ from ferry.features.verify.rules.repartitioned import ByNumber, Chunk, DealtCopy
 from ferry.features.verify.spark.holding import HELD, NAMING, Row, held_rows, size_of, trouble
 from ferry.model import Content, Segment
 from ferry.plan.rules.record_sample import witnesses
-from ferry.spark.columns import binaries, ints, nullable_binaries, texts
+from ferry.run.spark.columns import binaries, ints, nullable_binaries, texts
 from ferry.wire.arrow_columns import valid_of
 from ferry.wire.codecs import Malformed, TooLong
 

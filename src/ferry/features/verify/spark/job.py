@@ -26,9 +26,9 @@ from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.files import write_whole
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import RunVerified, Verified, VerifyMode
-from ferry.spark.columns import Stage
-from ferry.spark.job import Say, on_spark, run_job
-from ferry.spark.session import is_remote, sent_apart, session
+from ferry.run.spark.columns import Stage
+from ferry.run.spark.job import Say, on_spark, run_job
+from ferry.run.spark.session import is_remote, sent_apart, session
 
 DIFFERENT = 1
 

@@ -16,10 +16,6 @@ FINAL = (BadInput, Refused, Superseded, Corrupt)
 """Errors that a retry meets again."""
 
 
-SAYS = "ferry: "
-"""How a line of Ferry's own begins, among those that Spark prints."""
-
-
 class Terminated(BaseException):
     """SIGTERM came to a job."""
 

@@ -33,7 +33,17 @@ from ferry.model import (
 from ferry.model.check import Check
 from ferry.model.finding import Grade
 from ferry.model.observed import OpenTransaction
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchEnd, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS
 from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
@@ -576,6 +586,15 @@ def test_a_flow_that_a_switch_stopped_is_not_to_be_resumed(ended: bool, name: st
     assert (check.name, check.ok, state.switch.id in check.message) == (name, False, True)
     assert "ferry resume" not in check.message
     assert [one.grade for one in of_readiness("a->b", [check])] == [Grade.PASS if ended else Grade.FAIL]
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_a_failback_that_exports_records_is_named_only_after_a_switch_that_starts_the_flow_back(reverse: bool) -> None:
+    state = switched(("orders", 0, 5))
+    one_way = replace(state, switch=replace(state.switch, options=SwitchOptions(reverse=reverse)))
+    check = came_since(one_way, {place("orders"): 8}, ())
+    assert check is not None
+    assert (check.ok, "ferry failback" in check.message) == (True, reverse)
 
 
 def test_if_no_partition_reports_its_end_nothing_is_said_to_have_come_to_none() -> None:

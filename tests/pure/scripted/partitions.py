@@ -6,11 +6,12 @@ from typing import Any
 
 from kafka.protocol import admin, consumer, producer
 
+from ferry.clock import wall_ms
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from ferry.wire.batch import batches
 from tests.pure.protocol.broker import BrokerError
-from tests.pure.scripted.batches import aborted, identity, parts, records
+from tests.pure.scripted.batches import aborted, appended_at, identity, parts, records
 from tests.pure.scripted.faults import Asked
 from tests.pure.scripted.state import State, code_of
 
@@ -57,6 +58,7 @@ class Partitions(State):
         if code:
             return code, -1
         name = self.name(place)
+        batch = appended_at(batch, wall_ms()) if self.stamps and place.topic == self.ledger else batch
         try:
             if transactional_id is not None:
                 return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))

@@ -115,10 +115,14 @@ class IdenticalSettings(FeatureSettings):
             where = self.where or OFFSETS.name
             raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
 
-    def refuse_return(self, flow: FlowConfig, act: str) -> None:
-        """Raise Refused if records keep their offsets: `act` would bring clients back, and no way back keeps them."""
+    def refuse_return(self, flow: FlowConfig, act: str, *, drill: bool = False) -> None:
+        """Raise Refused if records keep their offsets: `act` would bring clients back, and no way back keeps them.
+
+        `drill`: clients are only moved to rehearse it, so the remedy is another drill.
+        """
         if self.keeps:
-            raise Refused(sentence("identical.return", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
+            code = "identical.return.drill" if drill else "identical.return"
+            raise Refused(sentence(code, act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
 
     def refuse_reverse(self, flow: FlowConfig, back: FlowConfig) -> None:
         """Raise Refused if records keep their offsets: a switch would start the flow back, which does not keep them."""

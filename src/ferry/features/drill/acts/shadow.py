@@ -23,7 +23,6 @@ from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.verdict import loss_sentence, shadow_sentence
 from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.lanes.acts.dropping import LaneDrop
 from ferry.features.lanes.rules.listing import lane_names
 from ferry.features.verify.acts.wanted import Wanted
@@ -72,8 +71,7 @@ class ShadowDrill:
     """One shadow drill. `preview` returns what it would do; `run` does it."""
 
     def __init__(self, flow: FlowConfig, options: ShadowOptions, *, patience_s: float = 60.0) -> None:
-        """Choose the flow, as in the file, in its live lane. Raises Refused if it has identical offsets."""
-        flow.of(IdenticalSettings).refuse(flow, "ferry drills shadow")
+        """Choose the flow, as in the file, in its live lane."""
         self._live = flow
         self._options = options
         self._patience_s = patience_s
@@ -246,7 +244,7 @@ class ShadowDrill:
             if not found.records:
                 entry.detail = "nothing was copied"
                 return
-            found.verification = compare_content(self._flow, Wanted(), entry, found.notes, patience_s=self._patience_s)
+            compare_content(self._flow, Wanted(), entry, found, patience_s=self._patience_s)
 
     def _look_again(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
         with diary.step("production", "Check that production is untouched") as entry:

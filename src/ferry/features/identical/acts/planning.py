@@ -92,7 +92,7 @@ class IdenticalPlanner:
         except NotPermitted:
             brokers = {}
         return Found(
-            own_lane=lane_kind(self.lane.name) is None,
+            lane=lane_kind(self.lane.name),
             may_lose=self._settings.may_lose,
             may_pass=self._settings.may_pass,
             sent=first_offsets(view, self.lane.name),

@@ -16,7 +16,7 @@ from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import LaneKind, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.model import RefusalKind as K
 from ferry.plan.rules.shares import assigned_slots
 
@@ -56,11 +56,12 @@ class Found:
     are the lane's last, by target partition.
     """
 
-    own_lane: bool
     may_lose: bool
     brokers: Mapping[int, Mapping[str, str]]
     topics: Mapping[str, TargetTopicFound]
     receipts: Mapping[TopicPartition, Receipt]
+    lane: LaneKind | None = None
+    """What the lane is for; None: it is a live one."""
     new: frozenset[str] = frozenset()
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
     heartbeats: frozenset[str] = frozenset()
@@ -71,6 +72,21 @@ class Found:
     """The target partitions to which the lane may have sent batches, with the first offsets that had records."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
+
+    @property
+    def appends(self) -> bool:
+        """Whether the lane writes after the records of another one."""
+        return self.lane is LaneKind.APPEND
+
+    @property
+    def has_scratch_topics(self) -> bool:
+        """Whether the lane's topics are its own: their logs may begin later than the source's."""
+        return self.lane is not None and self.lane.has_scratch_topics
+
+    @property
+    def passes(self) -> bool:
+        """Whether copies may begin with empty records. Those of a drill may in any case: they have no real readers."""
+        return self.may_pass or self.lane is LaneKind.DRILL
 
 
 def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
@@ -164,13 +180,13 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
     first = other_first(piece.start, firsts)
     translated = last is not None and (not last.identical or bool(last.adopted))
     checks: tuple[tuple[bool, str, dict[str, Any]], ...] = (
-        (not found.own_lane, "identical.lane", {}),
+        (found.appends, "identical.lane", {}),
         (bool(other), "identical.transform", {"name": other}),
         (piece.merged, "identical.merged", {"place": place}),
         (translated, "identical.translated", {"place": place, "offset": stands}),
         (passed or piece.since >= 0, "identical.passed", {"offset": piece.start}),
         (
-            piece.start != stands and not (passes and piece.start == piece.log_start),
+            piece.start != stands and not (passes and (piece.start == piece.log_start or found.has_scratch_topics)),
             "identical.begins",
             {"offset": piece.start, "place": place, "end": stands},
         ),
@@ -179,7 +195,7 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
         (piece.compacted, "identical.compacted", {"where": "at the source"}),
         (end > piece.end, "identical.ahead", {"place": place, "end": end, "planned": piece.end}),
         (end < stands, "identical.lost", {"place": place, "end": end, "stands": stands}),
-        (passes > 0 and not found.may_pass, "identical.first", _costs(piece)),
+        (passes > 0 and not found.passes, "identical.first", _costs(piece)),
     )
     return _first(piece, checks)
 

@@ -534,7 +534,8 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     """Check what came to the cluster that clients left in a switch, after it was drained; None if nothing is compared.
 
     `ends` are the ends of the drained topics there now. `copied` are topics that the flow back writes there; that flow
-    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds.
+    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds. A
+    switch that starts no flow back is followed by none if it has identical offsets, so none is named then.
     """
     switch = after.switch
     old, by = switch.via.source, f"{switch.verb} {switch.id}"
@@ -550,7 +551,8 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     if came:
         lacks = f"and are not on {switch.via.target}: stop who writes there, and write them again"
         where = f"since {by} drained it ({_named(map(str, came))})"
-        said = [f"{came_sentence(came, old)} {where}, {lacks}; ferry failback exports them"]
+        exports = "; ferry failback exports them" if switch.options.reverse else ""
+        said = [f"{came_sentence(came, old)} {where}, {lacks}{exports}"]
     if silent:
         said.append(
             f"whether records came to {count_of(len(silent), 'partition')} of {old} is not known ({several(silent)}): "

@@ -390,7 +390,7 @@ def test_an_aborted_batch_with_all_of_its_records_is_a_hole_that_stays() -> None
 def test_a_source_with_holes_is_copied_offset_by_offset() -> None:
     it = World("mrrmmrrrmrm")
     assert isinstance(it.finish(it.start()), Done)
-    assert (it.target.end, it.ledger.receipts, it.ledger.marking_until) == (11, 11, 0)
+    assert (it.target.end, it.ledger.receipts, it.ledger.marking.until) == (11, 11, 0)
     assert [entry.marker for entry in it.target.entries] == [one is None for one in it.source.truth]
 
 

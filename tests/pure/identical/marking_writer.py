@@ -48,6 +48,11 @@ def fenced(fence: int, newest: int) -> bool:
     return fence != newest
 
 
+def proves(count: int) -> bool:
+    """Whether an answer shows that all markers of a request were appended: the broker has one for all of them."""
+    return count == 1
+
+
 def forgets(marking: Marking, known: set[Marking]) -> bool:
     """Whether a record about markers is of another writer, so that what this one knew holds no more."""
     return marking not in known
@@ -223,7 +228,7 @@ class MarkingWriter(OffsetWriter):
             self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.own_until)
             yield from self.stop(end)
             return None
-        if not isinstance(answer, int):
+        if not isinstance(answer, int) or not proves(count):
             return None
         yield from self.answered(end + count)
         return end + count, now

@@ -16,10 +16,9 @@ from ferry.errors import Refused
 from ferry.features.identical.rules.values import Done
 from ferry.ledger.receipts import receipts
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from tests.pure.identical import marking_writer
+from tests.pure.identical import marking_writer, world
 from tests.pure.identical import test_markers as markers
 from tests.pure.identical import test_offsets as offsets
-from tests.pure.identical import world
 from tests.pure.identical.machine import places
 from tests.pure.identical.marking_writer import MarkingWriter
 from tests.pure.identical.offset_writer import OffsetWriter
@@ -60,7 +59,7 @@ class Again(Near):
 
 def again(it: World) -> Task:
     """Another task of the newest run begins."""
-    task = Task("abcdefghijklmnop"[len(it.tasks)], world.Writer(cluster=Again(it)))
+    task = Task("abcdefghijklmnop"[len(it.tasks)], type(it.tasks[0].writer)(cluster=Again(it)))
     it.tasks.append(task)
     return task
 

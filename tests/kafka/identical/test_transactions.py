@@ -7,6 +7,7 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 
 from ferry.dev import RunningCluster
@@ -52,9 +53,12 @@ def assert_identical(it: Lab, topic: str) -> int:
     return sum(map(len, here.values()))
 
 
+@pytest.mark.parametrize("target", ["target_cluster", "old_cluster"])
 def test_a_transactional_source_is_copied_offset_by_offset_run_after_run(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+    source_cluster: RunningCluster, target: str, topic: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    """To 4.3.0, and to 3.9.1 with transactions of version 1."""
+    target_cluster: RunningCluster = request.getfixturevalue(target)
     create_topic(source_cluster, topic, partitions=PARTITIONS)
     it = lab(source_cluster, target_cluster, topic)
     client = transactional(source_cluster, f"t-{it.alias}")

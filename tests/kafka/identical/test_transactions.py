@@ -11,11 +11,16 @@ import pytest
 from confluent_kafka import Producer
 
 from ferry.dev import RunningCluster
-from tests.harness import Lab, Message, create_topic, producer, read_topic, send, wait_until, watermark
+from ferry.plan.rules.permissions import required_acls
+from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until, watermark
 from tests.kafka.identical.test_run import PARTITIONS, end_of_copy, feed, lab
+from tests.kafka.run.test_permissions import LOGIN, grant, guarded, logged_in
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
+
+__all__ = ["guarded"]
+"""A fixture."""
 
 
 def transactional(cluster: RunningCluster, name: str) -> Producer:
@@ -102,3 +107,28 @@ def test_a_run_after_sigkill_continues_after_holes(
     here = read_topic(source_cluster.bootstrap, topic)
     for number, rows in there.items():
         assert rows == here[number][: len(rows)]
+
+
+def test_without_alter_on_the_cluster_the_first_hole_is_refused_and_with_it_the_rest_is_copied(
+    source_cluster: RunningCluster, guarded: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    create_topic(source_cluster, topic, partitions=PARTITIONS)
+    alias = new_alias()
+    login = logged_in(f"t{alias}", guarded, LOGIN.replace("ferry", "least").format("secret"))
+    kept = {"ferry.offsets": "identical", "ferry.offsets.may.lose": "true"}
+    it = Lab(source=source_cluster, target=guarded, alias=alias, topics=(topic,), settings={**kept, **login})
+    needed = [acl for acl in required_acls(it.flow) if acl.side == "target"]
+    optional = next(acl for acl in needed if acl.optional and acl.operation == "Alter")
+    grant(guarded, [acl for acl in needed if not acl.optional])
+    client = transactional(source_cluster, f"t-{it.alias}")
+    transactions(source_cluster, client, topic, 3)
+    config = it.write(tmp_path)
+    answer = ferry("run", "--json", config=config)
+    refusals = answer.json("run")["refusals"]
+    assert {(one["code"], one["partition"], one["facts"]["at"]) for one in refusals} == {
+        ("identical.hole", number, 1) for number in range(PARTITIONS)
+    }
+    grant(guarded, [optional])
+    answer = ferry("run", "--json", config=config)
+    assert (answer.code, answer.json("run")["refusals"]) == (0, []), answer.err
+    assert assert_identical(it, topic) > 0

@@ -263,8 +263,16 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,
-        "offset {at} of {source} is a transaction's marker or an aborted record",
-        f"identical offsets do not pass holes yet; {_TRANSLATED}, and to another target topic if this one has records",
+        "offset {at} of {source} is a transaction's marker or an aborted record, which this login may not pass by a "
+        "marker at the target",
+        f"grant ALTER on the target's cluster (ferry acls required); or {_TRANSLATED}, and to another target topic if "
+        "this one has records",
+    ),
+    "identical.not-quiet": Entry(
+        K.NO_LEADER,
+        "a marker that was sent to {place} before may arrive until {until:time}, so {source} is not copied from offset "
+        "{at} on until then",
+        "run again after that time",
     ),
     "identical.absent": Entry(
         K.INVALID_CONFIG,

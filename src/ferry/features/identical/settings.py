@@ -134,6 +134,13 @@ class IdenticalSettings(FeatureSettings):
         """Return for what a run deletes records of the target's topics; empty: it does not."""
         return f"to delete the empty records before the first one ({MAY_PASS.name})" if self.passes else ""
 
+    def writes_markers(self) -> str:
+        """Return for what a run writes markers to the target's topics; empty: it does not."""
+        why = (
+            "to pass offsets without a record, of transactional producers; without it such a partition is refused there"
+        )
+        return f"{why} ({OFFSETS.name})" if self.keeps else ""
+
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""
         return None if self.offsets == TRANSLATED else self.offsets

@@ -19,7 +19,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.ledger_cache import LedgerCache
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, sent_places
+from ferry.ledger.producer_codec import lane_producer, markings, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Slice, TopicPartition
@@ -100,11 +100,12 @@ async def look_late(
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
     settings = (await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))).found
     lasting = {name for name, one in settings.items() if _lasts(one)}
+    marked = markings(view, lane).keys()
     # A batch may also come to a topic that is created again.
     reached = {
         place: some
         for place in sorted(places)
-        if (some := reaching(found, place, _compared(place, ends, lasting, drained=drained)))
+        if (some := reaching(found, place, -1 if place in marked else _compared(place, ends, lasting, drained=drained)))
     }
     if not reached:
         return Late(ends=ends, why=why)
@@ -122,7 +123,11 @@ async def look_late(
         if place in ends and (limit := _size_limit(settings.get(place.topic))) is not None
     }
     # Those that would be safe without their size limit.
-    unlimited = {place for place in sizes if not reaching(found, place, LAST_SEQUENCE if drained else ends[place])}
+    unlimited = {
+        place
+        for place in sizes
+        if place not in marked and not reaching(found, place, LAST_SEQUENCE if drained else ends[place])
+    }
     unstamped = ledger.topic if now_ms is None else ""
     return Late(ends=ends, until=left, why=sizes | why, sized=frozenset(unlimited), unstamped=unstamped)
 
@@ -148,7 +153,7 @@ def _compared(
 
 def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterable[TopicPartition]) -> list[Slice]:
     """Return slices that begin after the last receipts, for a reading of the target."""
-    lasts, producer = last_receipts(view, lane), lane_producer(view, lane)
+    lasts, producer, marked = last_receipts(view, lane), lane_producer(view, lane), markings(view, lane)
     sources = {target: source for one in found for target, source in one.sources.items()}
     sources |= {target: last.source for target, last in lasts.items()}
     return [
@@ -160,6 +165,7 @@ def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterab
             slot=0,
             target_next=lasts[place].target_next if place in lasts else None,
             producer=producer,
+            marked_ms=marked.get(place),
         )
         for place in sorted(places)
     ]

@@ -70,6 +70,10 @@ class Found:
     """Whether copies may begin with empty records."""
     sent: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
     """The target partitions to which the lane may have sent batches, with the first offsets that had records."""
+    may_mark: bool = False
+    """Whether this login may write markers, which pass holes of the source."""
+    marked: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Until when runs of the lane may have sent markers, by target partition; 0: all were answered."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
 
@@ -93,7 +97,15 @@ def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
     """Return the plan whose slices keep the source's offsets; those that cannot are refused."""
     slices, refusals = judged(plan, found)
     kept = [
-        replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) if is_kept(piece, found) else piece
+        replace(
+            piece,
+            producer=producer,
+            max_age_ms=max_age_of(piece, found),
+            late_ms=late_of(found) if found.may_mark else None,
+            marked_ms=found.marked.get(piece.target),
+        )
+        if is_kept(piece, found)
+        else piece
         for piece in slices
     ]
     return _apart(_costing(_narrowed(plan, kept, refusals), found), found)
@@ -273,7 +285,7 @@ def limits_of(piece: Slice, found: Found) -> Limits:
         lateness=max(idle + MARGIN_MS, (expiration - LEASE_MS) // 4) if idle >= 0 else None,
         expiration=expiration,
         keeps_acknowledged=found.may_lose or (topic.settings[UNCLEAN] == "false" and in_sync >= 2),
-        markers_allowed=False,
+        markers_allowed=found.may_mark,
         slack=0,
         bulk_from=0,
     )
@@ -283,6 +295,11 @@ def max_age_of(piece: Slice, found: Found) -> int:
     """Return how old a batch may be, by its largest timestamp, so that its state outlives what may be late."""
     limits = limits_of(piece, found)
     return limits.expiration - strict_for(limits)
+
+
+def late_of(found: Found) -> int:
+    """Return how late a marker may arrive: by then brokers have closed the connection of a writer that sent it."""
+    return _idle(found) + MARGIN_MS
 
 
 def shortest_of(topic: TargetTopicFound, found: Found) -> tuple[str, int]:

@@ -145,6 +145,7 @@
     { dtickrange: [60000, 43200000], value: `%H:%M${day}` },
     { dtickrange: [86400000, null], value: "%-d %b\n%Y" },
   ];
+  const isNarrow = () => document.documentElement.clientWidth <= 560; // as in ferry.css
   const layout = (more) => ({
     margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label is beyond the last tick, wherever that is
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -155,7 +156,7 @@
     showlegend: false,
     bargap: 0.35,
     ...more,
-    xaxis: { type: "date", showspikes: true, spikemode: "across", spikesnap: "cursor", spikethickness: 1, spikedash: "solid", spikecolor: colour("line-strong"), tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
+    xaxis: { type: "date", showspikes: true, spikemode: "across", spikesnap: "cursor", spikethickness: 1, spikedash: "solid", spikecolor: colour("line-strong"), tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: isNarrow() ? 3 : 6, tickangle: 0, automargin: true, ...(more.xaxis || {}) },
     yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ticklabelstandoff: 6, ...(more.yaxis || {}) },
   });
   const at = (ms) => new Date(ms);

@@ -45,9 +45,9 @@ BROKEN = """() => {
   return broken;
 }"""
 ROLES = """() => {
-  const roles = { TABLE: "table", CAPTION: "caption", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+  const roles = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
   const wanted = ({ tagName, scope }) => roles[tagName] || (scope === "col" ? "columnheader" : "rowheader");
-  const parts = [...document.querySelectorAll("[data-cards], [data-cards] :is(caption, thead, tbody, tr, th, td)")];
+  const parts = [...document.querySelectorAll("[data-cards], [data-cards] :is(thead, tbody, tr, th, td)")];
   const gone = (one) => getComputedStyle(one).display === "none" && one.closest("table").checkVisibility();
   const wrong = parts.filter((one) => one.getAttribute("role") !== wanted(one) || gone(one));
   return wrong.map((one) => one.outerHTML.slice(0, 99));

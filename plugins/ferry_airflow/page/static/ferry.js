@@ -98,7 +98,7 @@
 
   // On a narrow screen a row is a card (ferry.css): each figure has the title of its column ----------------------------
   // Some browsers take a table that is not displayed as one for mere text: the roles keep it a table to screen readers.
-  const ROLES = { TABLE: "table", CAPTION: "caption", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+  const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
   const roleOf = ({ tagName, scope }) => ROLES[tagName] || (scope === "col" ? "columnheader" : "rowheader");
   const titleOf = (head) => {
     const copy = head.cloneNode(true);
@@ -110,7 +110,7 @@
       const titles = all("thead th", table).map(titleOf);
       if (!titles.length || table.closest("figure")) continue;
       table.dataset.cards = "";
-      for (const one of [table, ...all("caption, thead, tbody, tr, th, td", table)]) one.setAttribute("role", roleOf(one));
+      for (const one of [table, ...all("thead, tbody, tr, th, td", table)]) one.setAttribute("role", roleOf(one));
       for (const row of all("tbody tr", table)) {
         let column = 0;
         for (const cell of row.cells) {

@@ -62,7 +62,9 @@ def test_idle_runs_next_to_each_other_are_one_row(desk: Desk) -> None:
     rows = ["idle:i4", "run:a2", "run:i3", "run:p1", "idle:i1", "run:a1"]
     page = desk.page(f"{HERE}/runs")
     assert rows_of(page) == rows
-    assert rows_of(desk.page(f"{HERE}/")) == rows
+    overview = desk.page(f"{HERE}/")
+    assert rows_of(overview) == rows
+    assert "nothing to copy<" in overview.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
     fold = page[page.index('<tr id="idle:i1"') :].partition("</tr>")[0]
     assert re.findall(rf'href="{HERE}/run/(\w+)"', fold) == ["i2", "i1"], "each is a link in the row"
     assert "2 runs that had nothing to copy" in fold

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Generator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import croniter  # type: ignore[import-untyped]  # noqa: F401 - its import starts a process, which pure tests refuse
 import matplotlib.font_manager  # noqa: F401 - its first import of all starts a process, too
@@ -62,14 +61,15 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
 
 def scope_of(nodeid: str) -> str:
     """What stays in one process with a test: its file, its folder, or all files with the same of RARE."""
-    file = Path(file_of(nodeid))
-    return file.parent.name if file.parent.name in WHOLE_FOLDERS else rare_in(file) or str(file)
+    file = file_of(nodeid)
+    folder = file.rpartition("/")[0].rpartition("/")[2]
+    return folder if folder in WHOLE_FOLDERS else rare_in(file) or file
 
 
 @functools.cache
-def rare_in(file: Path) -> str:
+def rare_in(file: str) -> str:
     """The first of RARE that a test file below tests/ takes; empty where it takes none, or is a pure one."""
-    text = "" if file.parts[0] == PURE else (TESTS / file).read_text()
+    text = "" if file.startswith(f"{PURE}/") else (TESTS / file).read_text()
     return next((name for name in RARE if f"{name}: " in text), "")
 
 
@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.timeout(seconds * PATIENCE, func_only=True), append=False)
         scope = scopes.setdefault(scope_of(item.nodeid), Scope(number=len(scopes), pure=tier_of(item) == PURE))
         scope.files.add(file)
-        if item.get_closest_marker("extra") is None and rare_in(Path(file)) in getattr(item, "fixturenames", ()):
+        if item.get_closest_marker("extra") is None and rare_in(file) in getattr(item, "fixturenames", ()):
             takers.add(file)
     for scope in scopes.values():
         scope.seconds = sum(kept.get(file, 0) for file in scope.files)
@@ -111,12 +111,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def tier_of(item: pytest.Item) -> str:
     """The folder below tests/ that says what a test needs."""
-    return Path(file_of(item.nodeid)).parts[0]
+    return file_of(item.nodeid).partition("/")[0]
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Let the garbage collector pass over thousands of tests and all modules: they stay to the end."""
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @dataclass(kw_only=True)

@@ -82,6 +82,7 @@ def test_paths_are_found_in_a_text(text: str, paths: list[str]) -> None:
     assert PATH.findall(text) == paths
 
 
+@functools.cache
 def keeps_tests(path: str) -> bool:
     """Whether `make test` runs a test of a file, or of some file of a folder, below tests/."""
     whole = TESTS / path

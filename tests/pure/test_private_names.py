@@ -30,7 +30,13 @@ OWN = {"self", "cls", "super()"}
 
 def private_uses(text: str) -> list[str]:
     """What a module uses of the private parts of others: attributes, and names in texts that are patched."""
-    return [found for node in ast.walk(ast.parse(text)) for found in _of(node)]
+    return [found for node in nodes(text) for found in _of(node)]
+
+
+@functools.cache
+def nodes(text: str) -> list[ast.AST]:
+    """All that a module consists of; parsed once for all tests."""
+    return list(ast.walk(ast.parse(text)))
 
 
 def _of(node: ast.AST) -> Iterator[str]:
@@ -57,7 +63,7 @@ def private_imports(text: str) -> list[str]:
     """The private names that a module imports from others."""
     return [
         f"{node.module}.{one.name}"
-        for node in ast.walk(ast.parse(text))
+        for node in nodes(text)
         if isinstance(node, ast.ImportFrom)
         for one in node.names
         if PRIVATE.fullmatch(one.name)

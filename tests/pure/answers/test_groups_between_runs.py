@@ -233,6 +233,7 @@ def test_one_that_sleeps_before_the_commit_puts_no_group_back(made: World, monke
     assert (synced(made, 2).body["outcome"], at(made)) == ("synced", 9)
 
 
+@pytest.mark.slow
 def test_syncs_do_not_displace_what_groups_had_before_runs(made: World) -> None:
     copied(made)
     for number in range(13):

@@ -11,6 +11,7 @@ import pytest
 
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world
+from tests.tiers import share
 
 APPROVED = "--approve-by", "bob"
 
@@ -25,17 +26,21 @@ def made(tmp_path: Path) -> Iterator[World]:
 
 @pytest.mark.parametrize(
     ("verb", "option", "url"),
-    [
-        ("failover", "--redirect-url", "gateway.example/hook?token=sekret"),
-        ("failover", "--redirect-url", "http://[::1/sekret"),
-        ("failover", "--redirect-url", "http://h:99999/sekret"),
-        ("failover", "--redirect-url", "http://h/sekret\u00e9"),
-        ("failover", "--redirect-url", "ftp://h/sekret"),
-        ("failover", "--redirect-url", ""),
-        ("switchover", "--redirect-url", "ftp://h/sekret"),
-        ("switchover", "--stop-url", "ftp://h/sekret"),
-        ("drills full", "--redirect-url", "ftp://h/sekret"),
-    ],
+    share(
+        [
+            ("failover", "--redirect-url", "gateway.example/hook?token=sekret"),
+            ("failover", "--redirect-url", "http://[::1/sekret"),
+            ("failover", "--redirect-url", "http://h:99999/sekret"),
+            ("failover", "--redirect-url", "http://h/sekret\u00e9"),
+            ("failover", "--redirect-url", "ftp://h/sekret"),
+            ("failover", "--redirect-url", ""),
+            ("switchover", "--redirect-url", "ftp://h/sekret"),
+            ("switchover", "--stop-url", "ftp://h/sekret"),
+            ("drills full", "--redirect-url", "ftp://h/sekret"),
+        ],
+        2,
+        3,
+    ),
 )
 def test_a_switch_to_an_address_that_cannot_be_called_does_not_begin(
     made: World, verb: str, option: str, url: str
@@ -46,6 +51,7 @@ def test_a_switch_to_an_address_that_cannot_be_called_does_not_begin(
     assert made.ask("reports", "list").body["reports"] == []
 
 
+@pytest.mark.slow
 def test_a_switch_is_not_continued_with_such_an_address(made: World) -> None:
     over = "failover", "a->b", "--id", "f-1"
     with mock.patch.object(OpenerDirector, "open", side_effect=OSError("no route")):

@@ -22,6 +22,7 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.answers.stories import HEARTBEATS, begun
 from tests.pure.answers.world import World, world
 from tests.pure.identical.test_planned import PIECE, PLAN
+from tests.tiers import share
 
 PRODUCER = 7
 PLACE = TopicPartition("a.orders", 0)
@@ -59,7 +60,7 @@ def records_of(lane: str, at_ms: int) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", share(VERBS, 0, 3))
 def test_what_does_not_support_them_is_refused_before_anything_is_written(made: World, verb: str) -> None:
     kept(made)
     before = made.ask("ledger", "a->b", "--runs").body

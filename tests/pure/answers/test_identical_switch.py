@@ -66,6 +66,7 @@ def test_a_switch_that_would_start_the_flow_back_is_refused_before_anything_is_w
     assert made.ask("switches", "list", "a->b").body["switches"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["switchover", "failover"])
 def test_a_lane_that_wrote_identical_offsets_is_switched_when_the_file_says_so_again(made: World, verb: str) -> None:
     asked = (verb, *AWAY, *(("--quiet-seconds", "0") if verb == "switchover" else ()))
@@ -79,6 +80,7 @@ def test_a_lane_that_wrote_identical_offsets_is_switched_when_the_file_says_so_a
     assert (again.code, "failback" in again.body["error"]["message"]) == (2, False), again
 
 
+@pytest.mark.slow
 def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> None:
     """All that a run planned is at the target, so nothing can arrive. The run died before its receipts."""
     made.produce(made.a, "orders", 0, 5)
@@ -91,6 +93,7 @@ def test_a_failover_counts_records_without_a_receipt_as_there(made: World) -> No
     assert (done.code, loss["facts"]["records"], "outside of Kafka" in loss["sentence"]) == (0, 0, False), done
 
 
+@pytest.mark.slow
 def test_a_group_past_the_last_receipt_reads_what_has_none_again_and_the_report_counts_it(made: World) -> None:
     made.produce(made.a, "orders", 0, 5)
     made.b.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))

@@ -101,6 +101,13 @@ class World:
         rows = [Record(key=b"k%d" % (base + at), value=b"%0*d" % (size, base + at)) for at in range(count)]
         brokers.append(topic, build_batch(rows, self.now_ms - MINUTE_MS, ProducerIdentity()), partition)
 
+    def hold(self, brokers: WholeBrokers, topic: str, partition: int) -> None:
+        """A record of a transaction that does not end."""
+        producer, epoch = brokers.target.init_producer("hanging")
+        identity = ProducerIdentity(producer_id=producer, producer_epoch=epoch, sequence=0, transactional=True)
+        batch = build_batch([Record(key=b"k", value=b"open")], self.now_ms - MINUTE_MS, identity)
+        brokers.write_in("hanging", TopicPartition(topic=topic, partition=partition), batch)
+
     def commit(self, brokers: WholeBrokers, group: str, **offsets: int) -> None:
         """What a group has committed; `orders_1=4` is partition 1 of topic orders."""
         held = brokers.groups.setdefault(group, {})

@@ -50,6 +50,7 @@ from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.planning_rules import Transform
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, RECEIPT, RULES, facts_with, lying, part, place, run_of, target, topic
+from tests.tiers import IN_PART
 
 ORDERS, COPY = place("orders"), place("a.orders")
 SIDES = facts_with(
@@ -258,7 +259,7 @@ def test_all_pairs_are_kept_in_a_record_that_the_ledger_takes(count: int) -> Non
 
 
 def test_more_pairs_than_a_record_takes_are_thinned_out_where_they_are_old() -> None:
-    pairs = syncs(3 * MOST_PAIRS + 17)
+    pairs = syncs((1 if IN_PART else 3) * MOST_PAIRS + 17)
     adoption, size = kept_in_ledger(pairs)
     kept = adoption.pairs
     assert len(kept) <= MOST_PAIRS

@@ -12,7 +12,7 @@ from ferry.features.groups.rules.table import (
     narrowed,
     places_of,
 )
-from ferry.model import CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
+from ferry.model import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
 from tests.pure.decide.values import place
 
 HERE, THERE, FOREIGN = place("orders"), place("a.orders"), place("local", 3)
@@ -108,6 +108,12 @@ def test_groups_without_offsets_and_groups_that_are_nowhere_are_tables_too() -> 
         (),
     )
     assert tables["sharing"].source == GroupHead(kind=GroupKind.SHARE, state="Stable", members=None)
+
+
+def test_members_are_not_known_of_a_group_without_a_state_that_could_not_be_described() -> None:
+    """Brokers before 2.6 list no state."""
+    (table,) = group_tables(["app"], side(listed("app", NO_STATE)), side(), one_less)
+    assert table.source == GroupHead(kind=GroupKind.CLASSIC, state=NO_STATE, members=None)
 
 
 def test_a_member_that_has_committed_nothing_yet_is_shown_with_its_partition() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import json
 import pickle
 import re
@@ -35,13 +36,19 @@ OWN = {"topic", "partition", "source"}
 """Facts that each refusal has."""
 
 
+@functools.cache
+def tree_of(file: Path) -> ast.Module:
+    """A file of Ferry, parsed once for all tests."""
+    return ast.parse(file.read_text())
+
+
 def sources(words: Iterable[str]) -> Iterator[tuple[Path, ast.Module]]:
     """Ferry's files that have one of the words; to parse all of them takes seconds."""
     wanted = re.compile("|".join(map(re.escape, words)))
     for file in sorted(SOURCE.rglob("*.py")):
         text = file.read_text()
         if wanted.search(text):
-            yield file, ast.parse(text)
+            yield file, tree_of(file)
 
 
 def calls() -> Iterator[tuple[Path, ast.Call, set[str]]]:

@@ -72,7 +72,10 @@ def test_what_is_tested_is_in_the_range_and_what_may_differ_is_not() -> None:
 def test_every_import_of_what_is_not_documented_is_listed() -> None:
     listed = [part.name for part in (*REPLACED, *CALLED)]
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
+        text = file.read_text()
+        if "kafka." not in text.replace("ferry.kafka.", "").replace("confluent_kafka.", ""):
+            continue  # to parse all files takes seconds
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import):
                 names = [one.name for one in node.names]
             elif isinstance(node, ast.ImportFrom):

@@ -167,6 +167,7 @@ def test_sheets_are_a4_with_numbers_and_titles_of_tables_on_each() -> None:
     assert all("copied to" in text for text in rows)
 
 
+@pytest.mark.slow
 def test_title_and_language_are_in_the_metadata() -> None:
     reader = read(pdf_of(sealed(), DIGEST))
     assert reader.metadata is not None
@@ -174,6 +175,7 @@ def test_title_and_language_are_in_the_metadata() -> None:
     assert str(reader.root_object["/Lang"]) == "en"
 
 
+@pytest.mark.slow
 def test_characters_that_no_font_has_are_named() -> None:
     pdf = pdf_of(sealed(replace(EVIDENCE, notes=("Привет, \u5f20",))), DIGEST)
     text = "".join(page.extract_text() for page in read(pdf).pages)

@@ -158,6 +158,7 @@ def test_the_page_has_each_figure_for_each_way() -> None:
     assert [one.samples[0].lag_records for one in charts if one.samples] == [1000, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)  # it draws four charts
 def test_its_page_and_its_pdf_have_both_ways() -> None:
     html = rendered(sealed(FULL), DIGEST)

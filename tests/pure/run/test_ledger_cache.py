@@ -74,6 +74,7 @@ def visited(view: LedgerView) -> int:
     return len(view.keys("receipt")) + sum(map(len, newer_rows(view, lambda _: False).values()))
 
 
+@pytest.mark.slow
 def test_what_another_process_wrote_in_short_is_held_in_short() -> None:
     history = History()
     known, most = cache_of(history.log), 0

@@ -255,6 +255,7 @@ def test_a_hand_back_that_is_overtaken_after_its_pause_writes_no_position(
     assert (made.ask(*HAND_BACK).code, positions(made)) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_hand_back_that_dies_before_its_positions_leaves_a_pause_and_is_repeated(
     made: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +338,7 @@ def test_a_drop_that_is_overtaken_while_topics_are_deleted_deletes_no_group(
     assert deleted == []
 
 
+@pytest.mark.slow
 def test_a_drill_whose_lane_is_dropped_before_its_groups_are_written_writes_none(
     made: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

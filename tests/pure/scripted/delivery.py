@@ -66,7 +66,7 @@ class Frame:
 
     def open(self, cluster: Cluster) -> Delivering:
         """Open an attempt and settle the batch."""
-        attempt = Attempt(cluster, self.spec)
+        self.attempt = attempt = Attempt(cluster, self.spec)
         found = cluster.loop.run(attempt.open, 1)
         shapes = cluster.loop.run(attempt.shapes, [TOPIC], found)
         return Delivering(cluster, self.spec, attempt, found, shapes, 1)

@@ -19,9 +19,11 @@ from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
 from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
+from ferry.ledger.unit_codec import era_record, eras, last_units
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.planning import decide_plan
+from ferry.plan.rules.planning_rules import Transform
 from ferry.protocol.driver import Driver, begin_attempt, fence_and_seal
 from ferry.protocol.names import ledger_topic
 from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
@@ -56,6 +58,8 @@ class Lane:
         """What a plan with identical offsets is compared with; None: offsets are translated."""
         self.most_records: int | None = None
         """How many a run may copy."""
+        self.transform: Transform | None = None
+        """By what the topic is repartitioned; None: records keep their partition."""
         self.memory_bytes = 1 << 20
         for number, sizes in enumerate(partitions):
             for size in sizes:
@@ -117,7 +121,9 @@ class Lane:
         record = RunRecord(flow=FLOW, lane=LANE, run=run, slots=slots, config_digest="", started_ms=0, origin=Origin())
 
         async def decide(driver: Driver) -> Plan:
-            plan = decide_plan(rules(slots, self.most_records), self._facts(driver.view), run, driver.opened.generation)
+            given = replace(rules(slots, self.most_records), transform_of=lambda _: self.transform)
+            plan = decide_plan(given, self._facts(driver.view), run, driver.opened.generation)
+            driver.keep(era_record(LANE, era) for era in plan.eras if era.since == plan.generation)
             if self.found is None:
                 return stays_identical(plan, sent_places(driver.view, LANE))
             return self._identical(driver, plan, self.found)
@@ -230,7 +236,13 @@ class Lane:
             now_ms=0,
             source={"topics": {TOPIC: values.topic(TOPIC, *parts, topic_id=ids[0])}},
             target={"topics": {TOPIC: values.target(TOPIC, *ends(self.target), topic_id=ids[1])}},
-            lane={"receipts": receipts, "positions": dict.fromkeys(receipts), "first_run": True},
+            lane={
+                "receipts": receipts,
+                "positions": dict.fromkeys(receipts),
+                "first_run": True,
+                "units": last_units(view, LANE),
+                "eras": eras(view, LANE),
+            },
         )
 
 

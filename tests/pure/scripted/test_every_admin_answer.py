@@ -138,6 +138,23 @@ def test_an_error_code(name: str, applied: bool) -> None:
         judge(one, replace(one.fault, code=code, applied=applied))
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("name", "applied"), CASES)
+def test_no_answer(name: str, applied: bool) -> None:
+    one = REQUESTS[name]
+    for times in share((1, 3), CASES.index((name, applied)), 8):
+        judge(one, replace(one.fault, lost=True, applied=applied, times=times))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_late_answer(name: str) -> None:
+    one = REQUESTS[name]
+    # The second comes after the sender has given it up.
+    for late_s in share((0.2, 45.0), list(REQUESTS).index(name), 8):
+        judge(one, replace(one.fault, late_s=late_s))
+
+
 def test_an_offset_of_the_target_that_is_not_known_is_not_none() -> None:
     """Or the group would stay where it is, as if it had been reset there."""
     one = REQUESTS["target's groups"]

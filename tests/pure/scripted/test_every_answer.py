@@ -243,10 +243,10 @@ class Request:
 
     @property
     def rare(self) -> int:
-        """Of how many of its rows one is met where tables run in part; an opening costs twice as much."""
+        """Of how many of its rows one is met where tables run in part; an opening and a whole run cost more."""
         if self.judge in (judge_delivery, judge_rows):
-            return 12
-        return 3 if self.judge is judge_opening else 1
+            return 16
+        return 4 if self.judge is judge_opening else 2
 
     fault: Fault
     side: str = "target"

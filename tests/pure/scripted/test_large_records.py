@@ -133,6 +133,7 @@ def test_a_switch_is_recorded_whatever_its_steps_find() -> None:
     assert len(passed) == MANY
 
 
+@pytest.mark.slow
 def test_a_group_of_many_partitions_is_recorded() -> None:
     held = HeldGroup(
         offsets={at: Held(Wrote(offset(), offset()), Wrote(offset(), offset())) for at in PLACES},

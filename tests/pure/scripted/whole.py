@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from kafka.protocol import admin, consumer
 
 from ferry.kafka.connect import codes
-from ferry.model import TopicPartition
+from ferry.model import Fate, TopicPartition
 from tests.pure.protocol.broker import POSITIONS
 from tests.pure.scripted.batches import Part
 from tests.pure.scripted.broker import Brokers
@@ -45,6 +45,8 @@ class WholeBrokers(Brokers):
     """What consumer groups have committed."""
     active: set[str] = field(default_factory=set)
     """The groups that have members."""
+    mute: bool = False
+    """Groups are listed without their states, as by brokers before 2.6."""
     seen: set[str] | None = None
     """The groups that the login may describe, if it may not describe the cluster; None: it may."""
     hidden: set[str] = field(default_factory=set)
@@ -293,7 +295,7 @@ class WholeBrokers(Brokers):
                 kind.ListedGroup(
                     group_id=name,
                     protocol_type="consumer" if name in self.active else "",
-                    group_state="Stable" if name in self.active else "Empty",
+                    group_state="" if self.mute else "Stable" if name in self.active else "Empty",
                     group_type="classic",
                 )
                 for name in self.groups
@@ -303,14 +305,17 @@ class WholeBrokers(Brokers):
 
     def _DescribeGroups(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DescribeGroupsResponse
+        member = kind.DescribedGroup.DescribedGroupMember(
+            member_id="m-1", client_id="app", client_host="/10.0.0.5", member_metadata=b"", member_assignment=b""
+        )
         return kind(
             groups=[
                 kind.DescribedGroup(
                     group_id=name,
-                    group_state="Empty" if name in self.groups else "Dead",
-                    protocol_type="",
+                    group_state="Stable" if name in self.active else "Empty" if name in self.groups else "Dead",
+                    protocol_type="consumer" if name in self.active else "",
                     protocol_data="",
-                    members=[],
+                    members=[member] if name in self.active else [],
                 )
                 for name in asked.request.groups
             ]
@@ -365,18 +370,41 @@ class WholeBrokers(Brokers):
     def _DescribeProducers(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DescribeProducersResponse
         topic = kind.TopicResponse
+        state = topic.PartitionResponse.ProducerState
         return kind(
             topics=[
                 topic(
                     name=one.name,
                     partitions=[
-                        topic.PartitionResponse(partition_index=number, error_code=0, active_producers=[])
+                        topic.PartitionResponse(
+                            partition_index=number,
+                            error_code=0,
+                            active_producers=[
+                                state(
+                                    producer_id=producer,
+                                    producer_epoch=0,
+                                    last_sequence=0,
+                                    last_timestamp=0,
+                                    coordinator_epoch=0,
+                                    current_txn_start_offset=offset,
+                                )
+                                for producer, offset in self._open_on(one.name, number).items()
+                            ],
+                        )
                         for number in one.partition_indexes
                     ],
                 )
                 for one in asked.request.topics
             ]
         )
+
+    def _open_on(self, topic: str, partition: int) -> dict[int, int]:
+        """Where the open transactions of a partition begin, by producer id."""
+        log = self.log(topic, partition)
+        fates = log.fates(0, log.end)
+        return {
+            log.entries[offset].producer: offset for offset in sorted(fates, reverse=True) if fates[offset] is Fate.OPEN
+        }
 
     def _DescribeClientQuotas(self, asked: Asked) -> Any:  # noqa: N802
         return admin.DescribeClientQuotasResponse(entries=[])

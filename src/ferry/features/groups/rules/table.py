@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ferry.features.groups.rules.offset_map import Translated
-from ferry.model import CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
+from ferry.model import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member, TopicPartition
 
 Translate: TypeAlias = Callable[[TopicPartition, int], tuple[TopicPartition, Translated] | None]
 """Returns where an offset of a source partition is on the target; None where nothing of the partition is copied."""
@@ -108,7 +108,8 @@ def _head(group: str, side: GroupsOfSide) -> GroupHead | None:
     if listed is None:
         return None
     if described is None:
-        return GroupHead(kind=listed.kind, state=listed.state, members=None if listed.is_active else 0)
+        without = not listed.is_active and listed.state != NO_STATE
+        return GroupHead(kind=listed.kind, state=listed.state, members=0 if without else None)
     known = described.kind not in (GroupKind.SHARE, GroupKind.STREAMS)
     return GroupHead(kind=described.kind, state=described.state, members=len(described.members) if known else None)
 

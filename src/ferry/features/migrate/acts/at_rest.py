@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import MALFORMED, BadInput, Refused
@@ -26,7 +26,7 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.fetch.whole_topic import read_topic, topic_ends
 from ferry.kafka.groups.listing import describe_groups, list_groups
-from ferry.model import Fate, LedgerRecord, TopicPartition
+from ferry.model import NO_STATE, Fate, LedgerRecord, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.wire.mirror_records import parse_heartbeat
 from ferry.words import count_of
@@ -100,10 +100,16 @@ async def refuse_members(cluster: Cluster, group: str, what: str, remedy: str) -
         broker, why = next(iter(listed.silent.items()))
         raise Refused(f"broker {broker} of cluster {cluster.alias} does not list its groups ({why}): bring it back")
     known = listed.groups.get(group)
-    if known is None or not known.is_active:
+    if known is None or not (known.is_active or known.state == NO_STATE):
         return
     described = await describe_groups(cluster, [known])
     members = described.groups[group].members if group in described.groups else ()
+    if known.state == NO_STATE:  # brokers before 2.6 list none
+        if group in described.failed:
+            raise Refused(f"whether {what} still runs is not known: {described.failed[group]}")
+        known = replace(known, state=described.groups[group].state)
+        if not known.is_active:
+            return
     who = ", ".join(f"{member.client_id} at {member.host.lstrip('/')}" for member in members[:3])
     raise Refused(
         f"{what} still runs: group {group} on cluster {cluster.alias} is {known.state}"

@@ -21,6 +21,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
 from ferry.kafka.connect import codes
+from ferry.kafka.fetch.offsets import LEADER_LOG
 from ferry.model import TopicPartition
 from ferry.wire.batch import batches
 from tests.pure.protocol.broker import (
@@ -88,6 +89,8 @@ class Brokers:
     coordinators: dict[str, int] = field(default_factory=dict)
     begins: dict[TopicPartition, int] = field(default_factory=dict)
     """Where logs begin whose oldest records were deleted."""
+    behind: dict[TopicPartition, int] = field(default_factory=dict)
+    """How many of the leader's newest entries the other replicas in sync do not have yet: they are not listed."""
     unaware: set[int] = field(default_factory=set)
     """Brokers that have not learned of any topic yet."""
     tarry: bool = False
@@ -198,10 +201,10 @@ class Brokers:
         names |= {by_id[topic.topic_id] for topic in topics if getattr(topic, "topic_id", None) in by_id}
         return frozenset(name for name in names if name)
 
-    def serve(self, one: Pending, *, answered: bool = True) -> None:
-        """Carry out a request that waits; without `answered` its connection is lost."""
+    def serve(self, one: Pending, fault: Fault | None = None) -> None:
+        """Carry out a request that waits; `fault` says what becomes of it, and of its answer."""
         self.pending = [other for other in self.pending if other is not one]
-        self._serve(one.wire, one.asked, one.version, None if answered else Fault(api="", lost=True, applied=True))
+        self._serve(one.wire, one.asked, one.version, fault)
 
     def release(self) -> None:
         """Requests that were held arrive, whether or not their senders still wait."""
@@ -540,6 +543,8 @@ class Brokers:
                 if not code:
                     log = self.log(place.topic, place.partition)
                     end = log.stable_end() if request.isolation_level else log.end
+                    if request.replica_id != LEADER_LOG:
+                        end = min(end, log.end - self.behind.get(place, 0))
                     offset = end if part.timestamp == -1 else self.begins.get(place, 0)
                 parts.append(
                     kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(

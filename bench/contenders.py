@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from usage import TreeMeter, Usage
 
 from ferry.dev import RunningCluster
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 600

@@ -27,7 +27,7 @@ from usage import TreeMeter, Usage
 from watch import watch
 
 from ferry.dev.jars import jars
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 
 DROPPED_EVERY = 10
 FIELDS = ("card", "mail")
@@ -198,7 +198,7 @@ def ferry_masked(
     return Usage(wall=arrival.copying.wall, cpu=arrival.copying.cpu, peak_mb=meter.worker_peak_mb), whole
 
 
-def told_apart(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[int, str]]:
+def counted_apart(bootstrap: str, topic: str, partitions: int) -> dict[int, tuple[int, str]]:
     """Return for each partition how many records a plain consumer gets, and a digest of them.
 
     The digest is over keys, values, headers and times.

@@ -28,7 +28,7 @@ from failover import table as table_of_groups
 from groups import GROUPS, RECORDS, synced
 from groups import PARTITIONS as GROUP_PARTITIONS
 from holes import records, wait_until_cleaned, whole, write_both
-from masked import connect_words, ferry_masked, kept, mirror_masked, sql_words, told_apart, write_orders
+from masked import connect_words, counted_apart, ferry_masked, kept, mirror_masked, sql_words, write_orders
 from mirror_maker import mirror
 from page import asked
 from page import table as table_of_routes
@@ -349,7 +349,7 @@ def masked(field: Field, shape: Shape, label: str) -> Pair:
 
 def _taken(bootstrap: str, topic: str, shape: Shape) -> dict[int, tuple[int, str]]:
     """Return what a copy holds, and delete the copy."""
-    found = told_apart(bootstrap, topic, shape.partitions)
+    found = counted_apart(bootstrap, topic, shape.partitions)
     assert sum(count for count, _ in found.values()) == kept(shape), f"{topic} has {found}, not {kept(shape)} records"
     delete_topic(bootstrap, topic)
     return found

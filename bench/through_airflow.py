@@ -18,7 +18,7 @@ import psutil
 from usage import Usage
 
 from ferry.ports import LOOPBACK, free_ports
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 from ferry_airflow.local import guarded, start
 from ferry_airflow.rest import AirflowRest
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ferry.features.records.spark.copy_job import main
 from ferry.model import Origin
-from ferry.spark.job import job_parser
+from ferry.run.spark.job import job_parser
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.features.verify.spark.job import main
-from ferry.spark.job import job_parser
+from ferry.run.spark.job import job_parser
 
 SEED_BITS = 32
 

@@ -22,6 +22,7 @@ import ferry.program
 MESSAGE = 1 << 20
 APART = (
     "ferry.spark",
+    "ferry.run.spark",
     "ferry.features.records.spark",
     "ferry.features.sink.spark",
     "ferry.features.verify.spark",

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from ferry.errors import Retryable
 from ferry.features.records.spark.copy_job import CopyRequest, copy_run
 from ferry.model import Origin
-from ferry.spark.session import connect
+from ferry.run.spark.session import connect
 from ferry_airflow.connection import flow_of
 
 

@@ -20,7 +20,7 @@ from asgiref.sync import sync_to_async
 
 from ferry.errors import FerryError
 from ferry.model import Origin
-from ferry.spark.job_end import FINAL
+from ferry.run.spark.job_end import FINAL
 from ferry_airflow.cluster_driver import DriverState, ended_driver, state_of
 from ferry_airflow.trigger_base import KeptTrigger
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
-from ferry.features.evidence.rules.lines import told_lines
+from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.words import count_of
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, run_of
@@ -171,7 +171,7 @@ def _do(task: RehearsalOperator | DrillOperator, context: Context, asked: Asked,
         drill = drilling.drill_of(asked)
         evidence, _ = drill.run(stopping.is_set, lambda text: task.log.info("%s", text))
         evidence = replace(evidence, asked_by=asked_by(context), reason=reason_of(context))
-        for line in told_lines(evidence):
+        for line in report_lines_of(evidence):
             task.log.info("%s", line)
         report = drilling.written(folder, evidence)
     task.log.info("%s", report.sentence)

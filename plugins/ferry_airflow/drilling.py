@@ -159,11 +159,11 @@ class _Full:
         return self._drill().preview()
 
     def run(self, stop: Callable[[], bool], say: Callable[[str], None]) -> Ended:
-        def told(step: Step, done: StepDone | None) -> None:
+        def report(step: Step, done: StepDone | None) -> None:
             say(f"{step} ..." if done is None else f"    {done.evidence.sentence}")
 
         stay = self._stay()
-        return self._drill().run(told, lambda: time.sleep(stay))
+        return self._drill().run(report, lambda: time.sleep(stay))
 
     def _stay(self) -> float:
         return seconds_of(self.asked.params, "stay_seconds") or 0.0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ferry.files import write_whole
 from ferry.ports import LOOPBACK, free_ports
-from ferry.spark.submit import ARCHIVE_FOLDER, ARCHIVE_VARIABLE
+from ferry.run.spark.submit import ARCHIVE_FOLDER, ARCHIVE_VARIABLE
 
 USER = "admin"
 STATE_FILE = "ferry.json"

@@ -22,7 +22,7 @@ from ferry.errors import FerryError
 from ferry.features.observe.rules.samples import Labels
 from ferry.plan.rules.lag import LagLook, awaited, is_below, is_caught_up, total_of
 from ferry.plan.rules.lag_start import Call, call_for_run
-from ferry.spark.job_end import FINAL
+from ferry.run.spark.job_end import FINAL
 from ferry.words import count_of, to_the_ms
 from ferry_airflow.trigger_base import KeptTrigger
 
@@ -73,7 +73,7 @@ class LagTrigger(_FlowTrigger, BaseEventTrigger):
         self.records = records
         self.seconds = seconds
         self.every_seconds: int = every_seconds
-        self.told: Collection[Labels] = ()
+        self.series: Collection[Labels] = ()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield the events; it never ends by itself."""
@@ -104,8 +104,8 @@ class LagTrigger(_FlowTrigger, BaseEventTrigger):
         flow = flow_of(Path(self.config), self.flow)
         lags, standing = look_at_lag(flow, patience_s=PATIENCE_S)
         now_ms = wall_ms()
-        if metrics.are_told():
-            self.told = metrics.tell_lag(flow, lags, now_ms, self.told)
+        if metrics.are_sent():
+            self.series = metrics.publish_lag(flow, lags, now_ms, self.series)
         start = LagStart(records=self.records, seconds=self.seconds, every_seconds=self.every_seconds)
         return call_for_run(start, lags, standing, last, now_ms)
 

@@ -21,7 +21,7 @@ PROVIDER = "airflow.providers.openlineage"
 RUN_FACET, RANGES_FACET = "ferry_run", "ferry_ranges"
 
 
-def is_told() -> bool:
+def is_sent() -> bool:
     """Return whether events are sent anywhere."""
     try:
         if find_spec(PROVIDER) is None:

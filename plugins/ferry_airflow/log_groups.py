@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from ferry.spark.job_end import SAYS
+from ferry.words import SAYS
 
 GROUP, END_GROUP = "::group::", "::endgroup::"
 """What Airflow folds is between such lines."""

@@ -20,7 +20,7 @@ _TOLD_ALREADY = frozenset({m.GUARD_COUNT})
 _SWITCHES = ("statsd_on", "statsd_datadog_enabled", "otel_on")
 
 
-def tell_stats(report: Report, *, per_partition: bool) -> None:
+def publish_stats(report: Report, *, per_partition: bool) -> None:
     """Send what a run did: `ferry.record-count`, `ferry.record-age-ms-max` and so on, with MirrorMaker 2's tags.
 
     Counters grow by what the run adds; one that it does not add to is not sent.
@@ -33,12 +33,12 @@ def tell_stats(report: Report, *, per_partition: bool) -> None:
         stats.gauge(PREFIX + metric.word, value, tags=dict(labels))
 
 
-def are_told() -> bool:
+def are_sent() -> bool:
     """Return whether Airflow sends metrics anywhere: without a receiver, both clusters are not read for them."""
     return any(conf.getboolean("metrics", key) for key in _SWITCHES)
 
 
-def tell_lag(
+def publish_lag(
     flow: FlowConfig, lags: Collection[PartitionLag], at_ms: int, before: Collection[Labels] = ()
 ) -> frozenset[Labels]:
     """Send a flow's lag: `ferry.lag-records`, `ferry.lag-bytes`, `ferry.lag-seconds` and so on; return the labels sent.

@@ -159,7 +159,7 @@ class FerryCopyOperator(FerrySparkOperator):
         """Note what is committed, even by a copy that failed, for OpenLineage's events, if those are sent."""
         from ferry_airflow import lineage, steps  # noqa: PLC0415 - as above
 
-        if not lineage.is_told():
+        if not lineage.is_sent():
             return
         try:
             self.lineage = lineage.lineage_of(flow, steps.reported(flow, run).report)
@@ -212,11 +212,11 @@ class FerryReportOperator(FerryOperator):
 
         It is skipped as `plan` was: a task before the run may skip it.
         """
-        from ferry.features.observe.acts.after_run import Told, tell_run  # noqa: PLC0415 - as above
+        from ferry.features.observe.acts.after_run import Published, publish_run  # noqa: PLC0415 - as above
         from ferry_airflow import metrics, steps, tables  # noqa: PLC0415 - as above
         from ferry_airflow.alerts import tell  # noqa: PLC0415 - as above
 
-        told = Told()
+        published = Published()
         with airflow_errors():
             flow = flow_named(self)
             if context["params"].get("dry_run"):
@@ -225,16 +225,16 @@ class FerryReportOperator(FerryOperator):
             else:
                 found = self._reported(flow, context)
                 report = found.report
-                metrics.tell_stats(report, per_partition=flow.of(AlertSettings).metrics_per_partition)
+                metrics.publish_stats(report, per_partition=flow.of(AlertSettings).metrics_per_partition)
                 held = steps.groups_held(found, translates=flow.syncs_groups)
                 lines = [*([held] if held else []), *tables.report_lines(report)]
                 complaint = steps.complaint(found, translates=flow.syncs_groups)
-                told = tell_run(flow, report, lag=metrics.are_told())
-                if told.lags is not None:
-                    metrics.tell_lag(flow, told.lags, told.at_ms)
+                published = publish_run(flow, report, lag=metrics.are_sent())
+                if published.lags is not None:
+                    metrics.publish_lag(flow, published.lags, published.at_ms)
         for line in lines:
             self.log.info("%s", line)
-        tell(flow, told.alerts, context)
+        tell(flow, published.alerts, context)
         if complaint is not None:
             raise final_failure(complaint)
 

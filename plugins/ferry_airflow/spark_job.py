@@ -20,11 +20,11 @@ from airflow.sdk.exceptions import AirflowException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
-from ferry.spark.credentials_pipe import emptied, offered
-from ferry.spark.job_end import JobEnd, Terminated, told_end
-from ferry.spark.package import zip_package
-from ferry.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.credentials_pipe import emptied, offered
+from ferry.run.spark.job_end import JobEnd, Terminated, end_of_job
+from ferry.run.spark.package import zip_package
+from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
+from ferry.run.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
 from ferry_airflow.connection import connection_of
@@ -219,7 +219,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
                 raise why from None
             except (AirflowException, RuntimeError) as error:  # the latter for a driver in the cluster
                 submit = self._hook._submit_sp if self._hook is not None else None  # noqa: SLF001 - as above
-                why = failed(error, told_end(end), submit.returncode if submit is not None else None)
+                why = failed(error, end_of_job(end), submit.returncode if submit is not None else None)
                 keep_reason(str(why))
                 raise why from None
         if self.in_cluster:
@@ -266,7 +266,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
 
     def over_connect(self, work: Callable[[Callable[[], SparkSession]], T]) -> T:
         """Return what `work` returns in this process, given a session of the Spark Connect server."""
-        from ferry.spark.session import connect  # noqa: PLC0415 - Spark only where it is used
+        from ferry.run.spark.session import connect  # noqa: PLC0415 - Spark only where it is used
 
         url = SparkConnectHook(self._conn_id).get_connection_url()
         try:
@@ -279,12 +279,12 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             self._connected = False
 
 
-def failed(error: Exception, told: JobEnd | None, code: int | None) -> Failure:
+def failed(error: Exception, ended: JobEnd | None, code: int | None) -> Failure:
     """Return the task's error from the provider's: the job's own, if it left one, else by its exit code.
 
     An error that a retry meets again fails at once.
     """
-    sentence, final = (told.sentence, told.final) if told else (unsaid(str(error), code), code == EXIT_REFUSED)
+    sentence, final = (ended.sentence, ended.final) if ended else (unsaid(str(error), code), code == EXIT_REFUSED)
     return FinalFailure(sentence) if final else Failure(sentence)
 
 

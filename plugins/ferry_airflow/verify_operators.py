@@ -89,13 +89,13 @@ class FerryVerifyOperator(FerrySparkOperator):
             raise final_failure(tables.verified_sentence(body))
 
     def _over_connect(self, flow: FlowConfig, wanted: Wanted) -> dict[str, Any]:
-        from ferry.features.observe.acts.after_run import tell_verification  # noqa: PLC0415 - as above
+        from ferry.features.observe.acts.after_run import publish_verification  # noqa: PLC0415 - as above
         from ferry.features.verify.spark.job import VerifyRequest, verify_flow  # noqa: PLC0415 - as above
         from ferry.ledger.verified_codec import verified_json  # noqa: PLC0415 - as above
 
         request = VerifyRequest(flow=flow, wanted=wanted, say=lambda text: self.log.info("%s", text))
         result = self.over_connect(lambda connect: verify_flow(request, connect))
-        tell_verification(flow, result, narrow=wanted.is_narrow)
+        publish_verification(flow, result, narrow=wanted.is_narrow)
         return verified_json(result)
 
     def _submitted(self, connection: Any, flow: FlowConfig, wanted: Wanted, context: Context) -> dict[str, Any]:

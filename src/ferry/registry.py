@@ -23,7 +23,7 @@ class Feature:
     planning: str = ""
     """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
     slot: str = ""
-    """The port that copies its slices (`ferry.copy.kafka_slot.KafkaSlot`)."""
+    """The port that copies its slices as bytes (`ferry.copy.kafka_slot.KafkaSlot`). `Slice.feature` says which."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
     readiness: str = ""
@@ -38,7 +38,7 @@ class Feature:
 
 
 IDENTICAL = "identical"
-"""The feature whose port copies slices with a producer id."""
+"""The feature that `Slice.feature` names for slices with a producer id."""
 
 FEATURES: Mapping[str, Feature] = {
     IDENTICAL: Feature(

@@ -6,7 +6,10 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-_NAMES_TOLD = 3
+SAYS = "ferry: "
+"""How a line of Ferry's own begins, among those that Spark prints."""
+
+_NAMES_SHOWN = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _THINGS = "records?|offsets?|partitions?|topics?|bytes?|groups?|receipts?|slices?|units?|chunks?|segments?|batch(?:es)?"
 _THINGS += "|differences?|keys?|rows?|members?|transactions?|runs?|windows?|refusals?|lanes?|flows?"
@@ -59,8 +62,8 @@ def whole_size(count: int) -> str:
 
 def several(names: Sequence[str]) -> str:
     """Return names for a sentence: the first few, and how many more there are."""
-    shown = ", ".join(names[:_NAMES_TOLD])
-    more = len(names) - _NAMES_TOLD
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    more = len(names) - _NAMES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 
 

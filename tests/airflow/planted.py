@@ -25,7 +25,7 @@ from urllib.request import urlopen
 import psutil
 
 from ferry.dev import RunningCluster
-from ferry.spark.parent_watch import SUPERVISOR_VARIABLE
+from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE
 from tests.clusters import PASSWORDS, USER
 from tests.tiers import ANSWER_S
 

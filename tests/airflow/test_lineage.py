@@ -49,9 +49,9 @@ from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 from airflow.utils.state import TaskInstanceState
 from ferry_airflow.operators import FerryCopyOperator
 from tests.airflow.test_lineage import FLOW, REPORT
-from ferry_airflow.lineage import is_told, lineage_of
+from ferry_airflow.lineage import is_sent, lineage_of
 
-assert is_told()
+assert is_sent()
 task = FerryCopyOperator(task_id="copy", config="/f", flow="a->b", conn_id="spark_default")
 nothing = lineage_of(FLOW, replace(REPORT, receipts=()))
 assert (nothing.inputs, nothing.outputs) == ([], [])

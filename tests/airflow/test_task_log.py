@@ -17,7 +17,7 @@ from airflow.sdk import BaseHook, BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from ferry.errors import FerryError, Refused
-from ferry.spark.job_end import SAYS
+from ferry.words import SAYS
 from ferry_airflow.base import airflow_errors, final_failure, flow_named
 from ferry_airflow.failing import Failure
 from ferry_airflow.log_groups import END_GROUP, GROUP, GROUPS, KAFKA, SPARK
@@ -164,10 +164,11 @@ SUBMIT = """#!{python}
 import sys
 from pathlib import Path
 from ferry.errors import Refused, Unreachable
-from ferry.spark.job_end import SAYS, tell_end
+from ferry.run.spark.job_end import write_end
+from ferry.words import SAYS
 print("26/11/28 INFO SparkContext: Running Spark", flush=True)
 print(SAYS + "0 of 4 slices", flush=True)
-tell_end(Path(sys.argv[sys.argv.index("--end") + 1]), {error}("topic t is paused: resume it"))
+write_end(Path(sys.argv[sys.argv.index("--end") + 1]), {error}("topic t is paused: resume it"))
 print("Traceback (most recent call last):", "26/11/28 INFO ShutdownHookManager: Deleting", sep="\\n", flush=True)
 sys.exit(2)
 """

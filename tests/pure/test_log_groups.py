@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from ferry.run.pace import Milestones
-from ferry.spark.job_end import SAYS
+from ferry.words import SAYS
 from ferry_airflow.log_groups import END_GROUP, GROUP, HOOKS, KAFKA, SPARK, Groups, Repeats, group_of
 
 HOOK = "airflow.task.hooks.airflow.providers.apache.spark.hooks.spark_submit.SparkSubmitHook"

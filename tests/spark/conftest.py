@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 from tests.clusters import PASSWORDS
 from tests.spark.jobs import LOCAL
 from tests.spark.notebook import Notebook, notebook

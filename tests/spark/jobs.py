@@ -21,7 +21,7 @@ from ferry.dev import RunningCluster
 from ferry.model import Plan
 from ferry.ports import free_ports
 from ferry.run.micro_run import local_origin
-from ferry.spark.submit import ARCHIVE_FOLDER, java_options, submit_conf
+from ferry.run.spark.submit import ARCHIVE_FOLDER, java_options, submit_conf
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.tiers import PATIENCE
 

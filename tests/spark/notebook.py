@@ -293,7 +293,7 @@ def _answer(spark: Any, question: Mapping[str, Any]) -> dict[str, Any]:
 def main() -> None:
     """Answer until the input ends."""
     from ferry.features.records.spark.source import register  # noqa: PLC0415 - as above
-    from ferry.spark.session import session  # noqa: PLC0415 - as above
+    from ferry.run.spark.session import session  # noqa: PLC0415 - as above
 
     spark = session("notebook")
     register(spark)

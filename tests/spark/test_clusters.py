@@ -18,8 +18,8 @@ from ferry.config.settings import load
 from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
 from ferry.ports import free_ports
-from ferry.spark.credentials_pipe import emptied, offered
-from ferry.spark.package import zip_package
+from ferry.run.spark.credentials_pipe import emptied, offered
+from ferry.run.spark.package import zip_package
 from tests.airflow import planted
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.spark.jobs import (
@@ -86,7 +86,7 @@ def test_dead_executors_are_harmless(
 
 def test_the_zipped_package_is_all_of_ferry(tmp_path: Path) -> None:
     package = zip_package(tmp_path / "ferry.zip")
-    script = "import ferry.spark.stage; print(ferry.spark.stage.__file__)"
+    script = "import ferry.run.spark.stage; print(ferry.run.spark.stage.__file__)"
     found = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(package)!r}); {script}"],
         check=True,

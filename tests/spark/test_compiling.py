@@ -13,7 +13,7 @@ from ferry.config.flow.transforms import Poison
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.features.records.spark.compiling import COMPILED_RECORDS, compile_long_work
 from ferry.features.records.spark.streams import Stream
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 from tests.pure.decide.values import piece
 
 RULE = PoisonRule(transform="t", poison=Poison.FAIL, letters=DeadLetters(topic="d"))

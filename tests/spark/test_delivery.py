@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 from ferry.wire.partitioner import partition_of_key
 from tests.harness import create_topic, new_alias, numbered, producer, read_topic, send, wait_until, watermark
 from tests.spark.jobs import LOCAL, ROOT

@@ -8,11 +8,11 @@ import pytest
 from pyspark.errors import PySparkException, PythonException
 
 from ferry.errors import Refused, Unreachable
-from ferry.features.records.acts.cutoffs import Unread, parse_unread, told_of, without
+from ferry.features.records.acts.cutoffs import Unread, parse_unread, refusal_of_unit, without
 from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.ranges import ranges_of
 from ferry.features.records.spark import record_errors
-from ferry.features.records.spark.failures import cause_of, told_by_ferry, unread_of
+from ferry.features.records.spark.failures import cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.record_errors import MOST_OF_TOPIC, faults_of
 from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import RefusalKind, Slice, TopicPartition
@@ -103,7 +103,7 @@ def test_units_lack_the_one_source_partition_from_its_record_on() -> None:
         reading(ahead, ends=(50, 40)),
         unit("u", 0),
     )
-    told = [told_of(piece, held) for piece in pieces if piece.dealt]
+    told = [refusal_of_unit(piece, held) for piece in pieces if piece.dealt]
     assert [None if one is None else (one.topic, one.partition) for one in told] == [("t", 0), ("t", 1), None]
     again = faults_of("masked", without(pieces, held), failing(("t", 1, 30)))
     assert again == {}, "it is still among what is read"
@@ -171,13 +171,13 @@ def test_what_cannot_be_read_is_told_as_it_is_and_withheld_from_there_on() -> No
 
 def test_causes_have_kind_and_place_and_no_value() -> None:
     assert cause_of(Raised(TRACEBACK)) == "KeyError in known (/flows/company.py, line 22)"
-    assert told_by_ferry(Raised(TRACEBACK)) is None
+    assert ferry_error_of(Raised(TRACEBACK)) is None
     assert cause_of(PySparkException("a secret")) == "PySparkException"
 
 
 @pytest.mark.parametrize("kind", [Refused, Unreachable])
 def test_what_ferrys_own_tasks_raise_is_told_as_it_is(kind: type[Exception]) -> None:
     last = f"ferry.errors.{kind.__name__}: t-0 on cluster a cannot be read on: the topic was deleted meanwhile\n"
-    found = told_by_ferry(Raised(f"Traceback (most recent call last):\n{last}"))
+    found = ferry_error_of(Raised(f"Traceback (most recent call last):\n{last}"))
     assert type(found) is kind
     assert str(found) == "t-0 on cluster a cannot be read on: the topic was deleted meanwhile"

@@ -11,7 +11,7 @@ import pytest
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
-from ferry.spark.credentials_pipe import emptied, offered, taken
+from ferry.run.spark.credentials_pipe import emptied, offered, taken
 
 FILE = """\
 clusters = west, east

@@ -19,7 +19,7 @@ from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.verify.spark.holding import HELD, held_rows
 from ferry.model import Codec, Compression, TopicPartition
-from ferry.spark.columns import texts
+from ferry.run.spark.columns import texts
 from ferry.wire.batch import batches
 from ferry.wire.content import contents
 from ferry.wire.encoding import batch_of_columns

@@ -79,7 +79,7 @@ def test_what_the_log_cleaner_took_of_a_transformed_copy_is_no_difference(
         source_range=(0, 7),
         target_range=(0, 6),
         segments=tuple(Segment(source_start=at, target_start=to, count=1) for at, to in places.items()),
-        told_until=6,
+        covered_until=6,
         compacted=True,
         transform="d",
     )

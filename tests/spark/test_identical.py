@@ -13,7 +13,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
-from ferry.spark.package import zip_package
+from ferry.run.spark.package import zip_package
 from tests.harness import Lab, create_topic
 from tests.kafka.identical.test_run import PARTITIONS, assert_identical, end_of_copy, feed, lab
 from tests.program import finished, start

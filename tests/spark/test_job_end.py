@@ -18,7 +18,7 @@ from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Supe
 from ferry.features.records.spark.copy_job import main
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.model import Origin
-from ferry.spark.job_end import JobEnd, tell_end, told_end
+from ferry.run.spark.job_end import JobEnd, end_of_job, write_end
 from ferry_airflow.operators import FerryCopyOperator
 from ferry_airflow.spark_job import LONGEST_LINE, OUTPUT, failed
 
@@ -30,15 +30,15 @@ PROVIDER = AirflowException(COMMAND)
 @pytest.mark.parametrize("error", [BadInput, Refused, NotPermitted, Superseded, Corrupt, Retryable, Unreachable])
 def test_the_task_reads_what_the_driver_tells(error: type[FerryError], tmp_path: Path) -> None:
     path = tmp_path / "end.json"
-    assert told_end(path) is None
-    tell_end(path, error("topic t: über\nzwei"))
-    assert told_end(path) == JobEnd(sentence="topic t: über\nzwei", final=error not in (Retryable, Unreachable))
+    assert end_of_job(path) is None
+    write_end(path, error("topic t: über\nzwei"))
+    assert end_of_job(path) == JobEnd(sentence="topic t: über\nzwei", final=error not in (Retryable, Unreachable))
 
 
 def test_a_place_that_cannot_be_written_to_is_no_error_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "gone" / "end.json"
-    tell_end(path, Refused("no"))
-    assert told_end(path) is None
+    write_end(path, Refused("no"))
+    assert end_of_job(path) is None
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_a_job_that_leaves_no_error_is_reported_in_one_line_with_its_cause(print
 
 
 def test_the_job_tells_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ferry.spark.job.signal.signal", lambda *_: None)
-    monkeypatch.setattr("ferry.spark.job.parent_watch.watch", lambda _: None)
+    monkeypatch.setattr("ferry.run.spark.job.signal.signal", lambda *_: None)
+    monkeypatch.setattr("ferry.run.spark.job.parent_watch.watch", lambda _: None)
     config, end = tmp_path / "flow.properties", tmp_path / "end.json"
     config.write_text(FILE)
     code = main(config=config, clients=None, end=end, flow="a->c", run="r", lane=None, origin=Origin(host="h"))
-    told = told_end(end)
+    told = end_of_job(end)
     assert code == 2
     assert told is not None
     assert told.final

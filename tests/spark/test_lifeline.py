@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.spark.parent_watch import GATEWAY_VARIABLE
+from ferry.run.spark.parent_watch import GATEWAY_VARIABLE
 
 ROOT = Path(__file__).parents[2]
 START = """

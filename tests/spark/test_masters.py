@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from ferry.config.login.environment import from_environment
 from ferry.config.settings import load
-from ferry.spark.parent_watch import SUPERVISOR_VARIABLE
+from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE
 from ferry_airflow.operators import FerryCopyOperator
 
 SECRET = "planted-in-a-variable"

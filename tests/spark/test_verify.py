@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, send
 from tests.program import SCHEMAS
 from tests.spark.jobs import BIN, LOCAL, ROOT

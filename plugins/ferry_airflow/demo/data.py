@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from ferry.errors import Unreachable
-from ferry.spark.blocking_call import Call
+from ferry.run.spark.blocking_call import Call
 
 VALUE_BYTES = 1_024
 TRANSACTION_RECORDS = 500

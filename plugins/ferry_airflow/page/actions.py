@@ -167,10 +167,10 @@ def job(request: Request, number: str, user: User, office: OfficeDep) -> dict[st
         raise HTTPException(status.HTTP_503_SERVICE_UNAVAILABLE, found.error or SILENT)
     if story.who != user.get_name() or not story.job:
         raise HTTPException(status.HTTP_404_NOT_FOUND, "That is not known any more: the page shows what came of it")
-    return _told(request, story)
+    return _answer(request, story)
 
 
-def _told(request: Request, found: JobStory) -> dict[str, Any]:
+def _answer(request: Request, found: JobStory) -> dict[str, Any]:
     """Return the state of a job as JSON, with its plan as HTML."""
     html = fragment(request, "plan.html", plan=found.plan) if found.plan else ""
     if found.checks:
@@ -206,7 +206,7 @@ async def begun(request: Request, open_flow: OpenFlow, extra: Mapping[str, Any],
         return found if found is not None and found.job else known
 
     story = await awaited(begin, asked_again, lambda found: found.done)
-    return await in_page_threads(_told)(request, story)
+    return await in_page_threads(_answer)(request, story)
 
 
 async def awaited(ask: Callable[[], T], again: Callable[[T], T], is_done: Callable[[T], bool]) -> T:

@@ -190,13 +190,13 @@ def story_of(dag: str, run: str, *, with_returned: bool) -> DagRunStory | None:
         tasks = session.execute(
             select(task.task_id, task.state, task.start_date, task.duration).where(*of_run).order_by(task.start_date)
         ).all()
-        told = session.scalars(
+        returned = session.scalars(
             select(XComModel)
             .where(XComModel.dag_id == dag, XComModel.run_id == run, XComModel.key == "return_value")
             .where(XComModel.task_id.in_((*TELLING, PREVIEW)))
         ).all()
-        values = [_plain(one.value) for one in told if one.task_id != PREVIEW] if with_returned else []
-        shown = [one.value for one in told if one.task_id == PREVIEW] if with_returned else []
+        values = [_plain(one.value) for one in returned if one.task_id != PREVIEW] if with_returned else []
+        shown = [one.value for one in returned if one.task_id == PREVIEW] if with_returned else []
         why = _reasons(session, dag, run) if with_returned else {}
         return DagRunStory(
             row=row_of(found),

@@ -165,8 +165,8 @@ def one_partition(
     if cut.rows or not _is_dealt(flow, topic, lag):
         return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
     asked = OfDealt(place=place, page=page, parts=parts, offset=offset, key=key, lane=lane)
-    told = open_flow.ask(asked)
-    story: DealtPage | None = told.got
+    answer = open_flow.ask(asked)
+    story: DealtPage | None = answer.got
     what |= {
         "story": story,
         "sought": asked,
@@ -174,7 +174,7 @@ def one_partition(
         "parts_of": story.parts if story else NOTHING,
         "cut": story.chunks if story else NOTHING,
     }
-    return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=told, **what)
+    return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=answer, **what)
 
 
 def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:

@@ -167,8 +167,8 @@ def _stale(seen: Status, now_ms: int) -> Standing | None:
     old = {what: now_ms - ms for what, ms in ages.items() if ms and now_ms - ms > STALE_MS}
     if not old:
         return None
-    told = " and ".join(f"the {what} of {duration(age / 1000)} ago" for what, age in old.items())
-    why = f"The page shows {told}: the clusters are being asked again. If this stays, see the API server's log."
+    parts = " and ".join(f"the {what} of {duration(age / 1000)} ago" for what, age in old.items())
+    why = f"The page shows {parts}: the clusters are being asked again. If this stays, see the API server's log."
     return Standing(mood=Mood.UNKNOWN, word=STALE, why=why)
 
 
@@ -371,14 +371,14 @@ def _beyond(behind: Behind, limit: RecoveryPoint) -> str:
 
 def _worst(behind: Behind) -> str:
     """Return the text on partitions with too much lag: the worst of known lag, and how many others."""
-    told = []
+    parts = []
     if behind.worst:
         worst = behind.worst
         age = "of unknown age" if worst.seconds is None else f"up to {duration(worst.seconds)} old"
-        told.append(f"{worst.source} lacks {counted(worst.records or 0, 'record')} {age}")
+        parts.append(f"{worst.source} lacks {counted(worst.records or 0, 'record')} {age}")
     if behind.unknown:
-        told.append(f"the lag of {counted(behind.unknown, 'partition')} is unknown, which counts as beyond it")
+        parts.append(f"the lag of {counted(behind.unknown, 'partition')} is unknown, which counts as beyond it")
     if behind.paused:
         many = "all" if behind.paused == behind.count else number(behind.paused)
-        told.append(f"{many} of these in topics that are paused")
-    return "; ".join(told)
+        parts.append(f"{many} of these in topics that are paused")
+    return "; ".join(parts)

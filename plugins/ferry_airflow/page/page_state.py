@@ -170,7 +170,7 @@ HIDDEN = (
 )
 
 
-def told_of_file(configured: Configured, user: User) -> Configured:
+def visible_file(configured: Configured, user: User) -> Configured:
     """Return the file as far as the user may see it: its mistakes may name flows that the user may not see."""
     if may_see_faults(user):
         return configured
@@ -190,7 +190,7 @@ def visible(office: PageState, user: User, *, runs: int) -> tuple[Configured, li
         )
         for flow, seen in zip(chosen, statuses, strict=True)
     ]
-    return told_of_file(configured, user), found
+    return visible_file(configured, user), found
 
 
 def _as_seen(dag: DagState, runs: bool) -> DagState:
@@ -232,8 +232,8 @@ def open_flow(source: str, target: str, user: User, office: OfficeDep) -> OpenFl
             name = dag_id(wanted)
             dag = _as_seen(dag_states({name: DAG_RUNS})[name], may_read(user, name, RUN))
             return _opened(office, configured, flow, office.reader.status(str(wanted)), dag, user)
-    told = told_of_file(configured, user)
-    why = told.trouble or f"{told.path or 'the file of the flows'} has no enabled flow of that name"
+    seen = visible_file(configured, user)
+    why = seen.trouble or f"{seen.path or 'the file of the flows'} has no enabled flow of that name"
     raise HTTPException(status.HTTP_404_NOT_FOUND, f"Flow {wanted} is not there: {why}")
 
 

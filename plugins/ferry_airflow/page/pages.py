@@ -31,9 +31,9 @@ from ferry_airflow.page.page_state import (
     OpenFlow,
     flow_of_dag,
     office_of,
-    told_of_file,
     verbs_of,
     visible,
+    visible_file,
     with_runs,
 )
 from ferry_airflow.page.rendering import root_of, written
@@ -131,7 +131,7 @@ def _to_flow(request: Request, dag: str, user: User, office: OfficeDep, rest: st
     configured = office.flows.now()
     flow = flow_of_dag(configured, dag)
     if flow is None:
-        return written(request, "foreign.html", dag=dag, trouble=told_of_file(configured, user).trouble)
+        return written(request, "foreign.html", dag=dag, trouble=visible_file(configured, user).trouble)
     return RedirectResponse(f"{place_of(request, flow)}/{rest}")
 
 

@@ -211,7 +211,7 @@ async def error_page(request: Request, error: Exception) -> Response:
         fields = _by_field(errors)
     else:
         raise error
-    return _told(request, status, detail, headers, fields)
+    return _answer(request, status, detail, headers, fields)
 
 
 def unforeseen_page(request: Request, error: Exception) -> Response:
@@ -222,13 +222,13 @@ def unforeseen_page(request: Request, error: Exception) -> Response:
     if request.method not in ("GET", "HEAD"):
         detail += " Whether the request was carried out is not known: look before you ask again."
     try:
-        return _told(request, _UNFORESEEN, detail, None)
+        return _answer(request, _UNFORESEEN, detail, None)
     except Exception:
         log.exception("the page of mark %s failed, too", mark)
         return PlainTextResponse(detail, _UNFORESEEN)
 
 
-def _told(
+def _answer(
     request: Request,
     status: int,
     detail: str,
@@ -236,8 +236,8 @@ def _told(
     fields: Mapping[str, str] | None = None,
 ) -> Response:
     if API in request.url.path or "text/html" not in request.headers.get("accept", ""):
-        told = {"detail": detail, **({"fields": dict(fields)} if fields else {})}
-        return JSONResponse(told, status_code=status, headers=headers)
+        content = {"detail": detail, **({"fields": dict(fields)} if fields else {})}
+        return JSONResponse(content, status_code=status, headers=headers)
     title = _TITLES.get(status, "That did not work")
     sign_in = status == _NOT_SIGNED_IN
     style = alone() if sign_in else ""

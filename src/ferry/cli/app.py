@@ -183,7 +183,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         return error.exit_code
     except TyperException as error:
         # Without a command the help is the message: to ask for it is not an error.
-        message = _told(error)
+        message = _sentence(error)
         if message:
             print_error(f"{message}{_taken(arguments, ordered)}", kind=KINDS[BadInput] if as_json else None)
         return BAD_INPUT
@@ -203,7 +203,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         return code
 
 
-def _told(error: TyperException) -> str:
+def _sentence(error: TyperException) -> str:
     """Return what is wrong with a command line; for a bad value also its name and what would fit."""
     found: Any = error.__cause__
     if not isinstance(error, typer.BadParameter) or error.param is None or not hasattr(found, "errors"):

@@ -19,7 +19,7 @@ DRAWN_SECONDS = 0.05
 """At most one change of a bar in this time: progress may be reported for every record."""
 
 
-class Told(Protocol):
+class ShowsProgress(Protocol):
     """Takes how much of the total is done, the sentence for it, and the total if it is known only now."""
 
     def __call__(self, done: int, said: str, total: int | None = None) -> None:
@@ -27,7 +27,7 @@ class Told(Protocol):
 
 
 @contextmanager
-def bar(total: int | None, sentence: str) -> Iterator[Told]:
+def bar(total: int | None, sentence: str) -> Iterator[ShowsProgress]:
     """Show a bar that is gone when the block ends; without a `total` it only moves."""
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
     from rich.markup import escape  # noqa: PLC0415 - as above
@@ -61,7 +61,7 @@ def _lines_above() -> Iterator[None]:
 
 
 @contextmanager
-def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[Told]:
+def counted(total: int | None, sentence: str, *, quiet: bool) -> Iterator[ShowsProgress]:
     """Show how much of countable work is done; in a pipe one line in `LINE_SECONDS` at most."""
     if quiet:
         yield lambda done, said, total=None: None

@@ -17,7 +17,7 @@ from ferry.commands.views import show_plan, show_report
 from ferry.copy.slot_end import SlotEnd, failure_of, outcome_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
-from ferry.features.observe.acts.after_run import PATIENCE_S, tell_run
+from ferry.features.observe.acts.after_run import PATIENCE_S, publish_run
 from ferry.features.records.cli.in_spark import copied_in_spark, planned_in_spark
 from ferry.ledger.report import Report, RunState, not_verified, without_groups
 from ferry.ledger.run_report import report_of
@@ -84,7 +84,7 @@ def answered_preview(work: RunWork, context: Context) -> int:
 
 def answered(work: RunWork, context: Context, report: Report, failure: FerryError | None) -> int:
     """Write the metrics of a run, and print its report; return the exit code."""
-    tell_run(work.runs.flow, report, patience_s=min(context.patience_s, PATIENCE_S))
+    publish_run(work.runs.flow, report, patience_s=min(context.patience_s, PATIENCE_S))
     context.answer(lambda: run_json(report), lambda: show_report(report))
     if work.stop():
         return 1
@@ -120,7 +120,7 @@ def _finish_here(
         runs.record_outcome(plan, attempt, ends)
         report, untranslated = translate_and_report(runs, plan.run, stop)
     except Unreachable as error:
-        report = told_report(plan, attempt.started_ms, ends)
+        report = report_of_ends(plan, attempt.started_ms, ends)
         if not report.receipts:
             raise
         print_error(f"{error}; the report has what the tasks reported, without the ledger")
@@ -158,7 +158,7 @@ def _verify_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, F
     return runs.report(run), None
 
 
-def told_report(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
+def report_of_ends(plan: Plan, started_ms: int, ends: Collection[SlotEnd]) -> Report:
     """Return the report of a run from its slots alone, for when the ledger cannot be read.
 
     Their receipts are of acknowledged commits. What an attempt before this one copied is not among them.

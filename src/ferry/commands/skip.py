@@ -37,7 +37,7 @@ def skip_command(
     from ferry.config.flow.flow import refuse_foreign_topic  # noqa: PLC0415 - as above
     from ferry.features.identical.rules.written import refuse_written  # noqa: PLC0415 - as above
     from ferry.features.identical.settings import IdenticalSettings  # noqa: PLC0415 - as above
-    from ferry.features.observe.acts.after_run import tell_skip  # noqa: PLC0415 - as above
+    from ferry.features.observe.acts.after_run import publish_skip  # noqa: PLC0415 - as above
     from ferry.model import TopicPartition  # noqa: PLC0415 - as above
     from ferry.plan.rules.skipping import SkipRequest, skip_sentence  # noqa: PLC0415 - as above
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
@@ -57,7 +57,7 @@ def skip_command(
         else:
             (gap,) = runs.skip(wish, run, local_origin(), interrupt=interrupt).gaps
     if run is not None:
-        tell_skip(chosen, gap)
+        publish_skip(chosen, gap)
     context.answer(
         lambda: skip_json(chosen.flow, run, gap),
         lambda: echo(f"{'would skip: ' if run is None else ''}{skip_sentence(gap)}"),

@@ -12,17 +12,15 @@ from typing import ClassVar
 
 from ferry.copy.batching import Packing, PackingRules
 from ferry.copy.chunk import PartProgress
+from ferry.copy.dropped import leader_of
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import Entry, ProduceQueue, Request
 from ferry.copy.transcode_pool import Workshop
-from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer
 from ferry.kafka.produce.writer import Writer
 from ferry.messages.refusals import refused
 from ferry.model import Origin, Plan, Refusal, Slice, TopicPartition
-from ferry.protocol.drops import Blocked, drop
-from ferry.wire.batch import restamped
 
 REQUEST_BYTES = 8 << 20
 """A request is closed when it holds this much, unless the file sets less; a single larger batch is sent alone."""
@@ -131,19 +129,13 @@ class Copier:
             if failure is not None:
                 self.refusals[place] = refused("said", *place, kind=failure.kind, why=failure.message)
             if self._packing.holds(place):
-                self._ready.setdefault(self._leader(place), {})[place] = None
+                node = leader_of(self._target, self._pieces[place], self._part(place).end)
+                self._ready.setdefault(node, {})[place] = None
             elif place in self._buffer.finished:
                 self._finish(place)
 
     def _finish(self, place: TopicPartition) -> None:
         self._part(place).reached(self._pieces[place].end, self._buffer.marks[place].epoch)
-
-    def _leader(self, place: TopicPartition) -> int:
-        piece = self._pieces[place]
-        try:
-            return self._target.leader(piece.target)
-        except Retryable as error:
-            raise Blocked([drop("target.leaderless", piece, self._part(place).end, why=str(error))]) from error
 
     def _part(self, place: TopicPartition) -> PartProgress:
         part = self._parts.get(place)
@@ -186,6 +178,4 @@ class Copier:
 
     def _stamped(self, part: PartProgress, out: PreparedBatch) -> memoryview:
         """Return a batch as the writer writes it."""
-        writer, batch = self._writer, out.batch
-        sequence = writer.next_sequence(part.piece.target, batch.record_count)
-        return restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
+        return self._writer.stamped(part.piece.target, out.batch)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ferry.errors import Retryable
 from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
 from ferry.model import RefusalKind, Slice
-from ferry.protocol.drops import Drop, drop
+from ferry.protocol.drops import Blocked, Drop, drop
 
 _HINDRANCES = {
     codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,
@@ -16,6 +18,17 @@ _HINDRANCES = {
     codes.UNKNOWN_TOPIC_OR_PARTITION: RefusalKind.TARGET_CHANGED,
     codes.UNKNOWN_TOPIC_ID: RefusalKind.TARGET_CHANGED,
 }
+
+
+def leader_of(target: Cluster, piece: Slice, offset: int, code: str = "target.leaderless") -> int:
+    """Return the broker that leads a slice's target partition.
+
+    Raises Blocked if none does: a drop at the source offset, with the refusal `code`.
+    """
+    try:
+        return target.leader(piece.target)
+    except Retryable as error:
+        raise Blocked([drop(code, piece, offset, why=str(error))]) from error
 
 
 def out_of_time(piece: Slice, offset: int, cluster: str, said: Iterable[str | None]) -> Drop:

@@ -1,8 +1,9 @@
-"""The port by which a slot copies, on real brokers."""
+"""The port by which a slot copies, on real brokers. Slots of transformed rows have the first class in common."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -41,6 +42,7 @@ from ferry.model import (
 )
 from ferry.protocol.drops import Dropped, drop, verdict
 from ferry.protocol.names import position_group, transactional_id
+from ferry.protocol.port import ChunkPart
 from ferry.protocol.slot import SlotRef
 
 
@@ -78,13 +80,11 @@ class SlotWiring:
     """The ranges for which a slot of rows has rows; None: all of its work."""
 
 
-class KafkaSlot:
-    """One slot's writer on a real target, reading from a real source."""
+class TargetSlot(ABC):
+    """What every slot has on brokers: its writer, the ledger, and the target's logs as the plan expects them.
 
-    IDENTICAL: ClassVar[bool] = False
-    """Whether it writes records at the offsets that they have at the source."""
-    COPIER: ClassVar[type[Copier]] = Copier
-    """What moves the batches to the target."""
+    What a subclass adds is where the records come from.
+    """
 
     def __init__(self, wiring: SlotWiring) -> None:
         ref, limits = wiring.ref, wiring.limits
@@ -102,14 +102,9 @@ class KafkaSlot:
         # each try one chunk.
         self._until_now = max(0.0, time.time() - wiring.began_ms / 1000)
         self._started = time.monotonic()
-        self._committed = False
-        self._reader: SourceReader | None = None
-        self._copier: Copier | None = None
         self._plan: Plan | None = None
         self._chunk: dict[TopicPartition, PartProgress] = {}
         self._logs = TargetLogs(wiring.target)
-        self._refusals: dict[TopicPartition, Refusal] = {}
-        self._share = None if limits.rate is None else Share(wiring.source, wiring.ledger, limits.rate)
         self._throttled_before = NOT_THROTTLED
         """The waits that committed receipts have."""
         self._throttled_now = NOT_THROTTLED
@@ -124,65 +119,18 @@ class KafkaSlot:
 
     async def initialise(self) -> None:
         """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
-        self.close()
         await self._writer.initialise()
 
+    @abstractmethod
     async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
         """Start to read what is left of slices, by `Slice.source`.
 
         Raises Dropped for slices that cannot be copied any more. Raises Blocked for those that cannot be copied now.
-        Raises Refused for slices that this slot cannot copy as bytes.
         """
-        expected = await self._begin_targets(plan, todo)
-        pieces = {place: piece for place, piece in todo.items() if not piece.dealt}
-        changed = next((piece for piece in pieces.values() if piece.transform), None)
-        self._refuse_other_offsets(pieces.values())
-        if changed is not None or len(pieces) < len(todo):
-            what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
-            raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
-        self._reader = SourceReader(
-            self._source,
-            {place: (piece.start, piece.end) for place, piece in todo.items()},
-            {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
-            marks={place: Mark.of(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
-            isolation=self._limits.isolation,
-            memory_bytes=self._limits.memory_bytes
-            if self._share is None
-            else self._share.memory_bytes(self._limits.memory_bytes),
-            options=self._limits.fetch,
-            throttle=self._share.throttle if self._share is not None else None,
-        )
-        self._copier = self.COPIER(
-            plan,
-            self._origin,
-            self._reader.buffer,
-            self._target,
-            self._data_writer(),
-            pieces,
-            rules=PackingRules(
-                compression=self._limits.compression,
-                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
-                memory_bytes=self._limits.memory_bytes,
-            ),
-            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
-            expected=expected,
-        )
-        if self._share is not None:
-            self._share.begin(plan)
-        await self._reader.start()
 
-    def _data_writer(self) -> Writer:
-        """Return the writer of the records."""
-        return self._writer
-
-    def _refuse_other_offsets(self, pieces: Iterable[Slice]) -> None:
-        """Raise Refused for a slice of the other kind of offsets, which would be written in another way."""
-        other = next((piece for piece in pieces if (piece.producer is not None) is not self.IDENTICAL), None)
-        if other is not None:
-            raise Refused(
-                f"slot {self._ref.slot} was to copy {other.source} with the other kind of offsets (a bug): nothing was "
-                "written"
-            )
+    @abstractmethod
+    async def copy_chunk(self) -> Sequence[ChunkPart]:
+        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
 
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
         """Check the target's logs after the last receipts; return the offsets that our first batches must get.
@@ -253,34 +201,16 @@ class KafkaSlot:
             raise verdict(drops)
         return dict(behind.ends)
 
-    async def copy_chunk(self) -> list[PartProgress]:
-        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
-        if self._copier is None:
-            return []
-        first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
+    def _count_waits(self, part: PartProgress) -> None:
+        """Give a part of the open chunk the waits since the last committed receipts."""
+        waits = (self._own_waits_s(), self._source.throttled_s, self._target.throttled_s)
+        ferry, source, target = (round(1000 * seconds) for seconds in waits)
+        self._throttled_now = ThrottleTime(ferry=ferry, source=source, target=target)
+        part.throttled = self._throttled_now - self._throttled_before
 
-        def enough() -> bool:
-            late = self._plan is not None and self.time_over(self._plan)
-            # The first chunk has its own time: a late slot also copies, and does not wait for ever for a silent source.
-            return self._stop() or (late and time.monotonic() > first_until)
-
-        parts = await self._copier.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
-        return await self._chunk_of(parts)
-
-    async def _chunk_of(self, parts: list[PartProgress]) -> list[PartProgress]:
-        """Note the parts of a chunk, all of whose data is acknowledged."""
-        await self._logs.vouch(parts)
-        self._chunk = {part.piece.target: part for part in parts}
-        if parts:
-            self._throttled_now = self._throttled()
-            parts[0].throttled = self._throttled_now - self._throttled_before
-        return parts
-
-    def _throttled(self) -> ThrottleTime:
-        own = self._share.throttle.waited_s if self._share is not None else 0.0
-        held = (own, self._source.throttled_s, self._target.throttled_s)
-        ferry, source, target = (round(1000 * seconds) for seconds in held)
-        return ThrottleTime(ferry=ferry, source=source, target=target)
+    def _own_waits_s(self) -> float:
+        """Return for how long reading waited by Ferry's own limit, in seconds."""
+        return 0.0
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Send positions by target partition, in the transaction.
@@ -304,7 +234,6 @@ class KafkaSlot:
     async def commit(self) -> None:
         """EndTxn(commit)."""
         await self._writer.commit()
-        self._committed = True
         self._throttled_before = self._throttled_now
 
     async def leave(self) -> None:
@@ -321,6 +250,124 @@ class KafkaSlot:
     def time_over(self, plan: Plan) -> bool:
         """Return whether the plan's time is over, counted from the attempt's beginning; open chunks are finished."""
         return 0 < plan.max_seconds < self._until_now + time.monotonic() - self._started
+
+    @abstractmethod
+    def refusals(self) -> Mapping[TopicPartition, Refusal]:
+        """Return why partitions could not be read, by source partition."""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Stop reading for good, before the connections are closed."""
+
+
+class KafkaSlot(TargetSlot):
+    """One slot's writer on a real target, reading batches from a real source."""
+
+    IDENTICAL: ClassVar[bool] = False
+    """Whether it writes records at the offsets that they have at the source."""
+    COPIER: ClassVar[type[Copier]] = Copier
+    """What moves the batches to the target."""
+
+    def __init__(self, wiring: SlotWiring) -> None:
+        super().__init__(wiring)
+        self._committed = False
+        self._reader: SourceReader | None = None
+        self._copier: Copier | None = None
+        self._refusals: dict[TopicPartition, Refusal] = {}
+        rate = wiring.limits.rate
+        self._share = None if rate is None else Share(wiring.source, wiring.ledger, rate)
+
+    async def initialise(self) -> None:
+        """Stop reading, then InitProducerId for the slot, which is the abort."""
+        self.close()
+        await super().initialise()
+
+    async def begin(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> None:
+        """Start to read what is left of slices, by `Slice.source`.
+
+        Raises Dropped for slices that cannot be copied any more. Raises Blocked for those that cannot be copied now.
+        Raises Refused for slices that this slot cannot copy as bytes.
+        """
+        expected = await self._begin_targets(plan, todo)
+        pieces = {place: piece for place, piece in todo.items() if not piece.dealt}
+        changed = next((piece for piece in pieces.values() if piece.transform), None)
+        self._refuse_other_offsets(pieces.values())
+        if changed is not None or len(pieces) < len(todo):
+            what = "units" if changed is None else f"{changed.source} by transform {changed.transform}"
+            raise Refused(f"slot {self._ref.slot} was to copy {what} as bytes (a bug): nothing was written")
+        self._reader = SourceReader(
+            self._source,
+            {place: (piece.start, piece.end) for place, piece in todo.items()},
+            {piece.source.topic: piece.source_topic_id for piece in pieces.values()},
+            marks={place: Mark.of(piece.read_epoch, piece.read_end) for place, piece in pieces.items()},
+            isolation=self._limits.isolation,
+            memory_bytes=self._limits.memory_bytes
+            if self._share is None
+            else self._share.memory_bytes(self._limits.memory_bytes),
+            options=self._limits.fetch,
+            throttle=self._share.throttle if self._share is not None else None,
+        )
+        self._copier = self.COPIER(
+            plan,
+            self._origin,
+            self._reader.buffer,
+            self._target,
+            self._data_writer(),
+            pieces,
+            rules=PackingRules(
+                compression=self._limits.compression,
+                batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
+                memory_bytes=self._limits.memory_bytes,
+            ),
+            request_bytes=min(REQUEST_BYTES, self._limits.request_bytes or REQUEST_BYTES),
+            expected=expected,
+        )
+        if self._share is not None:
+            self._share.begin(plan)
+        await self._reader.start()
+
+    def _data_writer(self) -> Writer:
+        """Return the writer of the records."""
+        return self._writer
+
+    def _refuse_other_offsets(self, pieces: Iterable[Slice]) -> None:
+        """Raise Refused for a slice of the other kind of offsets, which would be written in another way."""
+        other = next((piece for piece in pieces if (piece.producer is not None) is not self.IDENTICAL), None)
+        if other is not None:
+            raise Refused(
+                f"slot {self._ref.slot} was to copy {other.source} with the other kind of offsets (a bug): nothing was "
+                "written"
+            )
+
+    async def copy_chunk(self) -> list[PartProgress]:
+        """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
+        if self._copier is None:
+            return []
+        first_until = 0.0 if self._committed else time.monotonic() + self._limits.chunk_seconds
+
+        def enough() -> bool:
+            late = self._plan is not None and self.time_over(self._plan)
+            # The first chunk has its own time: a late slot also copies, and does not wait for ever for a silent source.
+            return self._stop() or (late and time.monotonic() > first_until)
+
+        parts = await self._copier.fill(self._limits.chunk_bytes, self._limits.chunk_seconds, enough)
+        return await self._chunk_of(parts)
+
+    async def _chunk_of(self, parts: list[PartProgress]) -> list[PartProgress]:
+        """Note the parts of a chunk, all of whose data is acknowledged."""
+        await self._logs.vouch(parts)
+        self._chunk = {part.piece.target: part for part in parts}
+        if parts:
+            self._count_waits(parts[0])
+        return parts
+
+    def _own_waits_s(self) -> float:
+        return self._share.throttle.waited_s if self._share is not None else 0.0
+
+    async def commit(self) -> None:
+        """EndTxn(commit)."""
+        await super().commit()
+        self._committed = True
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """Return why partitions could not be read, by source partition."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kafka.future import Future
 
-from ferry.copy.dropped import answered_drop, out_of_time
+from ferry.copy.dropped import answered_drop, leader_of, out_of_time
 from ferry.copy.part import Part
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.errors import Retryable
@@ -106,6 +106,21 @@ class ProduceQueue:
         future = await self._writer.produce(node, request.batches)
         future.add_both(lambda _: self._answered())
         flying.append((request, future))
+
+    async def send_batch(
+        self, part: Part, out: PreparedBatch, offset: int, *, first: bool, leaderless: str = "target.leaderless"
+    ) -> int:
+        """Send one batch in a request of its own; return its bytes. `first`: nothing of the chunk was sent before.
+
+        Raises Blocked if its partition has no leader: a drop at the source offset, with the refusal `leaderless`.
+        Raises the errors of `send`, too.
+        """
+        target = part.piece.target
+        node = leader_of(self._target, part.piece, offset, leaderless)
+        request = Request()
+        request.add(Entry(part, out), self._writer.stamped(target, out.batch))
+        await (self.send_first if first else self.send)(node, request)
+        return request.bytes
 
     async def _join(self, request: Request) -> None:
         try:

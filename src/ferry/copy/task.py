@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ferry.config.client_options import ConnectionOptions
-from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring, TargetSlot
 from ferry.copy.row_scope import RowScope
 from ferry.lane.connections import FlowConnections
 from ferry.model import Origin, Receipt
@@ -54,7 +54,7 @@ def run_slot(
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
     result: SlotResult | None = None,
-    port_of: Callable[[SlotWiring], KafkaSlot] | None = None,
+    port_of: Callable[[SlotWiring], TargetSlot] | None = None,
 ) -> SlotResult:
     """Copy the slot that `spec` names. `port_of` makes its port: what reads and writes; None: the one of `spec`.
 

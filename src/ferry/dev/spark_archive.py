@@ -1,4 +1,4 @@
-"""Makes the class-data archive of Spark's classes, which `ferry.spark.submit` names to its drivers."""
+"""Makes the class-data archive of Spark's classes, which `ferry.run.spark.submit` names to its drivers."""
 
 import os
 import shutil

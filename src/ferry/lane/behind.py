@@ -64,7 +64,7 @@ async def others_transactions(
     transactions = await named_transactions(target, held)
     found: dict[TopicPartition, OpenTransaction] = {}
     for place in held:
-        unknown = OpenTransaction.untold(stable[place])
+        unknown = OpenTransaction.unreported(stable[place])
         for one in transactions.get(place) or (unknown,):
             if one.transactional_id not in writers:
                 found[place] = one

@@ -15,12 +15,13 @@ from ferry.model import Receipt, TopicPartition
 class SourceCuts:
     """By partition (`at`) the offset from which on a log that was cut lacks the copied records, or has others.
 
-    `untold` partitions have no leader epochs to compare, or no topic ids, so that the epochs may be those of another
-    topic of the name. Only their ends can show a cut. The `silent` ones have another leader, which does not answer.
+    `unreported` partitions have no leader epochs to compare, or no topic ids, so that the epochs may be those of
+    another topic of the name. Only their ends can show a cut. The `silent` ones have another leader, which does not
+    answer.
     """
 
     at: dict[TopicPartition, int] = field(default_factory=dict)
-    untold: frozenset[TopicPartition] = frozenset()
+    unreported: frozenset[TopicPartition] = frozenset()
     silent: frozenset[TopicPartition] = frozenset()
 
 
@@ -31,7 +32,7 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> Sourc
     show a cut of a log, the smallest offset counts.
     """
     changed: list[tuple[Receipt | Read, int]] = []
-    untold: set[TopicPartition] = set()
+    unreported: set[TopicPartition] = set()
     for last in lasts:
         topic = source.topics.get(last.source.topic)
         part = None if topic is None else topic.partitions.get(last.source.partition)
@@ -39,7 +40,7 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> Sourc
             continue
         epoch = last.source_epoch
         if epoch is None or not topic.id_text:
-            untold.add(last.source)
+            unreported.add(last.source)
         if epoch is not None and epoch != part.leader_epoch:
             changed.append((last, epoch))
     ends = await ends_of_epochs(source, ((last.source, epoch) for last, epoch in changed))
@@ -51,8 +52,8 @@ async def source_cuts(source: Cluster, lasts: Iterable[Receipt | Read]) -> Sourc
             silent.add(last.source)
             continue
         if end == NOT_KNOWN:
-            untold.add(last.source)
+            unreported.add(last.source)
         cut = diverged(last, end)
         if cut is not None:
             at[last.source] = min(cut, at.get(last.source, cut))
-    return SourceCuts(at=at, untold=frozenset(untold), silent=frozenset(silent))
+    return SourceCuts(at=at, unreported=frozenset(unreported), silent=frozenset(silent))

@@ -139,9 +139,9 @@ class Successor:
     @property
     def evidence(self) -> str:
         """What only these records show, so that a rebuild would lose it, as text; empty when there is nothing."""
-        return ", ".join(f"{count} {_plural(kind)}" for kind, count in self._told())
+        return ", ".join(f"{count} {_plural(kind)}" for kind, count in self._counts())
 
-    def _told(self) -> list[tuple[str, int]]:
+    def _counts(self) -> list[tuple[str, int]]:
         # A receipt is written twice, and so are a group's offsets.
         twice = {"last"} if self._evidence.keys() & {"receipt", "unit"} else set()
         twice |= {"offsets"} if "group" in self._evidence else set()

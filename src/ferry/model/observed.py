@@ -29,7 +29,7 @@ class OpenTransaction:
     transactional_id: str = ""
 
     @classmethod
-    def untold(cls, start: int) -> OpenTransaction:
+    def unreported(cls, start: int) -> OpenTransaction:
         """Make a transaction about which its leader reports nothing, or no more."""
         return cls(producer_id=-1, start=start, last_ms=-1)
 

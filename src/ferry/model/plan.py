@@ -12,6 +12,7 @@ from ferry.model.flow import Flow, TopicPartition
 from ferry.model.gap import Gap
 from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
+from ferry.registry import IDENTICAL
 
 PLAN_VERSION = 3
 """The newest format that this Ferry reads.
@@ -128,6 +129,11 @@ class Slice:
     def name(self) -> str:
         """The name of the slice in sentences."""
         return f"{self.target}, repartitioned from topic {self.source.topic}," if self.dealt else str(self.source)
+
+    @property
+    def feature(self) -> str:
+        """The feature whose port copies it as bytes (`Feature.slot` in `ferry.registry`); empty: the kernel's does."""
+        return IDENTICAL if self.producer is not None else ""
 
     @property
     def dealt(self) -> bool:

@@ -64,7 +64,7 @@ async def _open_on_ledger(lane: OpenLane, view: LedgerView) -> dict[TopicPartiti
     place = lane.ledger.place
     begun = (await named_transactions(lane.target, [place])).get(place)
     if begun is None:  # the leader of the ledger's partition does not report more about it
-        return {place: OpenTransaction.untold(min(one.offset for one in view.open))}
+        return {place: OpenTransaction.unreported(min(one.offset for one in view.open))}
     return {place: begun[0]} if begun else {}
 
 

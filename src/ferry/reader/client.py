@@ -57,7 +57,7 @@ class Reader:
         """Return the answer to a question; if none comes in time, the last one, with its time."""
         key = flow, question
         try:
-            (given,) = self._told([key], closely=True, seconds=None)
+            (given,) = self._replies_to([key], closely=True, seconds=None)
             found = _answer(question, given)
         except Slow:
             return self._last(key)
@@ -68,7 +68,7 @@ class Reader:
 
     def act(self, flow: str, question: Question[Any]) -> Answer:
         """Have the reader do something. Raises Slow if it is not known whether it was accepted, and NoReader."""
-        (given,) = self._told([(flow, question)], closely=True, seconds=ACT_SECONDS)
+        (given,) = self._replies_to([(flow, question)], closely=True, seconds=ACT_SECONDS)
         return _answer(question, given)
 
     def statuses(self, flows: Sequence[str], *, closely: bool) -> list[Status]:
@@ -80,8 +80,8 @@ class Reader:
         known = {flow: self._statuses.get((flow, runs)) or Status() for flow in flows}
         asks = [(flow, OfStatus(runs=runs, mark=known[flow].mark)) for flow in flows]
         try:
-            all_told = self._told(asks, closely=closely, seconds=None) if asks else []
-            answers = [_answer(ask[1], given) for ask, given in zip(asks, all_told, strict=True)]
+            replies = self._replies_to(asks, closely=closely, seconds=None) if asks else []
+            answers = [_answer(ask[1], given) for ask, given in zip(asks, replies, strict=True)]
         except Slow:
             return list(known.values())
         except NoReader as error:
@@ -108,7 +108,7 @@ class Reader:
         self._missing_since = self._missing_since or wall_ms()
         return Status(hindrances=(Trouble(cluster="", why=why, since_ms=self._missing_since),))
 
-    def _told(self, asks: Sequence[Key], *, closely: bool, seconds: float | None) -> list[Told]:
+    def _replies_to(self, asks: Sequence[Key], *, closely: bool, seconds: float | None) -> list[Told]:
         """Return the answers; if the reader needs logins, ask again and send them along."""
         found = self._reply([_ask(key, closely) for key in asks], seconds)
         needing = [at for at, given in enumerate(found) if given.needs]

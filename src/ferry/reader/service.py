@@ -60,7 +60,7 @@ class Service:
         self._deployment = message.deployment
         answers, room = [], MOST_TOLD - 1024
         for ask in message.asks:
-            one = self._told(configured, ask)
+            one = self._answer_of(configured, ask)
             size = len(encoded(Told, one))
             if size > room:
                 one = _failed(f"the answer is {size} bytes long, but a reply has at most {MOST_TOLD}")
@@ -79,7 +79,7 @@ class Service:
             return f"the page's reader is for {configured.path}, and the page for {message.config}"
         return ""
 
-    def _told(self, configured: Configured, ask: Ask) -> Told:
+    def _answer_of(self, configured: Configured, ask: Ask) -> Told:
         of = self._questions.get(ask.ask)
         if of is None:
             return _failed(f"the page's reader knows no question {ask.ask!r:.40}")

@@ -1,1 +1,1 @@
-"""A micro-run from the outside, in processes of this machine: plan, copy, report."""
+"""A micro-run from the outside: plan, copy in processes of this machine or in Spark (`spark`), report."""

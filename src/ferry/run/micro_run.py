@@ -43,7 +43,7 @@ from ferry.plan.rules.windows import WindowLook
 from ferry.plan.skipping import preview_skip, skip
 from ferry.protocol.driver import begin_attempt
 from ferry.protocol.slot import SlotRef
-from ferry.registry import FEATURES, IDENTICAL
+from ferry.registry import FEATURES
 
 T = TypeVar("T")
 
@@ -331,8 +331,8 @@ class MicroRuns(LaneSession):
 
 def slot_port(plan: Plan, slot: int) -> str:
     """Return the place of the port that copies a slot, in the registry; empty: that of the kernel."""
-    identical = any(piece.producer is not None for piece in plan.of_slot(slot))
-    return FEATURES[IDENTICAL].slot if identical else ""
+    features = sorted({piece.feature for piece in plan.of_slot(slot) if piece.feature})
+    return FEATURES[features[0]].slot if features else ""  # a port refuses slices of another one
 
 
 def local_origin() -> Origin:

@@ -1,1 +1,1 @@
-"""A micro-run's copy step as a Spark job: slots become tasks, receipts return as rows, records stay outside."""
+"""The names that applications of Spark import. They pass on what features have."""

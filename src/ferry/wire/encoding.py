@@ -22,6 +22,12 @@ from ferry.wire.written import RECORD_OVERHEAD
 
 Varints = npt.NDArray[np.uint64]
 
+BATCH_BYTES = 512 << 10
+"""Most bytes of a batch's records before they are compressed."""
+
+_LIMIT_SHARE = 0.9
+"""The share of a topic's limit that a batch may have before it is compressed: then it fits."""
+
 _NULL = 1
 """The length of a null field, zigzag-coded."""
 
@@ -50,6 +56,14 @@ class RecordColumns(NamedTuple):
             sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(of_pairs)))
             found += np.diff(sums[edges])
         return found
+
+
+def batch_room(limit: int | None) -> int:
+    """Return the most bytes of a batch's records before they are compressed.
+
+    `limit` is what the topic accepts (`max.message.bytes`); None: it is not known.
+    """
+    return min(BATCH_BYTES, int((BATCH_BYTES if limit is None else limit) * _LIMIT_SHARE))
 
 
 def batch_of_columns(columns: RecordColumns, compression: Compression) -> Batch:

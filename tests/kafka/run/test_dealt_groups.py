@@ -7,7 +7,7 @@ from pathlib import Path
 from ferry.dev import RunningCluster
 from ferry.features.groups.acts.of_run import checkpoint, sync_groups
 from ferry.features.switch.acts.freeze import frozen
-from ferry.features.switch.acts.groups import plan_groups
+from ferry.features.switch.acts.group_plan import plan_groups
 from ferry.features.switch.acts.sides import Sides
 from ferry.model import Why
 from ferry.model.switch import Switch, SwitchState, Verb

@@ -11,7 +11,7 @@ import pytest
 
 from ferry.dev import RunningCluster
 from ferry.dev.jars import jars, java
-from ferry.features.switch.acts.groups import plan_groups
+from ferry.features.switch.acts.group_plan import plan_groups
 from ferry.features.switch.acts.sides import Sides
 from ferry.model.switch import Switch, SwitchOptions, SwitchState, Verb
 from tests.commands import compile_java

@@ -13,7 +13,7 @@ from ferry.errors import Refused
 from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
-from ferry.features.switch.rules.report import told_groups
+from ferry.features.switch.rules.report import moved_groups
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import Difference
@@ -301,7 +301,7 @@ def test_what_a_group_reads_on_while_a_failover_moves_it_is_not_known(
     row = moved(state, clients.group)
     assert row["again"] is None
     assert f"it has members on {pair.aliases[0]} still" in str(row["notes"])
-    (told,) = told_groups(state)
+    (told,) = moved_groups(state)
     assert (told.reread, told.skipped) == (None, None), "evidence says no number that nobody measured"
 
 

@@ -21,6 +21,7 @@ from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.protocol import slot as copy_slot
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
+from ferry.wire import encoding
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
 from tests.pure.run.unit_flows import SOURCES, Units, messages, record_batches
 
@@ -69,7 +70,7 @@ def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
 def test_a_chunk_ends_where_its_records_would_take_too_much_memory(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_slot, "BATCH_BYTES", 200)
+    monkeypatch.setattr(encoding, "BATCH_BYTES", 200)
     monkeypatch.setattr(row_slot, "KEPT_BYTES", 1_000)
     lab = lab_of(source_cluster, target_cluster, topic)
     with lab.runs() as runs:

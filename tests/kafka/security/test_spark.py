@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from ferry.ledger.report import RunState
 from ferry.ports import free_ports
-from ferry.spark.credentials_pipe import emptied, offered
-from ferry.spark.package import zip_package
+from ferry.run.spark.credentials_pipe import emptied, offered
+from ferry.run.spark.package import zip_package
 from tests.airflow import planted
 from tests.harness import create_topic, numbered, producer, send
 from tests.kafka.security import pki

@@ -90,7 +90,7 @@ def test_all_slips_of_a_line_name_one_corrected_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "told_lines", "line"),
+    ("new", "report_lines_of", "line"),
     [
         ("a = 1\nb = 2\nc = 3\n", {}, None),
         ("a = 1\nc = 3\n", {}, 2),
@@ -109,9 +109,9 @@ def test_all_slips_of_a_line_name_one_corrected_line() -> None:
     ],
 )
 def test_a_change_that_was_not_told_is_found(
-    new: str, told_lines: dict[int, tuple[str, ...]], line: int | None
+    new: str, report_lines_of: dict[int, tuple[str, ...]], line: int | None
 ) -> None:
-    assert unreported_change("a = 1\nb = 2\nc = 3\n", new, told_lines) == line
+    assert unreported_change("a = 1\nb = 2\nc = 3\n", new, report_lines_of) == line
 
 
 def test_a_repeated_entry_may_go() -> None:

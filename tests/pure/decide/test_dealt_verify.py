@@ -18,8 +18,8 @@ from ferry.features.verify.rules.repartitioned import (
     dealt_by_todays_rule,
     dealt_copies,
     gone_receipts,
+    source_differences,
     source_ranges,
-    told_of_source,
 )
 from ferry.features.verify.rules.transformed import Rule
 from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Receipt, Segment, TopicPartition
@@ -112,7 +112,7 @@ def test_only_a_run_s_chunks_or_a_sample_are_chosen_and_missing_receipts_are_tol
 
 
 def test_copies_by_another_rule_are_told_and_not_compared() -> None:
-    copy = DealtCopy(topic="t", target=PLACE, partitions=2, chunks=(), told_until=0, transform="d")
+    copy = DealtCopy(topic="t", target=PLACE, partitions=2, chunks=(), covered_until=0, transform="d")
     assert dealt_by_todays_rule([copy], {"t": Rule("small", "d")}, asked=False) == ([copy], [])
     for rules in ({"t": Rule("small", "e")}, {}):
         held, (left,) = dealt_by_todays_rule([copy], rules, asked=False)
@@ -127,7 +127,7 @@ def compared(here: list[tuple[int, int, bytes]], there: list[tuple[int, bytes]])
     comparison.feed(0, [Content(at, 0, b"k", value, b"") for at, (_, _, value) in enumerate(here)], done=True)
     comparison.feed(1, [Content(at, 0, b"k", value, b"") for at, value in there], done=True)
     assert comparison.is_complete
-    return told_of_source("t", comparison.differences, [(part, at) for part, at, _ in here], chunk)
+    return source_differences("t", comparison.differences, [(part, at) for part, at, _ in here], chunk)
 
 
 @given(st.integers(1, 30), st.integers(0, 30), st.data())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ferry.features.drill.rules.group_positions import GroupPosition, Record, is_same, moved
 from ferry.features.drill.rules.verdict import loss_sentence, outcome_of, partial_sentence, shadow_sentence
 from ferry.features.evidence.rules.figures import SAMPLES, Committed, deviations_of, goals_of, samples_of, untried
-from ferry.features.evidence.rules.lines import told_lines
+from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, Translated
 from ferry.model import TopicPartition
 from ferry.model.evidence import Compared, EvidenceOutcome, GroupMoved, StepOutcome, TimelineStep
@@ -102,7 +102,7 @@ def test_a_group_that_had_read_beyond_the_copy_is_named_with_where_it_would_cont
         golden(shadow_sentence(9, True, ones, 1.0, "backup", knows_groups=True), f"shadow, {len(ones)} groups")
         golden(partial_sentence(["orders"], True, ones, "backup", knows_groups=True), f"partial, {len(ones)} groups")
     evidence = replace(EVIDENCE, groups=tuple(groups))
-    golden("\n".join(line for line in told_lines(evidence) if line.startswith("group ")), "lines")
+    golden("\n".join(line for line in report_lines_of(evidence) if line.startswith("group ")), "lines")
 
 
 def test_a_drill_that_tried_out_nothing_says_so(golden: Golden) -> None:

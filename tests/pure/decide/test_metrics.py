@@ -262,10 +262,10 @@ def test_a_lag_that_could_not_be_measured_at_all_is_an_alert(monkeypatch: pytest
 
     monkeypatch.setattr(acts, "measure_lag", silent)
     called = "ferry.alert.callback = tests.airflow.heard.hear"
-    (alert,) = acts.tell_run(flow(called, "ferry.rpo.records = 5"), report(1, 1)).alerts
+    (alert,) = acts.publish_run(flow(called, "ferry.rpo.records = 5"), report(1, 1)).alerts
     assert (alert.kind, alert.run) == (AlertKind.LAG, report(1, 1).plan.run)
     golden(alert.sentence)
-    assert acts.tell_run(flow(called), report(1, 1), lag=True).alerts == [], "the file sets no limit"
+    assert acts.publish_run(flow(called), report(1, 1), lag=True).alerts == [], "the file sets no limit"
 
 
 def test_a_comparison_of_nothing_tells_nothing() -> None:

@@ -31,7 +31,7 @@ STRETCH = Stretch(
     source_range=(0, COUNT),
     target_range=(5, COUNT + 5),
     segments=(Segment(source_start=0, target_start=5, count=COUNT),),
-    told_until=COUNT + 5,
+    covered_until=COUNT + 5,
 )
 Kind = DifferenceKind
 Found = list[tuple[DifferenceKind, tuple[int, int], tuple[int, int]]]

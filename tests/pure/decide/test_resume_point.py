@@ -456,6 +456,6 @@ def test_an_open_transaction_of_somebody_else_is_named_and_only_a_policy_copies_
     assert [piece.source.topic for piece in refused.slices] == ["users"]
     assert (let.refusals, [piece.source.topic for piece in let.slices]) == ((), ["orders", "users"])
     golden("\n".join(let.notes), "copied after it")
-    untold = replace(OPEN, producer_id=-1, last_ms=-1, transactional_id="")
-    (refusal,) = planned(facts_with(facts, others={"open_transactions": {RECEIPT.target: untold}})).refusals
+    unreported = replace(OPEN, producer_id=-1, last_ms=-1, transactional_id="")
+    (refusal,) = planned(facts_with(facts, others={"open_transactions": {RECEIPT.target: unreported}})).refusals
     golden(refusal.message, "not known since when")

@@ -93,7 +93,7 @@ def stretch(partition: int, start: int, end: int, *, compacted: bool = False) ->
         source_range=(start, end),
         target_range=(start, end),
         segments=(),
-        told_until=end,
+        covered_until=end,
         compacted=compacted,
     )
 

@@ -140,7 +140,7 @@ RECEIPTS = ((0, 80), (0, 80))
 def test_identical_offsets_need_no_receipt_to_be_compared(ends: Ends, ranges: Ranges, lost: Lost) -> None:
     assert decided(ends=ends, copied=KEPT) == (ranges, lost)
     found, _ = stretches(KEPT, ALL, ends, compacted=False)
-    assert {one.told_until for one in found} <= {max(80, ends.stable)}, "a difference there is none of a newer run"
+    assert {one.covered_until for one in found} <= {max(80, ends.stable)}, "a difference there is none of a newer run"
 
 
 def test_records_without_a_receipt_are_a_note(golden: Golden) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.features.evidence.rules.figures import LOST_SECONDS, REREAD, RTO
-from ferry.features.evidence.rules.lines import first_record, told_lines
+from ferry.features.evidence.rules.lines import first_record, report_lines_of
 from ferry.features.switch.rules.passed_over import passed_rows
 from ferry.features.switch.rules.report import switch_report
 from ferry.model import Flow, TopicPartition
@@ -132,7 +132,7 @@ def test_what_a_failover_lost_of_a_flow_without_a_known_partition_is_not_known(g
     golden(report.summary, "summary")
     (note,) = report.notes
     golden(note, "note")
-    (rpo,) = [line for line in told_lines(report) if line.startswith("RPO")]
+    (rpo,) = [line for line in report_lines_of(report) if line.startswith("RPO")]
     golden(rpo, "line")
 
 
@@ -191,7 +191,7 @@ def test_dead_letters_are_next_to_the_loss_and_which_of_them_a_group_had_read_is
     golden(report.summary, "summary")
     (note,) = report.notes
     golden(note)
-    (rpo,) = [line for line in told_lines(report) if line.startswith("RPO")]
+    (rpo,) = [line for line in report_lines_of(report) if line.startswith("RPO")]
     assert str(records if records is not None else "not known") in rpo.partition(";")[2]
 
 
@@ -346,7 +346,7 @@ def test_the_first_record_of_a_consumer_is_a_figure_or_not_known(golden: Golden)
 
     seen = of(tried_ms=AT + 14_500, first_record_ms=AT + 17_250, first_record_why="")
     assert (seen.rto_s, seen.from_start_s, seen.first_record_s) == (3.5, 14.5, 6.25)
-    golden("\n".join(told_lines(seen)), "seen")
+    golden("\n".join(report_lines_of(seen)), "seen")
     denied = of(tried_ms=AT + 14_500, first_record_ms=None, first_record_why="the group may not be read")
     assert (denied.rto_s, denied.first_record_s) == (3.5, None)
     earlier = of()
@@ -362,7 +362,7 @@ def test_the_first_record_of_a_consumer_is_a_figure_or_not_known(golden: Golden)
     assert (unfinished.first_record_s, unfinished.first_record_means) == (None, "")
     for title, one in {"denied": denied, "earlier": earlier, "left out": left_out, "lost": lost}.items():
         golden(first_record(one), title)
-    assert "first record" not in "\n".join(told_lines(unfinished))
+    assert "first record" not in "\n".join(report_lines_of(unfinished))
 
 
 def test_the_rto_of_a_planned_switch_begins_when_clients_are_to_stop() -> None:

@@ -47,7 +47,7 @@ def stretches(draw: st.DrawFn, partition: int = 0) -> Stretch:
         source_range=(first_source, source + draw(st.integers(1, 5))),
         target_range=(first_target, target + draw(st.integers(0, 3))),
         segments=tuple(segments),
-        told_until=target,
+        covered_until=target,
         transform="d",
     )
 
@@ -163,7 +163,7 @@ CHUNKS = (
 )
 COPIES = [
     DealtCopy(
-        topic="t", target=TopicPartition("a.t", number), partitions=2, chunks=CHUNKS, told_until=19, transform="d"
+        topic="t", target=TopicPartition("a.t", number), partitions=2, chunks=CHUNKS, covered_until=19, transform="d"
     )
     for number in range(2)
 ]

@@ -147,8 +147,8 @@ def test_what_older_brokers_cannot_tell_is_left_out(ask: Ask) -> None:
         found.append(await cluster.deleted({"orders": "AAAAAAAAAAAAAAAAAAAAAQ"}))
 
     ask((2, 5), look)
-    untold = Counted(count=None, why="its brokers are too old to be asked")
-    assert found == [{}, untold, untold, frozenset()]
+    unreported = Counted(count=None, why="its brokers are too old to be asked")
+    assert found == [{}, unreported, unreported, frozenset()]
 
 
 def test_a_state_that_an_older_coordinator_does_not_show_is_said_to_be_unknown(

@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from ferry.features.evidence.acts.pdf import Pdf, pdf_of
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
 from ferry.features.evidence.rules.document import Chart, Document, Paragraph, Sentences, Table, document_of, text_of
-from ferry.features.evidence.rules.lines import told_lines
+from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.model import TopicPartition
 from ferry.model.evidence import ADOPTED, DEAD_LETTERS, START, EvidenceKind, EvidenceReport, PassedOver
 from tests.pure.reports.values import EVIDENCE, loss
@@ -113,7 +113,9 @@ def test_what_was_passed_over_on_purpose_stands_beside_the_loss(
     assert [word for word in said if word not in some.removeprefix(nothing)] == []
     assert not set(said) & set(nothing.split())
     for word in said:
-        assert any(word in line for line in told_lines(replace(EVIDENCE, passed_over=passed)) if line.startswith("RPO"))
+        assert any(
+            word in line for line in report_lines_of(replace(EVIDENCE, passed_over=passed)) if line.startswith("RPO")
+        )
 
 
 def test_the_page_and_the_pdf_differ_only_in_their_last_lines() -> None:

@@ -16,7 +16,7 @@ from ferry.features.evidence.acts.pdf import pdf_of
 from ferry.features.evidence.rules.chain import Kept, index_json
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report, evidence_json
 from ferry.features.evidence.rules.document import Chart, Document, document_of
-from ferry.features.evidence.rules.lines import told_lines
+from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.features.evidence.rules.page import report_line
 from ferry.features.evidence.rules.ways import goals_of_ways, joined, longest, ways_of
 from ferry.model import Flow
@@ -181,14 +181,14 @@ def test_a_list_of_reports_has_no_number_of_a_full_drill() -> None:
     kept = Kept(number=3, name="report-000003.json", sha256="ab", report=sealed(FULL), page_sha256=None)
     (listed,) = index_json([kept])["reports"]
     assert (listed["rpo_records"], listed["rpo_seconds"]) == (None, None)
-    told = report_line(kept, "", draws_pdf=False).told
+    told = report_line(kept, "", draws_pdf=False).report
     assert told is not None
     assert (told.lost_records, told.per_way) == (None, True)
 
 
 def test_the_log_has_each_way(golden: Golden) -> None:
-    golden("\n".join(told_lines(FULL)), "both ways")
-    golden("\n".join(told_lines(EARLIER)), "mixed")
+    golden("\n".join(report_lines_of(FULL)), "both ways")
+    golden("\n".join(report_lines_of(EARLIER)), "mixed")
     golden(
         "\n".join(one for figure in page(FULL).figures for one in (figure.label, figure.value, figure.note)), "figures"
     )

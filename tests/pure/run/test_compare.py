@@ -20,7 +20,7 @@ def stretch(partition: int, records: int, at: int) -> Stretch:
         source_range=(at, at + records),
         target_range=(at, at + records),
         segments=(segment,) if records else (),
-        told_until=0,
+        covered_until=0,
     )
 
 

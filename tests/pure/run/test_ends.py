@@ -9,7 +9,7 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from ferry.commands.copying import told_report
+from ferry.commands.copying import report_of_ends
 from ferry.copy.slot_end import SlotEnd, failure_of, joined, refusals_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
@@ -18,7 +18,7 @@ from ferry.model import Attempt, Origin, Receipt, Refusal, RefusalKind, TopicPar
 from ferry.protocol.slot import SlotResult
 from ferry.run import local, worker
 from ferry.run.micro_run import MicroRuns
-from ferry.spark import stage
+from ferry.run.spark import stage
 from tests.pure.decide.test_deal import receipt as unit_receipt
 from tests.pure.decide.values import PLAN, RECEIPT, dealt_slice, piece, redealt, refusal
 
@@ -92,15 +92,15 @@ def test_a_slice_that_a_later_try_finished_is_refused_no_more() -> None:
 def test_what_slots_tell_is_a_report_when_the_ledger_cannot_be_read() -> None:
     gone = Unreachable("cluster b does not answer")
     half = SlotEnd(slot=0, receipts=(RECEIPT, replace(RECEIPT, start=40, end=100)), failure=gone)
-    report = told_report(TWO, 1_500, [half, SlotEnd(slot=1, stopped=True)])
+    report = report_of_ends(TWO, 1_500, [half, SlotEnd(slot=1, stopped=True)])
     assert (report.state, report.records, report.seconds) == (RunState.PARTIAL, 80, 0.5)
     assert [(refusal.topic, refusal.partition, refusal.kind) for refusal in report.refusals] == [
         ("orders", 1, RefusalKind.SLOT_FAILED)
     ]
     assert [piece.source.topic for piece in report.unfinished] == ["users"]
     late = [SlotEnd(slot=0, receipts=(DONE,), time_over=True), SlotEnd(slot=1, time_over=True)]
-    assert [piece.source.topic for piece in told_report(TWO, 1_500, late).left] == ["orders", "users"]
-    assert told_report(TWO, 1_500, [gave_up(0, gone), gave_up(1, gone)]).state is RunState.FAILED
+    assert [piece.source.topic for piece in report_of_ends(TWO, 1_500, late).left] == ["orders", "users"]
+    assert report_of_ends(TWO, 1_500, [gave_up(0, gone), gave_up(1, gone)]).state is RunState.FAILED
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ STRETCH = Stretch(
     source_range=(0, 30),
     target_range=(5, 36),
     segments=(Segment(source_start=0, target_start=5, count=30),),
-    told_until=35,
+    covered_until=35,
 )
 
 

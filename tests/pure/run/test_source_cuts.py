@@ -33,7 +33,7 @@ class Metadata:
 
 
 @pytest.mark.parametrize(
-    ("topic_id", "epoch", "read_under", "untold"),
+    ("topic_id", "epoch", "read_under", "unreported"),
     [
         (UUID(int=7), 5, 5, False),
         (UUID(int=7), 5, None, True),
@@ -41,11 +41,11 @@ class Metadata:
     ],
 )
 def test_the_end_of_a_log_is_looked_at_where_leader_epochs_tell_nothing(
-    topic_id: UUID | None, epoch: int, read_under: int | None, untold: bool
+    topic_id: UUID | None, epoch: int, read_under: int | None, unreported: bool
 ) -> None:
     cluster = cast("Cluster", Metadata(topic_id, epoch))
     found = asyncio.run(source_cuts(cluster, [replace(LAST, source_epoch=read_under)]))
-    assert found == SourceCuts(untold=frozenset({LAST.source} if untold else ()))
+    assert found == SourceCuts(unreported=frozenset({LAST.source} if unreported else ()))
 
 
 def test_a_log_whose_new_leader_does_not_answer_is_not_taken_for_whole() -> None:

@@ -14,36 +14,19 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from kafka.protocol import admin, consumer, metadata, producer
 from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
 from ferry.kafka.connect import codes
-from ferry.kafka.fetch.offsets import LEADER_LOG
-from ferry.model import TopicPartition
-from ferry.wire.batch import batches
-from tests.pure.protocol.broker import (
-    LEDGER,
-    POSITIONS,
-    BrokerError,
-    Busy,
-    Fenced,
-    Log,
-    NotAdded,
-    OutOfOrder,
-    Target,
-    Txn,
-    Unknown,
-)
-from tests.pure.scripted.batches import aborted, identity, parts, records
+from tests.pure.scripted.coordinators import Coordinators
 from tests.pure.scripted.faults import Asked, Fault
+from tests.pure.scripted.partitions import Partitions
 
-HOST = "scripted"
 _HEAD = struct.Struct(">hhi")
 _CONTROLLER = 1
-_TRANSACTION_ABORTABLE, _TRANSACTIONAL_ID_NOT_FOUND = 120, 105
 
 
 class Connection(Protocol):
@@ -68,29 +51,11 @@ class Pending:
 
 
 @dataclass(kw_only=True)
-class Brokers:
-    """A cluster. Its topics are partitions' logs in `target`; `settings` are of all topics."""
+class Brokers(Coordinators, Partitions):
+    """A cluster, and what becomes of requests to it."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("target", "_producers", "begins")
-    """What requests change."""
-
-    alias: str
-    nodes: tuple[int, ...] = (1,)
-    version: int = 2
-    """Of transactions."""
-    port: int = 0
-    settings: dict[str, str] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
-    leaders: dict[TopicPartition, int] = field(default_factory=dict)
-    epochs: dict[TopicPartition, int] = field(default_factory=dict)
-    ended: dict[tuple[TopicPartition, int], int] = field(default_factory=dict)
-    """Where leader epochs of before ended."""
-    coordinators: dict[str, int] = field(default_factory=dict)
-    begins: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where logs begin whose oldest records were deleted."""
-    behind: dict[TopicPartition, int] = field(default_factory=dict)
-    """How many of the leader's newest entries the other replicas in sync do not have yet: they are not listed."""
     unaware: set[int] = field(default_factory=set)
     """Brokers that have not learned of any topic yet."""
     tarry: bool = False
@@ -99,10 +64,7 @@ class Brokers:
     """Requests for which this holds wait in `pending`, and what comes after them on their connections."""
 
     def __post_init__(self) -> None:
-        self.target = Target((), self.version)
-        self.ids: dict[str, uuid.UUID] = {}
-        self.ledger = ""
-        self._producers = 5000
+        super().__post_init__()
         self._held: list[Callable[[], None]] = []
         self.pending: list[Pending] = []
         self.under_way: Counter[int] = Counter()
@@ -110,39 +72,6 @@ class Brokers:
         self.most_under_way = 0
         self.broken: list[BaseException] = []
         """What went wrong in the brokers themselves: a mistake of the test, or of this module."""
-
-    # ---- what a test sets up and looks at
-
-    def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
-        """Create a topic."""
-        self.ids[name] = uuid.uuid4()
-        if ledger:
-            self.ledger = name
-        for number in range(partitions):
-            place = TopicPartition(topic=name, partition=number)
-            self.leaders[place] = self.nodes[0]
-            self.epochs[place] = 0
-            self.target.logs.setdefault(self.name(place), Log(self.name(place)))
-
-    def name(self, place: TopicPartition) -> str:
-        """A partition's name in `target`."""
-        return LEDGER if place.topic == self.ledger else str(place)
-
-    def log(self, topic: str, partition: int = 0) -> Log:
-        """A partition's log."""
-        return self.target.logs[self.name(TopicPartition(topic=topic, partition=partition))]
-
-    def append(self, topic: str, batch: bytes, partition: int = 0) -> int:
-        """Write a batch, outside any transaction; the offset of its first record."""
-        log = self.log(topic, partition)
-        base = log.end
-        log.append(parts(batch))
-        return base
-
-    def write_in(self, transactional_id: str, place: TopicPartition, batch: bytes) -> None:
-        """Write a batch in a transaction of `target`."""
-        self.target.add(transactional_id, identity(batch)[1], self.name(place))
-        self.target.write(transactional_id, identity(batch)[1], self.name(place), identity(batch)[2], parts(batch))
 
     def count(self, api: str) -> int:
         """How many requests of a kind have come."""
@@ -152,21 +81,6 @@ class Brokers:
     def counts(self) -> Counter[str]:
         """Requests by kind."""
         return Counter(one.api for one in self.asked)
-
-    def deliver_markers(self) -> None:
-        """All markers on their way arrive."""
-        while self.target.markers():
-            self.target.deliver_marker(*self.target.markers()[0])
-
-    def move_leader(self, place: TopicPartition, node: int) -> None:
-        """Another broker leads a partition from now on, in a new leader epoch."""
-        self.ended[place, self.epochs[place]] = self.target.logs[self.name(place)].end
-        self.leaders[place], self.epochs[place] = node, self.epochs[place] + 1
-
-    def lose(self, place: TopicPartition, end: int, node: int) -> None:
-        """A broker that lacks what lies from `end` on leads a partition from now on."""
-        del self.target.logs[self.name(place)].entries[end:]
-        self.move_leader(place, node)
 
     # ---- requests
 
@@ -288,371 +202,9 @@ class Brokers:
                 if place.topic == name
             ]
             topics.append(kind.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=parts))
-        brokers = [kind.MetadataResponseBroker(node_id=node, host=HOST, port=self.port + node) for node in self.nodes]
+        broker = kind.MetadataResponseBroker
+        brokers = [broker(node_id=node, host=self.host, port=self.port + node) for node in self.nodes]
         return kind(brokers=brokers, cluster_id=self.alias, controller_id=_CONTROLLER, topics=topics)
-
-    def _FindCoordinator(self, asked: Asked) -> Any:  # noqa: N802
-        kind = metadata.FindCoordinatorResponse
-        keys = asked.request.coordinator_keys or [asked.request.key]
-        found = [
-            kind.Coordinator(
-                key=key, node_id=(node := self.coordinators.get(key, self.nodes[0])), host=HOST, port=self.port + node
-            )
-            for key in keys
-        ]
-        first = found[0]
-        return kind(coordinators=found, node_id=first.node_id, host=HOST, port=first.port)
-
-    def _InitProducerId(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = producer.InitProducerIdResponse
-        name = request.transactional_id
-        if name is None:
-            self._producers += 1
-            return kind(producer_id=self._producers, producer_epoch=0)
-        if self._not_here(asked, name):
-            return kind(error_code=codes.NOT_COORDINATOR, producer_id=-1, producer_epoch=-1)
-        try:
-            if request.producer_id >= 0:
-                self.target.leave(name, request.producer_epoch)
-                txn = self.target.txns[name]
-                return kind(producer_id=txn.producer, producer_epoch=txn.epoch)
-            number, epoch = self.target.init_producer(name)
-        except BrokerError as error:
-            return kind(error_code=_code(error), producer_id=-1, producer_epoch=-1)
-        return kind(producer_id=number, producer_epoch=epoch)
-
-    def _unmapped(self, name: str, number: int) -> int:
-        """The error code of a producer id that a transactional id does not have."""
-        txn = self.target.txns.get(name)
-        return 0 if txn is not None and txn.producer == number else codes.INVALID_PRODUCER_ID_MAPPING
-
-    def _AddPartitionsToTxn(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = producer.AddPartitionsToTxnResponse
-        name, epoch = request.v3_and_below_transactional_id, request.v3_and_below_producer_epoch
-        places = [
-            TopicPartition(topic=topic.name, partition=number)
-            for topic in request.v3_and_below_topics
-            for number in topic.partitions
-        ]
-        whole = codes.NOT_COORDINATOR if self._not_here(asked, name) else 0
-        if not whole and not self.leaders.keys() >= set(places):
-            whole = codes.OPERATION_NOT_ATTEMPTED
-        whole = whole or self._unmapped(name, request.v3_and_below_producer_id)
-
-        def code(topic: str, partition: int) -> int:
-            place = TopicPartition(topic=topic, partition=partition)
-            if place not in self.leaders:
-                return codes.UNKNOWN_TOPIC_OR_PARTITION
-            return whole or _outcome(lambda: self.target.add(name, epoch, self.name(place)))
-
-        part = kind.AddPartitionsToTxnTopicResult.AddPartitionsToTxnPartitionResult
-        return kind(
-            results_by_topic_v3_and_below=[
-                kind.AddPartitionsToTxnTopicResult(
-                    name=topic.name,
-                    results_by_partition=[
-                        part(partition_index=number, partition_error_code=code(topic.name, number))
-                        for number in topic.partitions
-                    ],
-                )
-                for topic in request.v3_and_below_topics
-            ]
-        )
-
-    def _AddOffsetsToTxn(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        name, epoch = request.transactional_id, request.producer_epoch
-        code = codes.NOT_COORDINATOR if self._not_here(asked, name) else self._unmapped(name, request.producer_id)
-        return producer.AddOffsetsToTxnResponse(
-            error_code=code or _outcome(lambda: self.target.add(name, epoch, POSITIONS))
-        )
-
-    def _TxnOffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = producer.TxnOffsetCommitResponse
-        name, epoch = request.transactional_id, request.producer_epoch
-        moved = [
-            (place, (part.committed_offset, part.committed_metadata))
-            for topic in request.topics
-            for part in topic.partitions
-            if (place := TopicPartition(topic=topic.name, partition=part.partition_index)) in self.leaders
-        ]
-        whole = codes.NOT_COORDINATOR if self._not_here(asked, request.group_id) else 0
-        whole = whole or self._unmapped(name, request.producer_id)
-        if moved and not whole and (request.generation_id >= 0 or request.member_id):  # its groups have no members
-            whole = _outcome(lambda: self.target.verify(name, epoch, POSITIONS), codes.INVALID_PRODUCER_EPOCH)
-            whole = whole or codes.ILLEGAL_GENERATION
-        elif moved:
-            whole = whole or _outcome(
-                lambda: self.target.write(name, epoch, POSITIONS, None, moved), codes.INVALID_PRODUCER_EPOCH
-            )
-
-        def code(topic: str, partition: int) -> int:
-            there = TopicPartition(topic=topic, partition=partition) in self.leaders
-            return whole if there else codes.UNKNOWN_TOPIC_OR_PARTITION
-
-        topics = kind.TxnOffsetCommitResponseTopic
-        return kind(
-            topics=[
-                topics(
-                    name=topic.name,
-                    partitions=[
-                        topics.TxnOffsetCommitResponsePartition(
-                            partition_index=part.partition_index, error_code=code(topic.name, part.partition_index)
-                        )
-                        for part in topic.partitions
-                    ],
-                )
-                for topic in request.topics
-            ]
-        )
-
-    def _EndTxn(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = producer.EndTxnResponse
-        name = request.transactional_id
-        if self._not_here(asked, name):
-            return kind(error_code=codes.NOT_COORDINATOR)
-        if code := self._unmapped(name, request.producer_id):
-            return kind(error_code=code)
-        try:
-            epoch = self.target.end_txn(name, request.producer_epoch, committed=request.committed)
-        except BrokerError as error:
-            return kind(error_code=_code(error))
-        return kind(producer_id=self.target.txns[name].producer, producer_epoch=epoch)
-
-    def _DescribeTransactions(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeTransactionsResponse
-        found = []
-        for name in asked.request.transactional_ids:
-            txn = self.target.txns.get(name)
-            code = 0 if txn is not None else _TRANSACTIONAL_ID_NOT_FOUND
-            found.append(
-                kind.TransactionState(
-                    transactional_id=name,
-                    error_code=codes.NOT_COORDINATOR if self._not_here(asked, name) else code,
-                    transaction_state="" if txn is None else _state(txn),
-                    producer_id=0 if txn is None else txn.producer,
-                    producer_epoch=0 if txn is None else txn.epoch,
-                    topics=[],
-                )
-            )
-        return kind(transaction_states=found)
-
-    def _Produce(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = producer.ProduceResponse
-        by_id = {value: name for name, value in self.ids.items()}
-        topics = []
-        for topic in request.topic_data:
-            name = topic.name or by_id.get(topic.topic_id, "")
-            parts = []
-            for part in topic.partition_data:
-                code, base = codes.MESSAGE_TOO_LARGE, -1
-                if not name:
-                    code = codes.UNKNOWN_TOPIC_ID
-                elif len(part.records) <= int(self.settings.get("max.message.bytes", len(part.records))):
-                    code, base = self._write(
-                        asked.node,
-                        request.transactional_id,
-                        TopicPartition(topic=name, partition=part.index),
-                        bytes(part.records),
-                    )
-                parts.append(
-                    kind.TopicProduceResponse.PartitionProduceResponse(
-                        index=part.index, error_code=code, base_offset=base
-                    )
-                )
-            topics.append(
-                kind.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=parts)
-            )
-        return kind(responses=topics)
-
-    def _write(self, node: int, transactional_id: str | None, place: TopicPartition, batch: bytes) -> tuple[int, int]:
-        number, epoch, sequence = identity(batch)
-        code = self._not_led(node, place)
-        if not code and transactional_id is not None:
-            code = self._unmapped(transactional_id, number)
-        elif not code and next(batches(batch)).base_offset:
-            code = codes.INVALID_RECORD
-        if code:
-            return code, -1
-        name = self.name(place)
-        try:
-            if transactional_id is not None:
-                return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
-            if number < 0:
-                return 0, self.append(place.topic, batch, place.partition)
-            return 0, self.target.logs[name].write(number, epoch, sequence, parts(batch), None)
-        except BrokerError as error:
-            return _code(error, codes.INVALID_PRODUCER_EPOCH), -1
-
-    def expire(self) -> None:
-        """Forget the state of all producers without open transactions, as after `producer.id.expiration.ms`."""
-        for log in self.target.logs.values():
-            log.producers = {number: state for number, state in log.producers.items() if state.open}
-
-    def _Fetch(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = consumer.FetchResponse
-        by_id = {value: name for name, value in self.ids.items()}
-        topics = []
-        for topic in request.topics:
-            name = topic.topic or by_id.get(topic.topic_id, "")
-            parts = [self._fetched(asked.node, request, name, part) for part in topic.partitions]
-            topics.append(kind.FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=parts))
-        return kind(responses=topics)
-
-    def _fetched(self, node: int, request: Any, topic: str, part: Any) -> Any:
-        kind = consumer.FetchResponse.FetchableTopicResponse.PartitionData
-        place = TopicPartition(topic=topic, partition=part.partition)
-        if place not in self.leaders:
-            code = codes.UNKNOWN_TOPIC_OR_PARTITION if topic else codes.UNKNOWN_TOPIC_ID
-            return kind(partition_index=part.partition, error_code=code, high_watermark=-1, records=None)
-        log = self.log(topic, part.partition)
-        stable = log.stable_end()
-        code = 0
-        if self.leaders[place] != node:
-            code = codes.NOT_LEADER_OR_FOLLOWER
-        elif not self.begins.get(place, 0) <= part.fetch_offset <= log.end:
-            code = codes.OFFSET_OUT_OF_RANGE
-        end = stable if request.isolation_level else log.end
-        found = b"" if code else records(log, part.fetch_offset, end, part.partition_max_bytes)
-        return kind(
-            partition_index=part.partition,
-            error_code=code,
-            high_watermark=-1 if code else log.end,
-            last_stable_offset=-1 if code else stable,
-            log_start_offset=-1 if code else self.begins.get(place, 0),
-            aborted_transactions=aborted(log, part.fetch_offset, end) if request.isolation_level and not code else None,
-            records=found,
-        )
-
-    def _ListOffsets(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = consumer.ListOffsetsResponse
-        topics = []
-        for topic in request.topics:
-            parts = []
-            for part in topic.partitions:
-                place = TopicPartition(topic=topic.name, partition=part.partition_index)
-                assert part.timestamp < 0, "the scripted brokers know no times"
-                code, offset = self._not_led(asked.node, place), -1
-                if not code:
-                    log = self.log(place.topic, place.partition)
-                    end = log.stable_end() if request.isolation_level else log.end
-                    if request.replica_id != LEADER_LOG:
-                        end = min(end, log.end - self.behind.get(place, 0))
-                    offset = end if part.timestamp == -1 else self.begins.get(place, 0)
-                parts.append(
-                    kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-                        partition_index=place.partition, error_code=code, offset=offset, timestamp=-1
-                    )
-                )
-            topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
-        return kind(topics=topics)
-
-    def _DeleteRecords(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DeleteRecordsResponse
-        topic_kind = kind.DeleteRecordsTopicResult
-        topics = []
-        for topic in asked.request.topics:
-            found = []
-            for part in topic.partitions:
-                place = TopicPartition(topic=topic.name, partition=part.partition_index)
-                code = 0 if self.leaders.get(place) == asked.node else codes.NOT_LEADER_OR_FOLLOWER
-                if not code and part.offset > self.log(topic.name, part.partition_index).end:
-                    code = codes.OFFSET_OUT_OF_RANGE
-                if not code:
-                    self.begins[place] = max(self.begins.get(place, 0), part.offset)
-                found.append(
-                    topic_kind.DeleteRecordsPartitionResult(
-                        partition_index=part.partition_index, low_watermark=self.begins.get(place, 0), error_code=code
-                    )
-                )
-            topics.append(topic_kind(name=topic.name, partitions=found))
-        return kind(topics=topics)
-
-    def _OffsetForLeaderEpoch(self, asked: Asked) -> Any:  # noqa: N802
-        kind = consumer.OffsetForLeaderEpochResponse
-        part = kind.OffsetForLeaderTopicResult.EpochEndOffset
-        return kind(
-            topics=[
-                kind.OffsetForLeaderTopicResult(
-                    topic=topic.topic,
-                    partitions=[
-                        part(
-                            partition=one.partition,
-                            leader_epoch=one.leader_epoch,
-                            end_offset=self.ended.get(
-                                (TopicPartition(topic=topic.topic, partition=one.partition), one.leader_epoch),
-                                self.log(topic.topic, one.partition).end,
-                            ),
-                        )
-                        for one in topic.partitions
-                    ],
-                )
-                for topic in asked.request.topics
-            ]
-        )
-
-    def _DescribeConfigs(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeConfigsResponse
-        entry = kind.DescribeConfigsResult.DescribeConfigsResourceResult
-        return kind(
-            results=[
-                kind.DescribeConfigsResult(
-                    resource_type=one.resource_type,
-                    resource_name=one.resource_name,
-                    configs=[
-                        entry(name=name, value=value, read_only=False, config_source=1, is_sensitive=False)
-                        for name, value in self.settings.items()
-                        if not one.configuration_keys or name in one.configuration_keys
-                    ],
-                )
-                for one in asked.request.resources
-            ]
-        )
-
-    def _not_led(self, node: int, place: TopicPartition) -> int:
-        """The error code of a broker that does not lead a partition."""
-        if place not in self.leaders:
-            return codes.UNKNOWN_TOPIC_OR_PARTITION
-        return 0 if self.leaders[place] == node else codes.NOT_LEADER_OR_FOLLOWER
-
-    def _not_here(self, asked: Asked, key: str) -> bool:
-        return self.coordinators.get(key, self.nodes[0]) != asked.node
-
-
-def _code(error: BrokerError, fenced: int = codes.PRODUCER_FENCED) -> int:
-    """What the brokers answer. `fenced`: coordinators and partitions have each a code of their own for it."""
-    found = {
-        Fenced: fenced,
-        Busy: codes.CONCURRENT_TRANSACTIONS,
-        OutOfOrder: codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        NotAdded: _TRANSACTION_ABORTABLE,
-        Unknown: codes.INVALID_PRODUCER_ID_MAPPING,
-    }
-    return found.get(type(error), codes.INVALID_TXN_STATE)
-
-
-def _outcome(act: Callable[[], object], fenced: int = codes.PRODUCER_FENCED) -> int:
-    try:
-        act()
-    except BrokerError as error:
-        return _code(error, fenced)
-    return 0
-
-
-def _state(txn: Txn) -> str:
-    """The name of a transaction's state."""
-    if txn.closing is not None:
-        return "PrepareCommit" if txn.closing else "PrepareAbort"
-    if txn.members:
-        return "Ongoing"
-    return {None: "Empty", True: "CompleteCommit", False: "CompleteAbort"}[txn.closed]
 
 
 _CODES = {"error_code", "partition_error_code"}

@@ -10,7 +10,7 @@ from typing import Any
 from kafka.future import Future
 
 from ferry.clock import wall_ms
-from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring, TargetSlot
 from ferry.features.identical.rules.planned import Found, stays_identical, with_identical
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.driver_port import KafkaDriver
@@ -33,7 +33,7 @@ from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
 
 TIMEOUT_MS = 60_000
-PortOf = Callable[[SlotWiring], KafkaSlot]
+PortOf = Callable[[SlotWiring], TargetSlot]
 
 
 class Lane:

@@ -20,7 +20,7 @@ from ferry.model import TopicPartition
 from ferry.wire.batch import HEADER_BYTES, Batch, batches
 from tests.pure.protocol.broker import Entry
 from tests.pure.protocol.broker import Log as Entries
-from tests.pure.scripted import broker
+from tests.pure.scripted import partitions
 from tests.pure.scripted.batches import Part
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
@@ -74,7 +74,7 @@ def lying(log: Log, damage: Mapping[int, tuple[int, int]], most: int = 1 << 20) 
         else:
             parts = [Part(bytes(batch.data), at) for at in range(step.records)]
             entries.entries += [Entry(payload=part, producer=step.producer) for part in parts]
-    with patch.object(broker, "records", found):
+    with patch.object(partitions, "records", found):
         yield brokers
 
 

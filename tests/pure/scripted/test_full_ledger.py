@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ferry.commands.copying import told_report
+from ferry.commands.copying import report_of_ends
 from ferry.copy.slot_end import end_of, refusals_of
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
@@ -57,7 +57,7 @@ def test_what_has_its_receipts_is_said_as_copied_and_the_rest_is_aborted(version
             assert lane.copied(number) == list(range(claimed.get(place(number), 0)))
 
         ends = [end_of(0, result, failure)]
-        report = told_report(plan, attempt.started_ms, ends)
+        report = report_of_ends(plan, attempt.started_ms, ends)
         assert report.records == sum(one.records for one in result.receipts)
         assert {one.kind for one in refusals_of(plan, ends)} == {RefusalKind.SLOT_FAILED}
 

@@ -16,7 +16,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.connect.frames import Frames
 from ferry.kafka.connect.manager import ConnectionManager
 from ferry.lane.connections import IN_FLIGHT_PER_CONNECTION
-from tests.pure.scripted.broker import HOST, Brokers
+from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.clock import Clock
 from tests.pure.scripted.faults import Asked
 
@@ -29,7 +29,7 @@ class Wire:
     def __init__(self, loop: NetworkSelector, brokers: Brokers, node: int) -> None:
         self.brokers = brokers
         self.node = node
-        self.host = HOST
+        self.host = brokers.host
         self.last_activity = 0.0
         self._loop = loop
         self._protocol: Any = None
@@ -48,10 +48,10 @@ class Wire:
         """There is nothing to wait for."""
 
     def getPeer(self) -> tuple[str, int]:  # noqa: N802 - kafka-python's name
-        return HOST, self.brokers.port + self.node
+        return self.host, self.brokers.port + self.node
 
     def host_port(self) -> str:
-        return f"{HOST}:{self.brokers.port + self.node}"
+        return f"{self.host}:{self.brokers.port + self.node}"
 
     def write(self, data: Any) -> None:
         """Send frames, as pieces or as one."""

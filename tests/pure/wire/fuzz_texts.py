@@ -37,7 +37,7 @@ from ferry.kafka.groups import listing
 from ferry.model import Fate, LedgerRecord, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, KnownBatches, Settled, TargetShape
 from ferry.plan.gather import position_of
-from ferry.spark.stage import parse_rows
+from ferry.run.spark.stage import parse_rows
 from tests.kafka.security.pki import Authority
 from tests.pure.decide.test_hostile_ledger import DOCUMENTED, mutated
 from tests.pure.decide.test_rule_text import EVERY_STEP, spec

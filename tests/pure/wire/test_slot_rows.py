@@ -16,8 +16,8 @@ from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.model import RefusalKind
 from ferry.protocol.slot import SlotResult
-from ferry.spark import stage
-from ferry.spark.columns import nullable_binaries
+from ferry.run.spark import stage
+from ferry.run.spark.columns import nullable_binaries
 from tests.pure.decide.test_unit_codec import ONE
 from tests.pure.decide.values import PLAN, RECEIPT, piece, refusal
 

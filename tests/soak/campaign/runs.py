@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.submit import submit_conf
 from tests.program import PROGRAM, environment
 from tests.soak.campaign.field import FLOW, Field
 from tests.soak.campaign.record import Record

@@ -28,7 +28,7 @@ from ferry.commands.copying import finish_run
 from ferry.commands.forms import run_json
 from ferry.config.settings import load
 from ferry.copy.transcode_pool import WORKSHOP
-from ferry.features.observe.acts.after_run import tell_run
+from ferry.features.observe.acts.after_run import publish_run
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.soak.campaign.field import FLOW
 
@@ -87,7 +87,7 @@ def in_session(runs: MicroRuns, name: str) -> tuple[int, dict[str, Any]]:
     """A run through connections that are open: the exit code that `ferry run` would have, and its JSON."""
     plan = runs.open_new(name, local_origin())
     report, failure = finish_run(runs, plan, quiet=True)
-    tell_run(runs.flow, report)
+    publish_run(runs.flow, report)
     body = run_json(report)
     return int(failure is not None or body["state"] != "success"), body
 

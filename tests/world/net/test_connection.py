@@ -19,7 +19,6 @@ from ferry.kafka.produce.appending import Appender
 from ferry.model import Record, TopicPartition
 from ferry.wire.records import open_batch
 from tests.kafka.security.pki import Authority, pem_store
-from tests.pure.scripted import broker
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
 from tests.world.net.served import listening
@@ -40,9 +39,8 @@ def contexts(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ssl.SSLCon
 
 
 @pytest.fixture
-def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
-    monkeypatch.setattr(broker, "HOST", "127.0.0.1")
-    made = Brokers(alias="near")
+def brokers() -> Brokers:
+    made = Brokers(alias="near", host="127.0.0.1")
     made.topic(PLACE.topic)
     return made
 

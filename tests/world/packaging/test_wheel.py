@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from ferry.spark.package import zip_package
+from ferry.run.spark.package import zip_package
 from tests.world.packaging.declared import closure, lend, requirements
 from tests.world.packaging.installation import CHECKOUT, Installation, bare, pip_install
 
@@ -21,6 +21,7 @@ EXTRAS = ("airflow", "spark", "reports")
 
 ON_EXTRAS = (
     "ferry.spark",
+    "ferry.run.spark",
     *(f"ferry.features.{feature}.spark" for feature in ("records", "sink", "verify")),
     *("ferry.features.archive.acts.parquet", "ferry.features.evidence.acts.charts", "ferry.features.evidence.acts.pdf"),
     *(f"ferry.features.records.rules.{name}" for name in ("partition_columns", "json_cast", "json_column")),
@@ -207,4 +208,4 @@ def test_workers_of_spark_need_no_more_than_the_page_says(tmp_path: Path) -> Non
     lend(closure(Requirement(name) for name in re.findall(r"`([^`]+)`", found[1])), worker.site)
     package = zip_package(tmp_path / "ferry.zip")
     (worker.site / "ferry.pth").write_text(f"{package}\n")
-    worker.said(IMPORT.format(names=["ferry.spark.stage", "ferry.copy.task"]))
+    worker.said(IMPORT.format(names=["ferry.run.spark.stage", "ferry.copy.task"]))

@@ -14,7 +14,6 @@ import urllib.request
 from collections.abc import Mapping
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -23,6 +22,7 @@ from ferry.config.login.security import OAuthLogin
 from ferry.errors import MALFORMED
 from ferry.files import read_bounded
 from ferry.kafka.connect.refusal import LoginDelayed, LoginFailed
+from ferry.redirects import NoRedirect
 
 _USED_SHARE = 0.8
 """The share of a token's life after which it is renewed, as with Java's `sasl.login.refresh.window.factor`."""
@@ -34,20 +34,13 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _SHOWN_CHARACTERS = 200
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Redirects are not followed: one would carry the client's secret to an address that is in no configuration."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
 class Tokens(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
     """Provides a valid token, and asks for a new one when it must. One provider serves all connections of a cluster."""
 
     def __init__(self, login: OAuthLogin, context: ssl.SSLContext | None) -> None:
         super().__init__()
         self._login = login
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+        handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
         if context is not None:
             handlers.append(urllib.request.HTTPSHandler(context=context))
         self._open = urllib.request.build_opener(*handlers).open

@@ -59,7 +59,7 @@ class Lineage:
 
     def is_sound(self, place: TopicPartition) -> bool:
         """Return whether the log was checked since the leader epoch that the metadata shows."""
-        return place in self._sound and self._sound[place] >= self._told(place)
+        return place in self._sound and self._sound[place] >= self._reported(place)
 
     async def look(self, places: Iterable[TopicPartition]) -> Looked:
         """Check the logs of the partitions that are not known to be sound; one request per leader, most often none.
@@ -67,19 +67,19 @@ class Lineage:
         A log also counts as sound when nothing can be compared. That is so if no epoch was read, if the log does not
         have it, or if the brokers are older than Kafka 2.3.
         """
-        told = {place: self._told(place) for place in places if not self.is_sound(place)}
-        asked = {place: self._marks[place] for place, epoch in told.items() if self._marks[place].epoch != epoch}
+        reported = {place: self._reported(place) for place in places if not self.is_sound(place)}
+        asked = {place: self._marks[place] for place, epoch in reported.items() if self._marks[place].epoch != epoch}
         asked = {place: mark for place, mark in asked.items() if mark.epoch >= 0}
         ends: Mapping[TopicPartition, int] = {}
         if asked:
-            ends = await epoch_ends(self._cluster, {place: mark.epoch for place, mark in asked.items()}, told)
+            ends = await epoch_ends(self._cluster, {place: mark.epoch for place, mark in asked.items()}, reported)
         cut = {place: ends[place] for place, mark in asked.items() if 0 <= ends.get(place, mark.end) < mark.end}
         unanswered = frozenset(asked.keys() - ends.keys())
-        for place in told.keys() - cut.keys() - unanswered:
-            self._sound[place] = max(told[place], self.epoch(place))
+        for place in reported.keys() - cut.keys() - unanswered:
+            self._sound[place] = max(reported[place], self.epoch(place))
         return Looked(cut=cut, unanswered=unanswered)
 
-    def _told(self, place: TopicPartition) -> int:
+    def _reported(self, place: TopicPartition) -> int:
         info = self._cluster.topics.get(place.topic)
         partition = info.partitions.get(place.partition) if info is not None else None
         return UNKNOWN_EPOCH if partition is None else partition.leader_epoch

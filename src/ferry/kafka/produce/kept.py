@@ -42,7 +42,9 @@ async def cut_since(cluster: Cluster, marks: Iterable[tuple[TopicPartition, Mark
     While the leader of the mark's epoch is still the leader, nothing was cut, and no broker is asked. If a log has
     several marks, the first one that does not hold counts.
     """
-    asked = [(place, mark) for place, mark in marks if mark.epoch not in (UNKNOWN_EPOCH, told_epoch(cluster, place))]
+    asked = [
+        (place, mark) for place, mark in marks if mark.epoch not in (UNKNOWN_EPOCH, reported_epoch(cluster, place))
+    ]
     ends = await ends_of_epochs(cluster, ((place, mark.epoch) for place, mark in asked))
     found: dict[TopicPartition, Cut] = {}
     unanswered: set[TopicPartition] = set()
@@ -94,7 +96,7 @@ async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *
         if look:
             await cluster.loop.sleep(0.1 * 2**look)
             await cluster.refresh({place.topic for place in left})
-        epochs = {place: told_epoch(cluster, place) for place in left}
+        epochs = {place: reported_epoch(cluster, place) for place in left}
         found |= {
             place: epoch for place, epoch in epochs.items() if epoch == UNKNOWN_EPOCH and _is_there(cluster, place)
         }
@@ -112,7 +114,7 @@ async def reached_epochs(cluster: Cluster, ends: Mapping[TopicPartition, int], *
     return Reached(epochs=found, short=short, silent=frozenset(left))
 
 
-def told_epoch(cluster: Cluster, place: TopicPartition) -> int:
+def reported_epoch(cluster: Cluster, place: TopicPartition) -> int:
     """Return the leader epoch that the metadata of now show; UNKNOWN_EPOCH: none."""
     info = cluster.topics.get(place.topic)
     part = None if info is None else info.partitions.get(place.partition)

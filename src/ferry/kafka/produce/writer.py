@@ -30,6 +30,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import GROUP, TRANSACTION, Cluster
 from ferry.kafka.connect.frames import produce_request
 from ferry.model import TopicPartition
+from ferry.wire.batch import Batch, restamped
 
 log = logging.getLogger(__name__)
 
@@ -181,6 +182,11 @@ class Writer:
         sequence = self._sequences.get(place, 0)
         self._sequences[place] = (sequence + records) & SEQUENCE_MASK
         return sequence
+
+    def stamped(self, place: TopicPartition, batch: Batch) -> memoryview:
+        """Return the next batch for a partition as this producer writes it, in the transaction."""
+        sequence = self.next_sequence(place, batch.record_count)
+        return restamped(batch, self.producer_id, self.producer_epoch, sequence)
 
     async def produce(self, node: int, batches: Mapping[TopicPartition, bytes | memoryview]) -> Future:
         """Send one batch per partition to their leader; return the future answer, a ProduceResponse."""

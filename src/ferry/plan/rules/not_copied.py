@@ -26,7 +26,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
             Unsupported(
                 what="client-quotas",
                 count=quotas.count,
-                message=f"{_told(quotas, 'client quota', flow)} not copied: set them on {flow.target} with "
+                message=f"{_number_of(quotas, 'client quota', flow)} not copied: set them on {flow.target} with "
                 "kafka-configs.sh",
             )
         )
@@ -35,7 +35,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
             Unsupported(
                 what="scram-users",
                 count=users.count,
-                message=f"{_told(users, 'SCRAM user', flow)} not copied, because brokers do not return passwords: "
+                message=f"{_number_of(users, 'SCRAM user', flow)} not copied, because brokers do not return passwords: "
                 f"create them on {flow.target}",
             )
         )
@@ -62,7 +62,7 @@ def not_copied(flow: Flow, quotas: Counted, users: Counted, topics: Iterable[str
     return tuple(found)
 
 
-def _told(counted: Counted, noun: str, flow: Flow) -> str:
+def _number_of(counted: Counted, noun: str, flow: Flow) -> str:
     if counted.count is None:
         return f"{noun}s of {flow.source} (their number is not known: {counted.why}) are"
     return f"{counted.count} {noun}{'s are' if counted.count != 1 else ' is'}"

@@ -59,8 +59,8 @@ class Found:
 
     def note_groups(self, groups: ScratchGroups) -> None:
         """Note the groups that did not return their offsets, those that cannot be moved, and those of no switch."""
-        self.all_groups = self.all_groups and not groups.untold
-        self.notes += [f"{what} did not report their offsets: {why}" for what, why in sorted(groups.untold.items())]
+        self.all_groups = self.all_groups and not groups.unreported
+        self.notes += [f"{what} did not report their offsets: {why}" for what, why in sorted(groups.unreported.items())]
         if groups.hidden:
             self.of_groups = LISTED
         self.notes += [f"which other groups there are is not known: {why}" for why in sorted(groups.hidden)]

@@ -55,7 +55,7 @@ class ScratchGroups:
     flow: FlowConfig
     connections: FlowConnections
     only: frozenset[str] | None = None
-    untold: dict[str, str] = field(default_factory=dict)
+    unreported: dict[str, str] = field(default_factory=dict)
     """Why groups, or all groups of a broker, are missing in the offsets that were found."""
     shares: set[str] = field(default_factory=set)
     """Share groups that were found: their offsets cannot be moved."""
@@ -84,10 +84,10 @@ class ScratchGroups:
         fetched = await fetch_offsets(source, dict.fromkeys(names), stable=False)
         offsets = fetched.found
         self.shares.update(group.name for group in wanted if group.kind in NOT_TRANSLATABLE)
-        self.untold.update(
+        self.unreported.update(
             {f"the groups of broker {node} of {source.alias}": why for node, why in listed.silent.items()}
         )
-        self.untold.update({f"group {group}": str(error) for group, error in fetched.failed.items()})
+        self.unreported.update({f"group {group}": str(error) for group, error in fetched.failed.items()})
         if self.only is None:
             left_out = await groups_outside(self.flow, source, listed.groups, only=topics)
             self.outside[:] = left_out.groups

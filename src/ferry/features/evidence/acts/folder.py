@@ -19,12 +19,12 @@ from ferry.features.evidence.rules.chain import (
     broken_links,
     index_json,
     is_index,
+    kept_report_of,
     number_of,
     page_name,
     pdf_name,
     report_name,
     sha256,
-    told_of,
 )
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
 from ferry.model.evidence import EvidenceReport
@@ -128,7 +128,7 @@ class ReportFolder:
         """
         for _ in range(_TRIES):
             before = self._newest()  # first: later reports are found below, or take the number
-            known = told_of(read_folder(self._store), evidence) if once else None
+            known = kept_report_of(read_folder(self._store), evidence) if once else None
             if known is not None and known.report is not None:
                 return self._made_whole(known, known.report)
             report = SealedReport(

@@ -14,7 +14,7 @@ from ferry.errors import FerryError, OutcomeUnknown
 from ferry.features.evidence.acts.store import why_unwritten
 from ferry.features.evidence.cli.report_place import written_json
 from ferry.features.evidence.rules.codec import evidence_json
-from ferry.features.evidence.rules.lines import told_lines
+from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.model.evidence import EvidenceOutcome, EvidenceReport
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def ended(context: Context, evidence: EvidenceReport, folder: ReportFolder | Non
 
 
 def _show(evidence: EvidenceReport, written: Written | None) -> None:
-    for line in told_lines(evidence):
+    for line in report_lines_of(evidence):
         echo(line)
     if written is not None:
         echo(written.sentence)

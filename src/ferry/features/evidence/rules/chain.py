@@ -115,7 +115,7 @@ def _changed(name: str, after: str, *, was: str | None, now: str | None) -> str:
     return f"{name} was changed after {after} was written: {state}, and was {was}"
 
 
-def told_of(kept: Iterable[Kept], evidence: EvidenceReport) -> Kept | None:
+def kept_report_of(kept: Iterable[Kept], evidence: EvidenceReport) -> Kept | None:
     """Return the report of the same finished event; None if there is none, or only one from before it was finished.
 
     A finished event does not change, so a second report of it would only repeat the first one.

@@ -10,7 +10,7 @@ from ferry.model.evidence import EvidenceReport, GroupMoved
 from ferry.words import count_of
 
 
-def told_lines(evidence: EvidenceReport) -> list[str]:
+def report_lines_of(evidence: EvidenceReport) -> list[str]:
     """Return what is wrong first, then what was done, the outcome and the figures."""
     lines = [f"refused: {sentence}" for sentence in evidence.refusals]
     lines += deviation_lines(evidence.deviations)

@@ -13,7 +13,7 @@ from ferry.page.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportTold:
+class ReportSummary:
     """A summary of a report."""
 
     kind: str
@@ -34,7 +34,7 @@ class ReportTold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportLine:
-    """A report of the folder; `told` is None if it cannot be read: `trouble` is why."""
+    """A report of the folder; `report` is None if it cannot be read: `trouble` is why."""
 
     number: int
     has_page: bool
@@ -43,7 +43,7 @@ class ReportLine:
     draws_pdf: bool
     """Whether a PDF is drawn when it is asked for, because the folder has none."""
     is_signed: bool
-    told: ReportTold | None
+    report: ReportSummary | None
     trouble: str
     problem: str
     """What is wrong with the chain at this report."""
@@ -97,15 +97,15 @@ def report_line(kept: Kept, problem: str, *, draws_pdf: bool) -> ReportLine:
         has_pdf=kept.has_pdf,
         draws_pdf=draws_pdf and not kept.has_pdf and report is not None,
         is_signed=bool(report and report.signer),
-        told=_told(report.evidence) if report else None,
+        report=_summary(report.evidence) if report else None,
         trouble=kept.trouble,
         problem=problem,
     )
 
 
-def _told(evidence: EvidenceReport) -> ReportTold:
+def _summary(evidence: EvidenceReport) -> ReportSummary:
     beside = beside_the_loss(evidence.passed_over) if evidence.losses_at_ms else ""
-    return ReportTold(
+    return ReportSummary(
         kind=evidence.kind.value,
         outcome=evidence.outcome.value,
         began_ms=evidence.began_ms,

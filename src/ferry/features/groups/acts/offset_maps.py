@@ -379,8 +379,8 @@ async def _source_logs(cluster: Cluster, lasts: Collection[Receipt], *, begins: 
             "whether %s was cut off on %s is not known: its leader does not answer", several(named), cluster.alias
         )
     cuts = dict(found.at)
-    if found.untold:
-        ends = await listed_offsets(cluster, dict.fromkeys(found.untold, LATEST), isolation=READ_UNCOMMITTED)
+    if found.unreported:
+        ends = await listed_offsets(cluster, dict.fromkeys(found.unreported, LATEST), isolation=READ_UNCOMMITTED)
         copied = {last.source: last.end for last in lasts}
         cuts |= {place: end for place, end in ends.found.items() if end < copied[place]}
     starts: Mapping[TopicPartition, int] = {}

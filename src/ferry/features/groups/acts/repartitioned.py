@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ferry.features.groups.rules.map_check import Cut, Present, dealt_cut, dealt_trouble
-from ferry.features.groups.rules.repartition_map import DealtMap, DealtPlace, connected, is_told
+from ferry.features.groups.rules.repartition_map import DealtMap, DealtPlace, connected, goes_back_to
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.connections import FlowConnections, TargetConnection
@@ -128,7 +128,7 @@ class _Sources:
         read = {one.source: one for one in every}  # the one that was read furthest
         there = [one for one in every if one.source.partition in topics[one.source.topic].partitions]
         cuts = await source_cuts(cluster, there)
-        ends = await listed_offsets(cluster, dict.fromkeys(cuts.untold, LATEST), isolation=READ_UNCOMMITTED)
+        ends = await listed_offsets(cluster, dict.fromkeys(cuts.unreported, LATEST), isolation=READ_UNCOMMITTED)
         at = {place: end for place, end in ends.found.items() if end < read[place].end} | cuts.at
         found._cuts = {place: dealt_cut(place, read[place].end, end) for place, end in at.items()}
         return found
@@ -146,6 +146,6 @@ async def _receipts(
     behind = {
         place.topic
         for place, last in lasts.items()
-        if not all(is_told(read, connected(known[place])) for read in reads[last.source.topic])
+        if not all(goes_back_to(read, connected(known[place])) for read in reads[last.source.topic])
     }
     return await receipts_from_ledger(log, view, lane, lasts, behind) if behind else known

@@ -88,7 +88,7 @@ async def _translate_group(
         if (why := made.trouble_at(offset)) is not None:
             troubled.append(Troubled(place, offset, why))
         else:
-            found.append((offset, _told(place, made, offset)))
+            found.append((offset, _translation(place, made, offset)))
     goes_on: list[GoesOnIn] = []
     deals_topic = deals(flow, await connection.view())
     if not backward and (topics := {place.topic for place in offsets if deals_topic(place.topic)}):
@@ -108,7 +108,7 @@ async def _translate_group(
     )
 
 
-def _told(place: TopicPartition, made: Maps, offset: int) -> Translation:
+def _translation(place: TopicPartition, made: Maps, offset: int) -> Translation:
     source = made.source if isinstance(made, PartitionMap) else place
     return Translation(source=source, target=made.target, outcome=made.translate(offset))
 
@@ -137,8 +137,8 @@ async def translate_over(
         raise BadInput(_nothing_of(flow, place, other, backward))
     if not backward and isinstance(connection, FlowConnections) and connection.has_source:
         # The opposite flow may have brought what is at the offset.
-        return _told(place, (await both_ways(flow, connection, {place: [offset]}, {place: made}))[place], offset)
-    return _told(place, made, offset)
+        return _translation(place, (await both_ways(flow, connection, {place: [offset]}, {place: made}))[place], offset)
+    return _translation(place, made, offset)
 
 
 def _nothing_of(flow: FlowConfig, place: TopicPartition, other: PartitionMap | None, backward: bool) -> str:

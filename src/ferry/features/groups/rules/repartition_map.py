@@ -107,7 +107,7 @@ def most_read(one: Offsets, other: Offsets) -> Offsets:
     )
 
 
-def is_told(read: Offsets, receipts: Sequence[Receipt]) -> bool:
+def goes_back_to(read: Offsets, receipts: Sequence[Receipt]) -> bool:
     """Report whether these receipts of a target partition, `connected`, go back to where a group is."""
     return bool(receipts) and all(of_partition(read, number) >= at for number, at in enumerate(receipts[0].starts))
 
@@ -120,7 +120,7 @@ def goes_on(read: Offsets, receipts: Sequence[Receipt], *, log_start: int, stand
     """
     if not receipts:
         return GoesOn(stands_at if log_start == stands_at else log_start, 0 if log_start == stands_at else None)
-    if not is_told(read, receipts):
+    if not goes_back_to(read, receipts):
         # Unread records may be before the first receipt: where is not known.
         first = next((one.target_start for one in receipts if one.records), None)
         if first is None or log_start < first:

@@ -25,7 +25,7 @@ PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Published:
     """The result after a run: its alerts, and the lag after it; None where it was not measured."""
 
     alerts: Sequence[Alert] = ()
@@ -33,7 +33,7 @@ class Told:
     at_ms: int = 0
 
 
-def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S, lag: bool = False) -> Told:
+def publish_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S, lag: bool = False) -> Published:
     """Write the flow's metrics after a run, with its lag, and return its alerts.
 
     The lag is measured if the file has a use for it, or the caller asks for it (`lag`). If it cannot be measured, that
@@ -41,7 +41,7 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
     shows. A run in another lane changes nothing.
     """
     if report.plan.lane != flow.lane:
-        return Told()
+        return Published()
     lags, failure = None, ""
     if lag or wants_lag(flow):
         try:
@@ -58,15 +58,15 @@ def tell_run(flow: FlowConfig, report: Report, *, patience_s: float = PATIENCE_S
             else with_lag(after_run(before, report, flow), flow, lags, at_ms)
         ),
     )
-    return Told(alerts=alerts_of(flow, report, lags, failure), lags=lags, at_ms=at_ms)
+    return Published(alerts=alerts_of(flow, report, lags, failure), lags=lags, at_ms=at_ms)
 
 
-def tell_skip(flow: FlowConfig, gap: Gap) -> None:
+def publish_skip(flow: FlowConfig, gap: Gap) -> None:
     """Count a gap that an operator made by hand in the flow's metrics."""
     update(flow, lambda before: with_skip(before, flow, gap))
 
 
-def tell_verification(flow: FlowConfig, result: Verified, *, narrow: bool) -> None:
+def publish_verification(flow: FlowConfig, result: Verified, *, narrow: bool) -> None:
     """Write the result of a comparison to the flow's metrics; `narrow`: it was of a part of the flow only.
 
     If that part is equal, nothing is written, because another part may have differences.

@@ -85,7 +85,7 @@ def narrowed(unit: Slice, withheld: Withholding) -> Slice:
     return unit.reading(replace(unit.reads, ends=tuple(ends))) if unit.reads is not None else unit
 
 
-def told_of(unit: Slice, withheld: Withholding) -> Refusal | None:
+def refusal_of_unit(unit: Slice, withheld: Withholding) -> Refusal | None:
     """Return why a unit does not come to its end; None: it does.
 
     For several partitions, the reason of the first one.

@@ -8,21 +8,17 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ferry.copy.prepared_batch import PreparedBatch
-from ferry.copy.produce_queue import Entry, ProduceQueue, Request
-from ferry.errors import Retryable
+from ferry.copy.produce_queue import ProduceQueue
 from ferry.features.records.acts.rows import Row
 from ferry.features.records.rules.dead_letters import PoisonRule, letter_headers, letter_partition
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.writer import Writer
 from ferry.model import Codec, Compression, Flow, Slice, TopicPartition
-from ferry.protocol.drops import Blocked, Dropped, drop
-from ferry.wire.batch import restamped
+from ferry.protocol.drops import Dropped, drop
+from ferry.wire.encoding import batch_room
 from ferry.wire.renumber import OffsetSpan
 from ferry.wire.written import NewRecord, batch_of
-
-BATCH_BYTES = 512 << 10
-_LIMIT_SHARE = 0.9
 
 
 class DeadLetter(NamedTuple):
@@ -79,9 +75,8 @@ class DeadLetterWriter:
         sent = 0
         for place, group in groupby(letters, lambda letter: self._place(piece, letter)):
             limit = self._batch_bytes.get(place.topic)
-            most = min(BATCH_BYTES, int((limit or BATCH_BYTES) * _LIMIT_SHARE))
             records = ((one.row, self._record(piece.source.topic, one)) for one in group)
-            for batch in _batches(records, most):
+            for batch in _batches(records, batch_room(limit)):
                 sent += await self._send(queue, piece, place, batch, limit, first=first and not sent)
         return sent
 
@@ -124,18 +119,9 @@ class DeadLetterWriter:
                 limit=limit,
             )
             raise Dropped([found])
-        try:
-            node = self._target.leader(place)
-        except Retryable as error:
-            raise Blocked([drop("letters.leaderless", piece, at, why=str(error))]) from error
         part = LetterPart(piece=replace(piece, target=place), start=at)  # brokers' answers are about the record's slice
-        writer = self._writer
-        sequence = writer.next_sequence(place, batch.record_count)
-        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
-        request = Request()
-        request.add(Entry(part, PreparedBatch(batch, ((at, batch.record_count),), at + 1, -1, True, ())), data)
-        await (queue.send_first if first else queue.send)(node, request)
-        return len(data)
+        out = PreparedBatch(batch, ((at, batch.record_count),), at + 1, -1, True, ())
+        return await queue.send_batch(part, out, at, first=first, leaderless="letters.leaderless")
 
 
 def _batches(rows: Iterable[tuple[Row, NewRecord]], most: int) -> Iterable[list[tuple[Row, NewRecord]]]:

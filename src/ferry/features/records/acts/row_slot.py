@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from ferry.config.flow.transforms import Poison
 from ferry.copy.copier import MOST_SEGMENTS
-from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
-from ferry.copy.produce_queue import Entry, ProduceQueue, Request
+from ferry.copy.kafka_slot import SlotWiring, TargetSlot
+from ferry.copy.produce_queue import ProduceQueue
 from ferry.copy.row_scope import Todo
-from ferry.errors import Refused, Retryable
-from ferry.features.records.acts.cutoffs import Withholding, narrowed, told_of
+from ferry.errors import Refused
+from ferry.features.records.acts.cutoffs import Withholding, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
 from ferry.features.records.acts.row_parts import RowPart, SlicePart, UnitPart
 from ferry.features.records.acts.rows import Rows, Stretch
@@ -31,18 +31,12 @@ from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH
 from ferry.model import Codec, Compression, Epochs, Plan, Refusal, Slice, TopicPartition
-from ferry.protocol.drops import Blocked, Drop, Dropped, drop, verdict
-from ferry.wire.batch import if_known, restamped
-from ferry.wire.encoding import RecordColumns, batch_of_columns
-
-BATCH_BYTES = 512 << 10
-"""Most bytes of a batch's records before they are compressed."""
+from ferry.protocol.drops import Drop, Dropped, drop, verdict
+from ferry.wire.batch import if_known
+from ferry.wire.encoding import RecordColumns, batch_of_columns, batch_room
 
 KEPT_BYTES = 48 << 20
 """A chunk ends when its records, which are kept until it counts, have so many bytes before they are compressed."""
-
-_LIMIT_SHARE = 0.9
-"""The share of the target topic's limit that a batch may have before it is compressed: then it fits."""
 
 MOST_RECORDS = 10_000
 
@@ -55,7 +49,7 @@ _NONE_WITHHELD: Withholding = MappingProxyType({})
 _NONE_SEEN: Marks = MappingProxyType({})
 
 
-class RowSlot(KafkaSlot):
+class RowSlot(TargetSlot):
     """One slot's writer of rows on a real target."""
 
     def __init__(
@@ -124,7 +118,7 @@ class RowSlot(KafkaSlot):
         for place, piece in todo.items():
             rest = piece
             if piece.dealt:
-                refusal = told_of(piece, withheld)
+                refusal = refusal_of_unit(piece, withheld)
                 if refusal is not None:
                     self._short[place] = refusal
                     rest = narrowed(piece, withheld)
@@ -148,8 +142,8 @@ class RowSlot(KafkaSlot):
         return {**self._withheld, **self._sources.cuts}
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
-        """Return what could not be read, by source partition; for units by their own number."""
-        return {**super().refusals(), **self._short}
+        """Return why units do not come to their ends, by their own number."""
+        return self._short
 
     def _part(
         self,
@@ -182,7 +176,7 @@ class RowSlot(KafkaSlot):
             expected=expected,
         )
 
-    async def copy_chunk(self) -> Sequence[RowPart]:  # type: ignore[override]  # parts of both kinds
+    async def copy_chunk(self) -> Sequence[RowPart]:
         """Produce the next chunk's data inside a transaction, all acknowledged; empty when nothing is left."""
         plan = self._plan
         if plan is None or not self._left:
@@ -220,8 +214,7 @@ class RowSlot(KafkaSlot):
         if self._left and self._left[0] is found[-1]:
             self._left[0] = self._following(plan, found[-1])
         if isinstance(found[0], SlicePart):
-            self._throttled_now = self._throttled()
-            found[0].throttled = self._throttled_now - self._throttled_before
+            self._count_waits(found[0])
         return found
 
     def _has_room(self, sent: int) -> bool:
@@ -247,8 +240,7 @@ class RowSlot(KafkaSlot):
         Raises Dropped at a row that is refused, and Refused at one that is for another slot.
         """
         target = part.piece.target
-        taken = int(self._batch_bytes.get(target.topic, BATCH_BYTES) * _LIMIT_SHARE)
-        room = min(BATCH_BYTES, self._limits.chunk_bytes, taken)
+        room = min(self._limits.chunk_bytes, batch_room(self._batch_bytes.get(target.topic)))
         found: list[Stretch] = []
         letters: list[DeadLetter] = []
         count = 0
@@ -303,20 +295,7 @@ class RowSlot(KafkaSlot):
                 limit=limit,
             )
             raise verdict([found])
-        try:
-            node = self._target.leader(piece.target)
-        except Retryable as error:
-            raise Blocked([drop("target.leaderless", piece, at, why=str(error))]) from error
-        writer = self._writer
-        sequence = writer.next_sequence(piece.target, batch.record_count)
-        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
-        request = Request()
-        request.add(Entry(part, part.outgoing(rows, batch)), data)
-        if first:
-            await queue.send_first(node, request)
-        else:
-            await queue.send(node, request)
-        return len(data)
+        return await queue.send_batch(part, part.outgoing(rows, batch), at, first=first)
 
     async def send_positions(self, positions: Mapping[TopicPartition, tuple[int, str]]) -> None:
         """Send the positions of slices.
@@ -331,6 +310,9 @@ class RowSlot(KafkaSlot):
         """Commit the transaction. The rows that were taken are not needed any more."""
         await super().commit()
         self._rows.settle()
+
+    async def end(self) -> None:
+        """Leave the rows as they are: Spark ends them."""
 
 
 def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:

@@ -23,7 +23,7 @@ from ferry.config.flow.transforms import Poison
 from ferry.errors import Refused
 from ferry.features.records.rules.dead_letters import PoisonRule, poison_sentence
 from ferry.model import TopicPartition
-from ferry.spark.columns import ints, nullable_binaries, strings, texts
+from ferry.run.spark.columns import ints, nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import name_bytes, numbers_of
 from ferry.wire.encoding import RecordColumns
 from ferry.wire.written import NewRecord

@@ -47,15 +47,15 @@ class Pace:
     """The state of the transforms of one stage. A transform is reported each time that its time has doubled."""
 
     shares: Sequence[Share]
-    _told: dict[str, float] = field(default_factory=dict)
+    _warned: dict[str, float] = field(default_factory=dict)
 
     def slow(self, tasks: Tasks) -> list[str]:
         """Make a sentence for each transform that is slow by now, and was not reported yet."""
         found = []
         for share, longest in self._longest(tasks):
-            if longest < self._told.get(share.transform, SLOW_SECONDS):
+            if longest < self._warned.get(share.transform, SLOW_SECONDS):
                 continue
-            self._told[share.transform] = max(2 * longest, SLOW_SECONDS)
+            self._warned[share.transform] = max(2 * longest, SLOW_SECONDS)
             done = sum(number in tasks.done for number in share.tasks)
             key = f"ferry.transform.{share.transform}.timeout.ms"
             ends = f"it is ended after {share.timeout_s:.0f} s" if share.timeout_s else f"{key} would end it"

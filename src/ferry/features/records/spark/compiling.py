@@ -16,7 +16,7 @@ COMPILED_RECORDS = 500_000
 def compile_long_work(spark: SparkSession, streams: Sequence[Stream]) -> bool:
     """Let Spark compile its work from now on, if so many offsets pass through it. Return whether they do.
 
-    It changes settings of `ferry.spark.submit` that a session may change. They change no result.
+    It changes settings of `ferry.run.spark.submit` that a session may change. They change no result.
     """
     through = [piece for stream in streams for piece in stream.pieces if stream.plain is None or piece.dealt]
     if sum(end - start for start, end in ranges_of(through).values()) < COMPILED_RECORDS:

@@ -1,4 +1,4 @@
-"""The copy step of a micro-run on Spark: the slots that copy bytes (`ferry.spark.slots`), and those that write rows."""
+"""The copy step of a micro-run on Spark: slots that copy bytes (`ferry.run.spark.slots`), and slots that write rows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ferry.model import Attempt, Origin, Plan, TopicPartition
 from ferry.run.following import Following
 from ferry.run.micro_run import MicroRuns
 from ferry.run.pace import Milestones, progress_line
-from ferry.spark.blocking_call import Call
-from ferry.spark.job import Say, on_spark, run_job
-from ferry.spark.session import session
-from ferry.spark.slots import collect_slots
+from ferry.run.spark.blocking_call import Call
+from ferry.run.spark.job import Say, on_spark, run_job
+from ferry.run.spark.session import session
+from ferry.run.spark.slots import collect_slots
 
 FENCE_PATIENCE_SECONDS = 5.0
 PROGRESS_SECONDS = 5.0

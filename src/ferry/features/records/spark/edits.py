@@ -21,7 +21,7 @@ from ferry.features.records.rules.json_edit import (
     removed,
 )
 from ferry.features.records.rules.json_quick import editor
-from ferry.spark.columns import nullable_binaries
+from ferry.run.spark.columns import nullable_binaries
 from ferry.wire.arrow_columns import edges_of, valid_of
 
 JSON_STEPS = Json | OnlyFields | Cast

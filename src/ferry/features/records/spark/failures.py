@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from ferry.errors import FerryError
 from ferry.features.records.acts.cutoffs import Failure, parse_unread
 from ferry.model import TopicPartition
-from ferry.spark.stage import ERRORS
+from ferry.run.spark.stage import ERRORS
 
 SPARKS = (PySparkException, Py4JJavaError)
 """What Spark raises in the driver for a job that failed."""
@@ -26,7 +26,7 @@ _MOST_TEXT = 200
 _MOST_LINE = 600
 
 
-def told_by_ferry(error: BaseException) -> FerryError | None:
+def ferry_error_of(error: BaseException) -> FerryError | None:
     """Return what Ferry's own code raised in a task; None when it was something else."""
     lines = _traceback(error).strip().splitlines()
     for at in range(len(lines) - 1, -1, -1):

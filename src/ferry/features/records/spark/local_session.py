@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.transform import prepare
-from ferry.spark.session import CONNECT_VARIABLES, stop
-from ferry.spark.submit import submit_conf
+from ferry.run.spark.session import CONNECT_VARIABLES, stop
+from ferry.run.spark.submit import submit_conf
 
 LEAST_JAVA = 17
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ferry.features.records.acts.cutoffs import Failure, Withheld, withheld_at, without
 from ferry.features.records.rules.locating import Ranges, located
 from ferry.features.records.rules.ranges import ranges_of
-from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
+from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
 from ferry.model import RefusalKind, Slice, TopicPartition
 
 LOCATE_SECONDS = 240.0
@@ -77,7 +77,7 @@ def _raise_own(error: Exception) -> None:
     unread = unread_of(error)
     if unread:
         raise _Unread(unread)
-    own = told_by_ferry(error)
+    own = ferry_error_of(error)
     if own is not None:
         raise own
 

@@ -33,9 +33,9 @@ from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows,
 from ferry.features.records.spark.streams import Stream
 from ferry.features.records.spark.transform import Read
 from ferry.model import Plan, Slice
-from ferry.spark.columns import Stage
-from ferry.spark.session import at_once, slot_frame
-from ferry.spark.stage import ROW
+from ferry.run.spark.columns import Stage
+from ferry.run.spark.session import at_once, slot_frame
+from ferry.run.spark.stage import ROW
 
 _ALONE = -1
 """Takes the place of a stream's number for what Python reads alone."""

@@ -19,7 +19,7 @@ from ferry.features.records.rules.filters import Narrowing
 from ferry.features.records.spark.rows import record_rows
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.model import TopicPartition
-from ferry.spark.columns import Stage
+from ferry.run.spark.columns import Stage
 
 
 def read_frame(spark: SparkSession, tasks: Sequence[ReadSpec], then: Stage, columns: StructType) -> DataFrame:

@@ -33,7 +33,7 @@ from ferry.features.records.spark.slot_assignment import SLOT_INDEX
 from ferry.features.records.spark.steps import ArrowSteps
 from ferry.messages.refusals import refused
 from ferry.model import RefusalKind, TopicPartition
-from ferry.spark.stage import answer_rows, batch_of_rows, run_slot_in_spark
+from ferry.run.spark.stage import answer_rows, batch_of_rows, run_slot_in_spark
 from ferry.wire.arrow_columns import numbers_of
 
 FIRST = -1

@@ -26,7 +26,7 @@ from ferry.features.records.rules.locating import Ranges
 from ferry.features.records.rules.pace import Share
 from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.compiling import compile_long_work
-from ferry.features.records.spark.failures import SPARKS, cause_of, told_by_ferry, unread_of
+from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.record_errors import faults_of
 from ferry.features.records.spark.row_frames import RowJob, alone_frame, read_by, share_of, shuffled_frame
 from ferry.features.records.spark.row_stage import count
@@ -36,8 +36,8 @@ from ferry.features.records.spark.task_monitor import TooSlow, watched
 from ferry.messages.refusals import refused
 from ferry.model import FilterCounts, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.portions import fits_one_portion, portion_of
-from ferry.spark.session import at_once, gist
-from ferry.spark.stage import parse_rows
+from ferry.run.spark.session import at_once, gist
+from ferry.run.spark.stage import parse_rows
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +207,7 @@ def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
     Raises what a task of Ferry's own raised, and Retryable when the reason is none of these.
     """
     found = withheld_at(unread_of(error))
-    own = told_by_ferry(error)
+    own = ferry_error_of(error)
     if not found and own is not None:
         raise own
     if not found:

@@ -27,7 +27,7 @@ from ferry.features.records.spark.decoding import (
     unpacked,
 )
 from ferry.model import RefusalKind, TopicPartition
-from ferry.spark.columns import ints, longs, nullable_binaries
+from ferry.run.spark.columns import ints, longs, nullable_binaries
 from ferry.wire.batch import MAGIC, Batch
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.columns import Columns, columns, opened_columns

@@ -16,7 +16,7 @@ from ferry.config.flow.selection_rules import reads
 from ferry.errors import BadInput, Refused
 from ferry.features.records.rules.selection import Node, check_columns, check_nodes
 from ferry.features.records.spark.failures import SPARKS, first_line
-from ferry.spark.session import is_remote
+from ferry.run.spark.session import is_remote
 
 VIEW = "records"
 """The name of the records in SQL."""

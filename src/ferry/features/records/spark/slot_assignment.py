@@ -23,7 +23,7 @@ from ferry.features.records.acts.rows import COLUMNS, columns_of
 from ferry.features.records.rules.dead_letters import PoisonRule, unknown_target
 from ferry.features.records.rules.partition_columns import Longs, partitions_of_records
 from ferry.model import RefusalKind, Slice, TopicPartition
-from ferry.spark.columns import ints, texts
+from ferry.run.spark.columns import ints, texts
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of
 
 SLOT_INDEX = "slot_index"

@@ -43,8 +43,8 @@ from ferry.features.records.rules.filters import Condition, Narrowing, Operator,
 from ferry.features.records.rules.ranges import distributed
 from ferry.features.records.spark.rows import record_rows
 from ferry.features.records.spark.schema import SCHEMA
-from ferry.spark.package import zip_package
-from ferry.spark.session import is_remote
+from ferry.run.spark.package import zip_package
+from ferry.run.spark.session import is_remote
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Spark passes filters to Python data sources only with this setting, and refuses a source that takes filters without

@@ -36,7 +36,7 @@ from ferry.config.flow.steps import (
 from ferry.config.text.regex import compile_java
 from ferry.features.records.rules.json_column import ColumnChange
 from ferry.features.records.spark.edits import JSON_STEPS, change_of, changed_values, column_of, hashed_keys
-from ferry.spark.columns import nullable_binaries, strings, texts
+from ferry.run.spark.columns import nullable_binaries, strings, texts
 from ferry.wire.arrow_columns import Flags, Longs, edges_of, name_bytes, numbers_of, valid_of
 
 COLUMNS = ("topic", "target", "partition", "offset", "timestamp", "key", "value", "headers", "poison")

@@ -21,8 +21,8 @@ from ferry.features.records.spark.steps import ArrowSteps
 from ferry.features.records.spark.transform import Read, is_plain, of_frame, prepare, steps_of, transformed
 from ferry.model import Plan, Slice
 from ferry.plan.transform_digest import transform_digest
-from ferry.spark.columns import Stage
-from ferry.spark.session import is_remote
+from ferry.run.spark.columns import Stage
+from ferry.run.spark.session import is_remote
 
 Change = Callable[[Read, Stage, StructType], DataFrame]
 """Applies one transform to what is read (`ferry.features.records.spark.transform.transformed`)."""

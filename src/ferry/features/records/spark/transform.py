@@ -26,7 +26,7 @@ from ferry.features.records.spark.schema import CHANGED, SCHEMA
 from ferry.features.records.spark.selection import own_columns, selected, selected_by
 from ferry.features.records.spark.steps import BEFORE, ArrowSteps, finished
 from ferry.plan.transform_digest import imported
-from ferry.spark.columns import Stage
+from ferry.run.spark.columns import Stage
 
 T = TypeVar("T")
 

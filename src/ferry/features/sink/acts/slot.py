@@ -33,18 +33,15 @@ from ferry.kafka.produce.writer import PartitionsRefused, StillCompleting, Write
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due
 from ferry.wire.arrow_columns import numbers_of
-from ferry.wire.batch import restamped
-from ferry.wire.encoding import RecordColumns, batch_of_columns
+from ferry.wire.encoding import RecordColumns, batch_of_columns, batch_room
 
 COLUMNS = ("topic", "partition", "timestamp", "key", "value", "headers", "digest")
 """The columns of a slot's rows, sorted by topic and partition, and in each partition in the order of writing."""
 
-BATCH_BYTES = 512 << 10
 IN_FLIGHT = 5
 """The most requests in flight: the highest number with which Kafka keeps an idempotent producer's order."""
 
 _MODULUS = 1 << 64
-_LIMIT_SHARE = 0.9
 
 
 @dataclass(slots=True, kw_only=True)
@@ -210,7 +207,7 @@ class DeliverySlot:
         if self._chunk and (self._taken >= self._spec.chunk_bytes or time.monotonic() > self._until):
             await self._commit()
         limit = self._limits.get(part.place.topic)
-        room = min(BATCH_BYTES, self._spec.chunk_bytes, int((limit or BATCH_BYTES) * _LIMIT_SHARE))
+        room = min(self._spec.chunk_bytes, batch_room(limit))
         columns = RecordColumns(*(rows.column(name) for name in COLUMNS[2:6]))
         sizes = np.cumsum(columns.sizes())
         count = max(1, int(np.searchsorted(sizes, room, side="right")))
@@ -229,8 +226,7 @@ class DeliverySlot:
             await writer.join([part.place])
         except PartitionsRefused as error:
             raise Refused(f"{self._spec.delivery}: {error}: grant WRITE, or look whether it is there") from error
-        sequence = writer.next_sequence(part.place, batch.record_count)
-        data = restamped(batch, writer.producer_id, writer.producer_epoch, sequence)
+        data = writer.stamped(part.place, batch)
         sent = _Sent(part=part, node=self._cluster.leader(part.place), data=data, count=count)
         if not self._chunk:
             self._began = time.monotonic()

@@ -56,8 +56,8 @@ from ferry.features.sink.acts.ids import DeliverySpec, SlotSpec
 from ferry.features.sink.spark.stage import ANSWER, delivered, placed
 from ferry.model import TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Written
-from ferry.spark.session import at_once, is_remote
-from ferry.spark.stage import ERRORS
+from ferry.run.spark.session import at_once, is_remote
+from ferry.run.spark.stage import ERRORS
 
 TRIES = 3
 """How many times failed slots are started within one call."""

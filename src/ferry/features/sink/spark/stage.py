@@ -17,7 +17,7 @@ from ferry.features.sink.acts.ids import SlotSpec
 from ferry.features.sink.acts.slot import COLUMNS, write_slot
 from ferry.features.sink.rules.dealing import first_numbers
 from ferry.ledger.codec import encode
-from ferry.spark.columns import ints, strings
+from ferry.run.spark.columns import ints, strings
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of, with_narrow_edges
 
 ANSWER = "slot int, failure string, receipts string"

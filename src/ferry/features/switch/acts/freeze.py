@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ferry.clock import wall_ms
-from ferry.features.switch.acts.groups import GroupPlan, plan_groups
+from ferry.features.switch.acts.group_plan import GroupPlan, plan_groups
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.partition_state import PartitionState, uncopied_sentence

@@ -11,7 +11,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, EmptyFilter, FerryError, Refused
 from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.earlier import earlier_switch
-from ferry.features.switch.acts.groups import plan_groups
+from ferry.features.switch.acts.group_plan import plan_groups
 from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.readiness import check_readiness, look_since

@@ -16,7 +16,6 @@ import urllib.request
 from base64 import b64encode
 from dataclasses import replace
 from http.client import HTTPException
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ferry.config.flow.flow import FlowConfig
@@ -27,23 +26,12 @@ from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.settings import SwitchHook
 from ferry.model.switch import Evidence, SwitchState
+from ferry.redirects import NoRedirect
 
 SAID_BYTES = 2_000
 """How many bytes of a hook's answer are kept: the last of a command's output, the first of an HTTP answer."""
 
 _AIRFLOW = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_")
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Treats a redirect as an answer.
-
-    Following it would make a GET of the POST, and its 200 would mean that clients moved.
-    """
-
-    def http_error_302(self, *_: Any, **__: Any) -> None:
-        """Follow no redirect, and do not parse its address."""
-
-    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def redirect(sides: Sides, state: SwitchState, hook: SwitchHook, still_mine: StillMine) -> Evidence:
@@ -156,7 +144,7 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
     what = body["hook"]
     began = time.monotonic()
     try:
-        with urllib.request.build_opener(_NoRedirect).open(_request(url, body), timeout=seconds) as answer:
+        with urllib.request.build_opener(NoRedirect).open(_request(url, body), timeout=seconds) as answer:
             said, status = answer.read(SAID_BYTES).decode(errors="replace").strip(), answer.status
     except urllib.error.HTTPError as error:
         error.close()

@@ -41,7 +41,7 @@ _SAME = frozenset({"exact", "gap", "start"})
 """The words for an offset that leads to exactly the next record. Nothing was read before a `start`."""
 
 
-def told_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
+def timeline_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
     """Return the steps that are done, in order, and who approved."""
     switch = state.switch
     return tuple(
@@ -146,7 +146,7 @@ def _best_known(state: SwitchState) -> list[PartitionState]:
     return best_known(parse_standings(state.rows(Step.FREEZE)), parse_standings(state.rows(Step.STOP)))
 
 
-def told_losses(state: SwitchState) -> tuple[Loss, ...]:
+def losses_by_partition(state: SwitchState) -> tuple[Loss, ...]:
     """Return what the new cluster lacks, by partition.
 
     It is counted when the flow was stopped, or by the step `loss` of a failover. What came to the old cluster after it
@@ -282,7 +282,7 @@ def _lost(losses: Sequence[Loss] | None) -> str:
     return f"{agreeing(records, 'record was', 'records were')} lost" + (", at most" if records else "")
 
 
-def told_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
+def moved_groups(state: SwitchState) -> tuple[GroupMoved, ...]:
     """Return the groups that were moved, and those that were left."""
     frozen = {row["group"]: row for row in state.rows(Step.FREEZE) if "group" in row}
     copied = {(row["topic"], row["partition"]): row["copied_end"] for row in state.rows(Step.STOP)}
@@ -417,11 +417,11 @@ def _lag(frozen: Json) -> int | None:
 
 def _goals(state: SwitchState, rpo_seconds: float | None, rto_seconds: float | None) -> tuple[Goal, ...]:
     return goals_of(
-        losses=told_losses(state) if Step.STOP in state.done else None,
+        losses=losses_by_partition(state) if Step.STOP in state.done else None,
         rpo_seconds=rpo_seconds,
         rto_s=out_of_service(state).seconds,
         rto_seconds=rto_seconds,
-        groups=counted_groups(state, told_groups(state)) if Step.GROUPS in state.done else None,
+        groups=counted_groups(state, moved_groups(state)) if Step.GROUPS in state.done else None,
         all_groups=knows_groups(state),
         of=groups_scope(state),
     )
@@ -433,7 +433,7 @@ def switch_deviations(state: SwitchState, *, rpo_seconds: float | None, rto_seco
 
 
 def _deviations(state: SwitchState, goals: Sequence[Goal]) -> tuple[str, ...]:
-    return (*deviations_of(goals, told_groups(state), None, ()), *stayed_sentences(state))
+    return (*deviations_of(goals, moved_groups(state), None, ()), *stayed_sentences(state))
 
 
 def switch_report(
@@ -452,7 +452,7 @@ def switch_report(
     `samples` are those of its drain.
     """
     switch, end = state.switch, state.end
-    steps, losses, groups = told_steps(state), told_losses(state), told_groups(state)
+    steps, losses, groups = timeline_steps(state), losses_by_partition(state), moved_groups(state)
     stopped, service = state.done.get(Step.STOP), out_of_service(state)
     passed = None if stopped is None else passed_of(state)
     goals = _goals(state, rpo_seconds, rto_seconds)

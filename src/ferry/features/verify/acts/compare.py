@@ -24,7 +24,7 @@ SMALL_RECORDS = 1_000
 MOST_TOLD = 10_000
 """Differences of all partitions that are reported one by one; further ones are counted."""
 
-_TELL_SECONDS = 0.5
+_SHOW_SECONDS = 0.5
 
 Progress = Callable[[int, int], None]
 """Gets, now and then, how many records were compared and how many bytes were read so far."""
@@ -109,7 +109,7 @@ class Comparer:
     def __init__(self, reader: Reader, see: See) -> None:
         self._reader = reader
         self._see = see
-        self._told = time.monotonic()
+        self._shown_at = time.monotonic()
 
     async def compare(self, stretches: Sequence[Stretch], progress: Progress = unheard) -> Compared:
         """Compare all stretches.
@@ -123,8 +123,8 @@ class Comparer:
         return every
 
     def _tell(self, every: Compared, progress: Progress, pairs: Sequence[Pairing]) -> None:
-        if time.monotonic() - self._told >= _TELL_SECONDS:
-            self._told = time.monotonic()
+        if time.monotonic() - self._shown_at >= _SHOW_SECONDS:
+            self._shown_at = time.monotonic()
             records = sum(pair.comparison.records for pair in pairs)
             progress(every.records + records, every.bytes + sum(pair.bytes for pair in pairs))
 

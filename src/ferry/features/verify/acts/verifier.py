@@ -198,8 +198,8 @@ class Verifier:
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
         """Leave out records that a run has copied since the ledger was read: they are after all that it showed."""
-        until = {one.target: one.told_until for one in [*found.stretches, *found.transformed]}
-        until |= {one.target: one.told_until for one in found.dealt}
+        until = {one.target: one.covered_until for one in [*found.stretches, *found.transformed]}
+        until |= {one.target: one.covered_until for one in found.dealt}
         behind = [
             one
             for one in differences

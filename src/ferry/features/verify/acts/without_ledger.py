@@ -28,7 +28,7 @@ from ferry.plan.gather import isolation_of
 _STAMP = "message.timestamp.type"
 _NEWS_SECONDS = 0.5
 _MEMORY_BYTES = 16 << 20
-_UNTOLD = 2**63 - 1
+_NO_RECEIPTS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
                 source_range=(mine.start, max(mine.start, mine.end)),
                 target_range=(copy.start, max(copy.start, copy.end)),
                 segments=(_reach(mine),) if mine.start < mine.end else (),
-                told_until=_UNTOLD,
+                covered_until=_NO_RECEIPTS,
                 compacted=wanted.compacted or here.topic in cleaned or there.topic in cleaned_copies,
                 by_content=((since and copy.start > copy.first) or copy.first == 0,
                             (since and mine.start > mine.first) or mine.first == 0),

@@ -95,7 +95,7 @@ def verify_command(
     Exit code 1 when they differ, or when not all that was asked for could be compared. No cluster is written to; where
     ferry.metrics.folder is set, the outcome goes there.
     """
-    from ferry.features.observe.acts.after_run import tell_verification  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.features.observe.acts.after_run import publish_verification  # noqa: PLC0415 - brings the Kafka clients
     from ferry.features.verify.acts.verifier import Verifier  # noqa: PLC0415 - as above
 
     chosen = context.flow(lane)
@@ -129,7 +129,7 @@ def verify_command(
         with shown_progress(found.records, quiet=context.quiet) as progress:
             compared = verifier.compare(found, progress, _in_spark(chosen, verifier) if spark else None)
         result = verifier.sum_up(found, compared)
-    tell_verification(chosen, result, narrow=wanted.is_narrow)
+    publish_verification(chosen, result, narrow=wanted.is_narrow)
     context.answer(lambda: verified_json(result), lambda: print_verified(result))
     return 0 if result.is_equal else DIFFERENT
 

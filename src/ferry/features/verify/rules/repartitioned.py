@@ -57,14 +57,14 @@ class Chunk(NamedTuple):
 class DealtCopy:
     """A target partition with the chunks of it that are compared, ascending.
 
-    Records from `told_until` on are in no receipt that was read.
+    Records from `covered_until` on are in no receipt that was read.
     """
 
     topic: str
     target: TopicPartition
     partitions: int
     chunks: tuple[Chunk, ...]
-    told_until: int
+    covered_until: int
     transform: str
 
     @property
@@ -137,7 +137,7 @@ def dealt_copies(
                 target=target,
                 partitions=era.partitions,
                 chunks=tuple(chunks),
-                told_until=until,
+                covered_until=until,
                 transform=era.digest,
             )
             found.append(copy)
@@ -353,7 +353,7 @@ Origin = tuple[int, int]
 """A source partition, and an offset in it."""
 
 
-def told_of_source(
+def source_differences(
     topic: str, differences: Sequence[Difference], origins: Sequence[Origin], chunk: Chunk
 ) -> list[Difference]:
     """Put the source's partitions and offsets in place of numbers in a chunk's differences: `origins`, by number.

@@ -47,9 +47,9 @@ class Ends:
 class Stretch:
     """Source and target offsets that are compared with each other, and the segments between them.
 
-    Records of the target from `told_until` on are in no receipt that was read. With identical offsets they are compared
-    without one, and there are none after `told_until`. `void` are target offsets of copies that
-    do not count any more (`Copied.void`).
+    Records of the target from `covered_until` on are in no receipt that was read. With identical offsets they are
+    compared without one, and there are none after `covered_until`. `void` are target offsets of copies that do not
+    count any more (`Copied.void`).
     """
 
     source: TopicPartition
@@ -57,7 +57,7 @@ class Stretch:
     source_range: Range
     target_range: Range
     segments: tuple[Segment, ...]
-    told_until: int
+    covered_until: int
     void: tuple[Range, ...] = ()
     shared: bool = False
     compacted: bool = False
@@ -115,7 +115,7 @@ def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> t
         found = list(_sampled(found, asked.sample, asked.seed))
     elif ends.same_until is not None and not bounded and (asked.start or 0) < copied.target_next:
         after, gone = _after_receipts(copied, ends, ends.same_until, compacted=compacted)
-        found = [replace(one, told_until=max(one.told_until, ends.stable)) for one in [*found, *after]]
+        found = [replace(one, covered_until=max(one.covered_until, ends.stable)) for one in [*found, *after]]
         out += gone
     return found, out
 
@@ -143,7 +143,7 @@ def _after_receipts(
         source_range=(start, until),
         target_range=(start, end),
         segments=(Segment(source_start=start, target_start=start, count=until - start),) if until > start else (),
-        told_until=end,
+        covered_until=end,
         void=common(copied.void, [(start, end)]),
         compacted=compacted,
     )
@@ -250,7 +250,7 @@ def _stretch(
         source_range=(start, end),
         target_range=(begins, max(begins, min(until, ends.stable))),
         segments=segments_within(copied.segments, start, end),
-        told_until=copied.target_next,
+        covered_until=copied.target_next,
         void=common(copied.void, [(begins, until)]),
         shared=copied.shared,
         compacted=compacted,
@@ -296,7 +296,7 @@ def _pieces(stretch: Stretch) -> Iterator[Stretch]:
                 source_range=(source, source + count),
                 target_range=(target, until),
                 segments=(Segment(source_start=source, target_start=target, count=count),),
-                told_until=stretch.told_until,
+                covered_until=stretch.covered_until,
                 void=common(stretch.void, [(target, target + count)]),
                 shared=stretch.shared,
                 compacted=stretch.compacted,

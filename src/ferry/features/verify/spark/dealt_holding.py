@@ -26,11 +26,11 @@ from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.pairing import opened
 from ferry.features.verify.acts.verifier import CompareSpec
 from ferry.features.verify.rules.differences import SOURCE, TARGET, Places, See
-from ferry.features.verify.rules.repartitioned import ByNumber, Chunk, DealtCopy, told_of_source, unfinished
+from ferry.features.verify.rules.repartitioned import ByNumber, Chunk, DealtCopy, source_differences, unfinished
 from ferry.features.verify.spark.holding import HELD, NAMING, Row, held_rows, size_of, trouble
 from ferry.model import Content, Segment
 from ferry.plan.rules.record_sample import witnesses
-from ferry.spark.columns import binaries, ints, nullable_binaries, texts
+from ferry.run.spark.columns import binaries, ints, nullable_binaries, texts
 from ferry.wire.arrow_columns import valid_of
 from ferry.wire.codecs import Malformed, TooLong
 
@@ -188,7 +188,7 @@ def _held_chunk(copy: DealtCopy, chunk: Chunk, rows: Iterator[Row], there: Itera
                 some = list(islice(sides[side], _CHUNK))
                 comparison.feed(side, some, done=len(some) < _CHUNK)
     found.records, found.more = comparison.records, comparison.more
-    found.differences = told_of_source(
+    found.differences = source_differences(
         copy.topic,
         comparison.differences,
         list(zip(parts, offsets, strict=True)) if comparison.differences else (),

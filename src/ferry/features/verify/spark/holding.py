@@ -33,7 +33,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.model import Content, NotCompared, NotComparedKind, TopicPartition
 from ferry.plan.rules.compaction import OneSided
 from ferry.plan.rules.record_sample import witnesses
-from ferry.spark.columns import binaries, ints, longs, nullable_binaries, texts
+from ferry.run.spark.columns import binaries, ints, longs, nullable_binaries, texts
 from ferry.wire.arrow_columns import name_bytes
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.headers import Header

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no
 from pyspark.errors import PySparkException
 
 from ferry.errors import FerryError, Unreachable
-from ferry.features.records.spark.failures import cause_of, told_by_ferry, unread_of
+from ferry.features.records.spark.failures import cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.task_monitor import TooSlow
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.rules.portions import Unread
@@ -62,7 +62,7 @@ def compared_in_portions(holding: Holding[T], pieces: Sequence[T]) -> Compared:
                 unread = {place: (one.offset, one.message) for place, one in unread_of(error).items()}
                 (portion, left), lost = holding.readable((portion, left), unread)
                 if not lost:
-                    own = told_by_ferry(error)
+                    own = ferry_error_of(error)
                     why = f"Spark failed on ferry.transform.{holding.name} ({own or cause_of(error)}): see its log"
                     if isinstance(own, Unreachable):  # each further portion would wait for it as long
                         found.not_compared += holding.lost([*portion, *left], why)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes S
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError
-from ferry.features.observe.acts.after_run import tell_verification
+from ferry.features.observe.acts.after_run import publish_verification
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.verifier import CompareSpec, Verifier
@@ -26,9 +26,9 @@ from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.files import write_whole
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import RunVerified, Verified, VerifyMode
-from ferry.spark.columns import Stage
-from ferry.spark.job import Say, on_spark, run_job
-from ferry.spark.session import is_remote, sent_apart, session
+from ferry.run.spark.columns import Stage
+from ferry.run.spark.job import Say, on_spark, run_job
+from ferry.run.spark.session import is_remote, sent_apart, session
 
 DIFFERENT = 1
 
@@ -130,7 +130,7 @@ def main(
         result = verify_flow(request, lambda: session(f"ferry verify {flow}"))
         if out is not None:
             write_whole(out, json.dumps(verified_json(result)))
-        tell_verification(found, result, narrow=request.wanted.is_narrow)
+        publish_verification(found, result, narrow=request.wanted.is_narrow)
         _tell(result, say)
         if keep:
             keep_outcome(found, request.wanted, result)

@@ -16,8 +16,8 @@ import pyarrow as pa
 from ferry.errors import FerryError
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.verifier import CompareSpec, compare_spec
-from ferry.spark.columns import binaries, ints
-from ferry.spark.package import unpacked
+from ferry.run.spark.columns import binaries, ints
+from ferry.run.spark.package import unpacked
 
 ROW = "task int, body binary"
 """The rows of an answer, as Spark writes a schema."""

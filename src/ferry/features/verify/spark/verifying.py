@@ -54,8 +54,8 @@ from ferry.features.verify.spark.holding_portions import compared_in_portions
 from ferry.features.verify.spark.stage import ROW
 from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
 from ferry.plan.transform_digest import transform_digest
-from ferry.spark.columns import Stage
-from ferry.spark.session import at_once, is_remote
+from ferry.run.spark.columns import Stage
+from ferry.run.spark.session import at_once, is_remote
 
 _HELD = StructType(
     [

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody who writes Spark calls it
 
-from ferry.spark.package import zip_package, zip_specs
+from ferry.run.spark.package import zip_package, zip_specs
 
 REMOTE_VARIABLE = "SPARK_REMOTE"
 CONNECT_VARIABLES = (REMOTE_VARIABLE, "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")

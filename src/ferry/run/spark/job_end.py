@@ -16,10 +16,6 @@ FINAL = (BadInput, Refused, Superseded, Corrupt)
 """Errors that a retry meets again."""
 
 
-SAYS = "ferry: "
-"""How a line of Ferry's own begins, among those that Spark prints."""
-
-
 class Terminated(BaseException):
     """SIGTERM came to a job."""
 
@@ -32,7 +28,7 @@ class JobEnd:
     final: bool
 
 
-def tell_end(path: Path, error: FerryError) -> bool:
+def write_end(path: Path, error: FerryError) -> bool:
     """Leave the error at `path`, whole or not at all; return whether it is there."""
     try:
         write_whole(path, json.dumps(asdict(JobEnd(sentence=str(error), final=isinstance(error, FINAL)))))
@@ -41,7 +37,7 @@ def tell_end(path: Path, error: FerryError) -> bool:
     return True
 
 
-def told_end(path: Path) -> JobEnd | None:
+def end_of_job(path: Path) -> JobEnd | None:
     """Return what the driver left at `path`; None when it ended without an error, or before it could write one."""
     try:
         return JobEnd(**json.loads(path.read_text()))

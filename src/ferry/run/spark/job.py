@@ -21,11 +21,12 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.login.environment import from_environment
 from ferry.config.settings import load
 from ferry.errors import FerryError, Retryable
-from ferry.spark import parent_watch
-from ferry.spark.blocking_call import Call
-from ferry.spark.credentials_pipe import taken
-from ferry.spark.job_end import SAYS, Terminated, tell_end
-from ferry.spark.session import gist, interrupt, stop
+from ferry.run.spark import parent_watch
+from ferry.run.spark.blocking_call import Call
+from ferry.run.spark.credentials_pipe import taken
+from ferry.run.spark.job_end import Terminated, write_end
+from ferry.run.spark.session import gist, interrupt, stop
+from ferry.words import SAYS
 
 CONFIG_VARIABLE = "FERRY_CONFIG"
 
@@ -74,7 +75,7 @@ def run_job(
         _say("terminated")
         return TERMINATED
     except FerryError as error:
-        if end is None or not tell_end(end, error):
+        if end is None or not write_end(end, error):
             _say(str(error))  # else the task prints it
         return error.exit_code
     finally:

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
 from ferry.copy.task import TaskSpec
-from ferry.spark.columns import Stage
-from ferry.spark.job import Say
-from ferry.spark.session import at_once, is_remote, sent_apart, slot_frame
-from ferry.spark.stage import ROW, parse_rows, run_named_slots, run_packed_slots
+from ferry.run.spark.columns import Stage
+from ferry.run.spark.job import Say
+from ferry.run.spark.session import at_once, is_remote, sent_apart, slot_frame
+from ferry.run.spark.stage import ROW, parse_rows, run_named_slots, run_packed_slots
 
 
 def collect_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import SlotWiring, TargetSlot
 from ferry.copy.slot_end import SlotEnd, end_of
 from ferry.copy.task import TaskSpec, run_slot
 from ferry.errors import (
@@ -35,8 +35,8 @@ from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, recei
 from ferry.ledger.run_codec import parse_refusal, refusal_json
 from ferry.model import Receipt
 from ferry.protocol.slot import SlotResult
-from ferry.spark.columns import ints, strings
-from ferry.spark.package import unpacked
+from ferry.run.spark.columns import ints, strings
+from ferry.run.spark.package import unpacked
 
 ROW = "slot int, kind string, body string"
 """The rows of an answer, as Spark writes a schema."""
@@ -63,12 +63,12 @@ def run_named_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBa
 def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run every slot that the rows of `batches` name, by the specs in the package `name` that was sent as an artifact.
 
-    `ferry.spark.package` makes that package. A failed slot is an answer; anything but a FerryError is raised.
+    `ferry.run.spark.package` makes that package. A failed slot is an answer; anything but a FerryError is raised.
     """
     return run_named_slots(unpacked(name), batches)
 
 
-def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], KafkaSlot] | None = None) -> SlotEnd:
+def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], TargetSlot] | None = None) -> SlotEnd:
     """Run one slot in a Spark task, over the port that `port_of` makes (None: that of `spec`), and return how it ended.
 
     Raises anything but a FerryError.

@@ -19,6 +19,7 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from tests.durations import KEPT, TESTS, Durations, Shared, file_of, read
+from tests.limits import Limits
 from tests.purity import nothing_but_python
 from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
 
@@ -42,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", {}).get(SEED_VARIABLE) or os.environ.get(SEED_VARIABLE)
     config.stash[SEED] = int(given or secrets.randbits(32))
     config.pluginmanager.register(Shared())
+    config.pluginmanager.register(Limits())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Durations())
 

@@ -31,7 +31,10 @@ SOURCES = ("src", "plugins")
 SECONDS = 300
 QUICK = "not slow and not extra and not soak"
 ALONE = ("-n", "0", "-p", "no:cacheprovider")
-AREAS = ("write", "copy", "fetch", "plan", "ledger", "groups", "verify", "switch", "spark", "sink")
+AREAS = (
+    *("write", "copy", "fetch", "plan", "ledger", "groups"),
+    *("verify", "switch", "spark", "sink", "rows", "identical"),
+)
 WRITERS = ("copy", "write")
 """Their faults lose or double records, so fewer of them may survive."""
 LEAST = 90
@@ -79,7 +82,7 @@ def main(names: list[str]) -> int:
 def summary(outcomes: Mapping[str, Outcome]) -> list[str]:
     """Make a line for each area that was run, and one for all: how many faults are noticed, of how many."""
     by_area = {area: _of(outcomes, (area,)) for area in AREAS}
-    return [f"{area:<8} {_share(some)}" for area, some in {**by_area, "all": outcomes}.items() if some]
+    return [f"{area:<9} {_share(some)}" for area, some in {**by_area, "all": outcomes}.items() if some]
 
 
 def shortcomings(outcomes: Mapping[str, Outcome], reasoned: set[str]) -> list[str]:

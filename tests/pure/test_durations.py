@@ -32,6 +32,10 @@ def times(**changes: float) -> dict[str, float]:
         ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_d.py": 133.0}, ["kafka/test_d.py"]),
         ({name: seconds / 4 for name, seconds in KEPT.items()}, []),
         ({**times(), "kafka/test_new.py": 100.0}, []),
+        ({**times(), "pure/test_new.py": 14.0}, []),
+        ({**times(), "pure/test_new.py": 16.0}, ["pure/test_new.py"]),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "pure/test_new.py": 29.0}, []),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "pure/test_new.py": 31.0}, ["pure/test_new.py"]),
         ({}, []),
     ],
     ids=[
@@ -47,6 +51,10 @@ def times(**changes: float) -> dict[str, float]:
         "a slow machine, and a short one by more",
         "a fast machine",
         "one that is not listed",
+        "a pure one that is not listed",
+        "a slow pure one that is not listed",
+        "a slow machine, and a pure one that is not listed",
+        "a slow machine, and a slow pure one that is not listed",
         "nothing was measured",
     ],
 )
@@ -91,6 +99,20 @@ def test_a_file_that_is_not_listed_is_named_and_fails_nothing(
     assert durations.main() == 0
     said = capsys.readouterr().out
     assert ("test_new.py" in said, "test_short.py" in said) == (True, False)
+
+
+@pytest.mark.parametrize(("alone", "code"), [(20.0, 1), (10.0, 0)])
+def test_a_slow_pure_file_that_is_not_listed_fails(
+    files: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    alone: float,
+    code: int,
+) -> None:
+    files[1].write_text(json.dumps({**times(), "pure/test_new.py": 20.0}))
+    monkeypatch.setattr(durations, "run_alone", lambda slow: dict.fromkeys(slow, alone))
+    assert durations.main() == code
+    assert ("tests/pure/test_new.py" in capsys.readouterr().err) is bool(code)
 
 
 def test_as_long_as_listed_nothing_runs_again(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,14 @@
-"""What `make test` leaves out is there, and no guarantee of docs/internals/guarantees.md rests on it alone."""
+"""What `make test` leaves out is there, and no guarantee of docs/internals/guarantees.md rests on it alone.
+
+It leaves out what tests/extra.toml lists, tests that are marked so in their own file, and the folder of the soak.
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,12 +22,48 @@ PATH = re.compile(r"[\w./-]*/[\w./-]*\w|\btest_\w+\.py")
 """A file or folder below tests/, as texts of the list name it."""
 PARAMETERS = re.compile(r"\[[^\]]*\]")
 """The parameters of another case of the same test."""
+LEFT_OUT = {"extra", "soak"}
+"""The marks of tests that `make test` does not run (`addopts` in pyproject.toml)."""
 IN_PLACE = [(file, test, text) for file, names in EXTRA.items() for test, text in names.items()]
 
 
 @functools.cache
 def functions(file: str) -> set[str]:
     return {node.name for node in ast.parse((TESTS / file).read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def marked(text: str) -> set[str]:
+    """The tests of a module that it marks itself as left out: by `pytestmark`, or a decorator."""
+    body = ast.parse(text).body
+    whole = any(_marks(one.value) for one in body if isinstance(one, ast.Assign) and _names(one) == {"pytestmark"})
+    tests = [one for one in body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")]
+    return {one.name for one in tests if whole or any(_marks(mark) for mark in one.decorator_list)}
+
+
+def _names(assignment: ast.Assign) -> set[str]:
+    return {ast.unparse(one) for one in assignment.targets}
+
+
+def _marks(value: ast.expr) -> bool:
+    """Whether a mark, or one of a list of marks, leaves a test out; those of single cases do not."""
+    if isinstance(value, ast.List | ast.Tuple):
+        return any(_marks(one) for one in value.elts)
+    name = value.func if isinstance(value, ast.Call) else value
+    return ast.unparse(name) in {f"pytest.mark.{mark}" for mark in LEFT_OUT}
+
+
+@functools.cache
+def left_out(file: str) -> set[str]:
+    """The tests of a file that `make test` does not run."""
+    names = {name for name in functions(file) if name.startswith("test_")}
+    if file.startswith("soak/"):
+        return names
+    return marked((TESTS / file).read_text()) | {name for name in names if is_extra(file, name)}
+
+
+def kept(file: str) -> set[str]:
+    """The tests of a file that `make test` runs."""
+    return {name for name in functions(file) if name.startswith("test_")} - left_out(file)
 
 
 @pytest.mark.parametrize("file", EXTRA)
@@ -35,14 +75,37 @@ def test_each_name_in_the_list_is_a_test(file: str) -> None:
 def test_each_file_of_a_guarantee_is_there_and_keeps_tests(path: str) -> None:
     assert (TESTS / path).exists()
     if path.endswith(".py"):
-        left = {name for name in functions(path) if name.startswith("test_")} - EXTRA.get(path, {}).keys()
-        assert left
-        assert "*" not in EXTRA.get(path, {})
+        assert kept(path)
+    elif (TESTS / path).is_dir():
+        assert keeps_tests(path)
 
 
 def test_no_test_that_a_guarantee_names_is_left_out() -> None:
-    left_out = {name.partition("[")[0] for names in EXTRA.values() for name in names if "[" not in name}
-    assert not left_out & set(re.findall(r"`(test_\w+)`", GUARANTEES))
+    files = [file.relative_to(TESTS).as_posix() for file in TESTS.rglob("test_*.py")]
+    names = set(re.findall(r"`(test_\w+)`", GUARANTEES))
+    assert names - set().union(*map(functions, files)) == set(), "there is no such test"
+    assert names & set().union(*map(left_out, files)) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("@pytest.mark.extra\ndef test_a(): pass\ndef test_b(): pass", {"test_a"}),
+        ("@pytest.mark.timeout(9)\n@pytest.mark.soak\ndef test_a(): pass", {"test_a"}),
+        ("pytestmark = pytest.mark.extra\ndef test_a(): pass\ndef other(): pass", {"test_a"}),
+        ("pytestmark = [pytest.mark.timeout(9), pytest.mark.extra]\ndef test_a(): pass", {"test_a"}),
+        ("@pytest.mark.slow\ndef test_a(): pass", set()),
+        ("@pytest.mark.parametrize('a', [pytest.param(1, marks=pytest.mark.extra), 2])\ndef test_a(a): pass", set()),
+    ],
+    ids=["a decorator", "one of two", "a module", "a module with two", "another mark", "one case"],
+)
+def test_marks_in_a_file_are_found(text: str, names: set[str]) -> None:
+    assert marked(text) == names
+
+
+def test_the_marks_are_those_that_the_suite_leaves_out() -> None:
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
+    assert set(re.findall(r"not (\w+)", options[-1])) == LEFT_OUT
 
 
 @pytest.mark.parametrize(("file", "test", "text"), IN_PLACE, ids=[f"{file}-{test}" for file, test, _ in IN_PLACE])
@@ -63,6 +126,8 @@ def test_what_stands_in_for_a_test_is_there_and_keeps_tests(file: str, test: str
         ("kafka/chaos", True),
         ("spark/test_local.py", False),
         ("pure/decide/museum", False),
+        ("soak", False),
+        ("world/packaging/test_man_pages.py", True),
     ],
 )
 def test_a_path_keeps_tests(path: str, keeps: bool) -> None:
@@ -87,8 +152,4 @@ def keeps_tests(path: str) -> bool:
     """Whether `make test` runs a test of a file, or of some file of a folder, below tests/."""
     whole = TESTS / path
     files = whole.rglob("test_*.py") if whole.is_dir() else [whole]
-    return any(_left(one.relative_to(TESTS).as_posix()) for one in files)
-
-
-def _left(file: str) -> bool:
-    return any(name.startswith("test_") and not is_extra(file, name) for name in functions(file))
+    return any(kept(one.relative_to(TESTS).as_posix()) for one in files)

@@ -234,20 +234,19 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(file: Path, capsys: pytest
         assert [one.fate for one in explain(name)] == ["not acted on yet"]
 
 
-def test_what_java_refuses_is_a_problem_among_the_others(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_java_refuses_is_a_problem_among_the_others(
+    file: Path, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
     file.write_text(f"{FILE}replication.factor = 0\nwest.ssl.keystore.password = geheim\\u12\n")
     run = Run("config", "check", file, "--json", capsys=capsys)
     body = json.loads(run.out)
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(body)
     assert run.code == 2
-    assert [(one["line"], one["key"], one["message"]) for one in body["problems"]] == [
-        (11, "replication.factor", "0 replicas hold nothing; write 1 or more, or -1 for the target broker's default"),
-        (
-            12,
-            "west.ssl.keystore.password",
-            "malformed \\uXXXX escape; write four hexadecimal digits after \\u, or \\\\ for a backslash",
-        ),
+    assert [(one["line"], one["key"]) for one in body["problems"]] == [
+        (11, "replication.factor"),
+        (12, "west.ssl.keystore.password"),
     ]
+    golden("\n".join(one["message"] for one in body["problems"]))
     assert [one["fate"] for one in body["lines"][-2:]] == ["problem", "problem"]
     assert "geheim" not in run.out
     plan = Run("plan", "west->east", "--config", file, capsys=capsys)

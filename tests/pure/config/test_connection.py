@@ -319,7 +319,7 @@ def test_a_wrong_line_is_named(line: str, golden: Golden) -> None:
 
 
 def test_a_connection_that_cannot_be_used_is_a_problem_of_its_line_among_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_KAFKA_WEST", '{"conn_type": "kafka_cluster", "password": "s3cret"}')
     file = tmp_path / "mm2.properties"
@@ -329,10 +329,9 @@ def test_a_connection_that_cannot_be_used_is_a_problem_of_its_line_among_the_oth
     out = capsys.readouterr().out
     line = FILE.splitlines().index("west.ferry.airflow.conn.id = kafka_west") + 1
     assert ended.value.code == 2
-    assert [(one["line"], one["key"], one["message"][:48]) for one in json.loads(out)["problems"]] == [
-        (line, "west.ferry.airflow.conn.id", "Airflow connection 'kafka_west': Host is empty; w"[:48]),
-        (7, "tasks.max", "'many' is not a whole number; write one from 1 t"),
-    ]
+    problems = json.loads(out)["problems"]
+    assert [(one["line"], one["key"]) for one in problems] == [(line, "west.ferry.airflow.conn.id"), (7, "tasks.max")]
+    golden("\n".join(one["message"] for one in problems))
     assert "s3cret" not in out
     with pytest.raises(
         BadInput, match=rf"^{file}:{line}: west\.ferry\.airflow\.conn\.id: Airflow connection 'kafka_west'"

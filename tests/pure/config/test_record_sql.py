@@ -63,10 +63,10 @@ def test_what_may_be_a_catalogues_function_is_no_doubt(sql: str) -> None:
     assert condition_slip(sql, columns_known=True) is None
 
 
-def test_a_part_of_a_statement_has_no_semicolon() -> None:
+def test_a_part_of_a_statement_has_no_semicolon(golden: Golden) -> None:
     for sql in ("offset > 1;", "offset > 1; DROP TABLE x"):
         found = condition_slip(sql, columns_known=True)
-        assert str(found) == "at line 1, column 11 has a ; where it is a part of a statement: take it out"
+        golden(str(found))
     assert condition_slip("topic = ';' -- ;", columns_known=True) is None
 
 

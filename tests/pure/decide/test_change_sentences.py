@@ -41,12 +41,11 @@ def test_what_a_run_did_is_said_likewise(golden: Golden) -> None:
     assert summary(()) == []
 
 
-def test_many_deeds_are_a_line_of_names_for_each_kind() -> None:
+def test_many_deeds_are_a_line_of_names_for_each_kind(golden: Golden) -> None:
     created = [replace(CREATE, topic=f"a.t{number:02}") for number in range(30)]
-    assert summary([*created, GROW]) == [
-        "created 30 topics: a.t00, a.t01, a.t02, a.t03, a.t04, and 25 more (--json has all)",
-        "grew 1 topic: a.orders",
-    ]
+    found = summary([*created, GROW])
+    assert [(one.count("a."), "25 more" in one) for one in found] == [(5, True), (1, False)]
+    golden("\n".join(found))
 
 
 def test_drift_names_both_values(golden: Golden) -> None:

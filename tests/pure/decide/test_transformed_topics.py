@@ -118,7 +118,8 @@ def test_readiness_fails_for_a_transform_that_cannot_be_had_and_names_what_else_
     golden: Golden,
 ) -> None:
     check = transforms_check(FLOW, Transformed())
-    assert (check.name, check.ok, check.message) == ("transforms", True, "no copy is made by a transform")
+    assert (check.name, check.ok) == ("transforms", True)
+    golden(check.message, "none")
     made = [Made("orders", "a.orders", "mask")]
     check = transforms_check(FLOW, Transformed(made=made, changed=[("orders", "mask")]))
     assert check.ok

@@ -14,8 +14,9 @@ from ferry.features.identical.acts import slot
 from ferry.kafka.connect import codes
 from ferry.kafka.fetch import one_partition
 from ferry.ledger.receipts import receipts
-from ferry.model import Receipt, Refusal, RefusalKind
+from ferry.model import Receipt, Record, Refusal, RefusalKind
 from ferry.protocol.slot import MAX_FAILURES
+from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical.test_slot import Identical
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.faults import Asked, Fault
@@ -83,6 +84,31 @@ def test_a_found_receipt_says_no_age_and_a_written_one_does() -> None:
         found, written = receipts(lane.view(), lane=LANE)
         assert (found.ages, found.latency, found.max_timestamp_ms) == (None, None, lane.at_ms)
         assert written.ages is not None
+
+
+def test_records_of_another_producer_get_no_receipt_though_they_are_alike() -> None:
+    """The last batch is the lane's; the first one has the same records under another producer id."""
+    with crashed([2, 2]) as lane:
+        log = lane.target.log(TOPIC)
+        del log.entries[:]
+        own = lane.open("again").slices[0].producer
+        assert own is not None
+        for base, producer in ((0, own + 1), (2, own)):
+            rows = [Record(key=b"0", value=b"%d" % (base + at)) for at in range(2)]
+            identity = ProducerIdentity(producer_id=producer, producer_epoch=0, sequence=base)
+            lane.target.append(TOPIC, build_batch(rows, lane.at_ms, identity))
+        (refusal,) = next_run(lane)
+        assert (refusal.code, lane.ends()) == ("identical.foreign", {})
+
+
+def test_an_end_that_replicas_in_sync_do_not_have_yet_is_no_end() -> None:
+    with crashed([2, 2]) as lane:
+        lane.target.behind[place()] = 2
+        (refusal,) = next_run(lane)
+        assert (refusal.code, lane.ends()) == ("identical.unsettled", {})
+        assert {name: dict(refusal.facts)[name] for name in ("end", "shown")} == {"end": 4, "shown": 2}
+        lane.target.behind.clear()
+        assert (next_run(lane), lane.ends()) == ([], {place(): 4})
 
 
 @pytest.mark.parametrize("begin", [1, 2, 3])

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ferry.errors import Unreachable
+from ferry.errors import BadInput, Unreachable
 from ferry.features.identical.acts.late import look_late
 from ferry.features.identical.rules import late
 from ferry.features.identical.rules.late import Sender, lateness_of, reaching, senders, until_ms
@@ -137,6 +137,20 @@ def test_the_ledger_has_the_runs_with_their_ends(monkeypatch: pytest.MonkeyPatch
         assert found[0].sources == {place(0): place(0), place(1): place(1)}
         monkeypatch.setattr(late, "KEPT_RUNS", len(found))
         assert senders(lane.view(), LANE)[0] == Sender(after=first.generation, ends=None), "it may have let some go"
+
+
+@pytest.mark.parametrize("error", [LookupError, BadInput], ids=["not in the view", "not readable"])
+def test_a_run_whose_plan_is_not_known_may_have_sent_anything(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object) -> None:
+        raise error("no plan")
+
+    lane = Identical([[3]])
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        monkeypatch.setattr(late, "sealed_plan", unknown)
+        assert senders(lane.view(), LANE) == [Sender(after=None, ends=None)]
 
 
 def test_runs_that_only_wrote_groups_fill_the_ledger_as_those_that_copied(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -392,12 +392,17 @@ def test_a_process_that_slept_sends_nothing_by_what_it_read_before() -> None:
     assert read == [{place(0)}]
 
 
-def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("without", [None, Readings, Lease], ids=["both", "the lease alone", "the readings alone"])
+def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(
+    without: type | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each look at the clock is a lease after the one before, as for a process that sleeps before each request."""
     lane = Identical([[2, 2]])
     with at_work(lane):
         attempt = lane.begin(lane.open("first"))
         monkeypatch.setattr(data_writer, "LEASE_MS", 0)
+        if without is not None:
+            monkeypatch.setattr(without, "check", lambda *_: None)
         with pytest.raises(FerryError):
             lane.copy(attempt)
         assert lane.target.log(TOPIC).end == 0

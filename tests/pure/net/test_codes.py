@@ -52,10 +52,9 @@ def test_success_and_fencing_are_no_faults_of_the_cluster(transaction: Writer, g
     golden(caught.value)
 
 
-def test_what_the_broker_says_itself_goes_before_the_remedy() -> None:
+def test_what_the_broker_says_itself_goes_before_the_remedy(golden: Golden) -> None:
     said = "Invalid value -5 for configuration retention.ms"
-    assert codes.advised(
-        codes.INVALID_CONFIG, said
-    ) == f"{said}: correct that setting at the source, or name it in " + ("config.properties.exclude")
-    assert codes.advised(codes.INVALID_CONFIG, "").startswith("InvalidConfigurationError (40): correct")
+    assert codes.advised(codes.INVALID_CONFIG, said).startswith(f"{said}: ")
+    golden(codes.advised(codes.INVALID_CONFIG, said), "what the broker says")
+    golden(codes.advised(codes.INVALID_CONFIG, ""), "it says nothing")
     assert codes.advised(codes.NOT_CONTROLLER) == codes.describe(codes.NOT_CONTROLLER)

@@ -77,6 +77,20 @@ def test_what_is_out_of_order_is_refused(places: list[Place], sizes: list[int], 
         taken_whole(rows)
 
 
+@pytest.mark.parametrize("sizes", [[], [1]], ids=["in one Arrow batch", "at the edge of two"])
+@pytest.mark.parametrize(
+    "second",
+    [("b", 1, 1, 5), ("b", 1, 1, 4), ("b", 1, 0, 6), ("b", 0, 2, 6), ("a", 2, 2, 6)],
+    ids=["the same row", "a lower offset", "a lower source partition", "a lower target partition", "a lower topic"],
+)
+def test_a_row_that_is_not_after_the_one_before_it_is_refused(
+    second: tuple[str, int, int, int], sizes: list[int]
+) -> None:
+    rows = Rows(cut([("b", 1, 1, 5, "."), (*second, ".")], sizes))
+    with pytest.raises(Refused):
+        taken_whole(rows)
+
+
 def taken_whole(rows: Rows) -> None:
     while (stretch := rows.next()) is not None:
         rows.take(stretch.size)

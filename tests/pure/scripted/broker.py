@@ -115,10 +115,10 @@ class Brokers(Coordinators, Partitions):
         names |= {by_id[topic.topic_id] for topic in topics if getattr(topic, "topic_id", None) in by_id}
         return frozenset(name for name in names if name)
 
-    def serve(self, one: Pending, *, answered: bool = True) -> None:
-        """Carry out a request that waits; without `answered` its connection is lost."""
+    def serve(self, one: Pending, fault: Fault | None = None) -> None:
+        """Carry out a request that waits; `fault` says what becomes of it, and of its answer."""
         self.pending = [other for other in self.pending if other is not one]
-        self._serve(one.wire, one.asked, one.version, None if answered else Fault(api="", lost=True, applied=True))
+        self._serve(one.wire, one.asked, one.version, fault)
 
     def release(self) -> None:
         """Requests that were held arrive, whether or not their senders still wait."""

@@ -8,6 +8,7 @@ from kafka.protocol import admin, consumer, producer
 
 from ferry.clock import wall_ms
 from ferry.kafka.connect import codes
+from ferry.kafka.fetch.offsets import LEADER_LOG
 from ferry.model import TopicPartition
 from ferry.wire.batch import batches
 from tests.pure.protocol.broker import BrokerError
@@ -117,6 +118,8 @@ class Partitions(State):
                 if not code:
                     log = self.log(place.topic, place.partition)
                     end = log.stable_end() if request.isolation_level else log.end
+                    if request.replica_id != LEADER_LOG:
+                        end = min(end, log.end - self.behind.get(place, 0))
                     offset = end if part.timestamp == -1 else self.begins.get(place, 0)
                 parts.append(
                     kind.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(

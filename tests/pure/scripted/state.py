@@ -53,6 +53,8 @@ class State:
     """Where logs begin whose oldest records were deleted."""
     stamps: bool = True
     """Whether the ledger's records get the broker's time (LogAppendTime)."""
+    behind: dict[TopicPartition, int] = field(default_factory=dict)
+    """How many of the leader's newest entries the other replicas in sync do not have yet: they are not listed."""
 
     def __post_init__(self) -> None:
         self.target = Target((), self.version)

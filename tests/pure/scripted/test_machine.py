@@ -1,7 +1,8 @@
-"""The real driver and the real slot under any interleaving of processes, requests, lost answers and crashes.
+"""The real driver and the real slot under any interleaving of processes, requests, answers and crashes.
 
 Each process has connections of its own. Requests that write, and reads of the ledger, wait at the brokers until a rule
-serves or loses them; time goes on only by a rule.
+serves them, loses them, or answers them with an error code. Leaders and coordinators move between two brokers. Time
+passes only by a rule.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kafka.net.selector import NetworkSelector
 
 from ferry.clock import wall_ms
 from ferry.errors import FerryError, OutcomeUnknown
+from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
@@ -30,13 +32,30 @@ from ferry.protocol.names import ledger_topic
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import FLOW, LANE
 from tests.pure.scripted.broker import Brokers, Pending
-from tests.pure.scripted.faults import Asked
+from tests.pure.scripted.faults import Asked, Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.wire import connected, on_the_wire
 
 WRITES = {"InitProducerId", "Produce", "EndTxn", "TxnOffsetCommit", "AddPartitionsToTxn", "AddOffsetsToTxn"}
 MAX_RUNS, MAX_PROCESSES = 4, 5
 ALL = 10_000
+
+NODES = (1, 2)
+"""The target's brokers."""
+CODES = sorted({value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {0})
+LIKELY = (
+    codes.NOT_LEADER_OR_FOLLOWER,
+    codes.REQUEST_TIMED_OUT,
+    codes.NOT_COORDINATOR,
+    codes.COORDINATOR_LOAD_IN_PROGRESS,
+    codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    codes.CONCURRENT_TRANSACTIONS,
+    codes.INVALID_TXN_STATE,
+    codes.INVALID_PRODUCER_EPOCH,
+    codes.PRODUCER_FENCED,
+    codes.OUT_OF_ORDER_SEQUENCE_NUMBER,
+)
+"""Codes that brokers answer while they move, stop or are slow."""
 
 shapes = st.sampled_from([[[1]], [[1, 1], [2]], [[3, 2], [1, 1, 1]]])
 indexes = st.integers(0, 5)
@@ -69,6 +88,8 @@ class Machine(RuleBasedStateMachine):
         self.attempts: dict[str, Attempt] = {}
         self.claims: list[Receipt] = []
         """What processes said to be committed."""
+        self.broken: list[Exception] = []
+        """What processes raised that is no FerryError."""
         self.runs = 0
         self.lane: Lane
         self.loop: NetworkSelector
@@ -76,7 +97,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(shape=shapes, version=st.sampled_from([1, 2]))
     def begin(self, shape: list[list[int]], version: int) -> None:
         """A source with something in it, an empty target."""
-        self.lane = Lane(shape, version=version)
+        self.lane = Lane(shape, version=version, nodes=NODES)
         self.clock, self.loop = self.stack.enter_context(on_the_wire(self.lane.source, self.lane.target))
         self.target.tarry = True
         self.target.gate = waits
@@ -130,6 +151,8 @@ class Machine(RuleBasedStateMachine):
                 process.result = await work(*clusters)
             except FerryError as error:
                 process.result = error
+            except Exception as error:  # the loop would only log it
+                self.broken.append(error)
             finally:
                 process.done = True
                 for cluster in clusters:
@@ -159,6 +182,7 @@ class Machine(RuleBasedStateMachine):
 
     def check(self) -> None:
         """What a reader sees is a beginning of the source, once and in order; receipts continue each other."""
+        assert not self.broken, self.broken
         view = self.lane.view()
         for number, sizes in enumerate(self.lane.sizes):
             copied = self.lane.copied(number)
@@ -221,12 +245,36 @@ class Machine(RuleBasedStateMachine):
         waiting = self.servable()
         one = waiting[index % len(waiting)]
         if applied:
-            self.target.serve(one, answered=False)
+            self.target.serve(one, Fault(api="", lost=True, applied=True))
         else:
             self.target.pending.remove(one)
             one.wire.cut()
         self.pass_time(0.01)
         self.check()
+
+    @precondition(lambda self: self.servable())
+    @rule(index=indexes, code=st.sampled_from(LIKELY) | st.sampled_from(CODES), applied=st.booleans())
+    def answer_an_error(self, index: int, code: int, applied: bool) -> None:
+        """A request is answered with an error code, whether or not it was carried out."""
+        waiting = self.servable()
+        self.target.serve(waiting[index % len(waiting)], Fault(api="", code=code, applied=applied))
+        self.pass_time(0.01)
+        self.check()
+
+    @rule(index=indexes)
+    def move_leader(self, index: int) -> None:
+        """The other broker leads a partition of the copy, or the ledger."""
+        places = sorted(self.target.leaders)
+        place = places[index % len(places)]
+        self.target.move_leader(place, other_than(self.target.leaders[place]))
+
+    @precondition(lambda self: self.target.target.txns)
+    @rule(index=indexes)
+    def move_coordinator(self, index: int) -> None:
+        """The other broker coordinates a transactional id."""
+        names = sorted(self.target.target.txns)
+        name = names[index % len(names)]
+        self.target.coordinators[name] = other_than(self.target.coordinators.get(name, NODES[0]))
 
     @precondition(lambda self: self.servable())
     @rule(index=indexes)
@@ -301,6 +349,11 @@ class Machine(RuleBasedStateMachine):
                 cluster.close()
             self.check()
             assert self.lane.is_whole(), [self.lane.copied(number) for number in range(len(self.lane.sizes))]
+
+
+def other_than(node: int) -> int:
+    """The other one of the target's brokers."""
+    return NODES[1 - NODES.index(node)]
 
 
 @pytest.mark.timeout(120)

@@ -237,7 +237,7 @@ class RowSlot(TargetSlot):
     def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[DeadLetter], bool]:
         """Return the rows of a part's next batch, the dead letters between them, and whether the part ends with them.
 
-        Raises Dropped at a row that is refused.
+        Raises Dropped at a row that is refused, and Refused at one that is for another slot.
         """
         target = part.piece.target
         room = min(self._limits.chunk_bytes, batch_room(self._batch_bytes.get(target.topic)))
@@ -247,7 +247,7 @@ class RowSlot(TargetSlot):
         while (stretch := self._rows.next()) is not None and stretch.target <= target:
             wanted = part.wanted(stretch) if stretch.target == target else _NONE
             if not wanted[0]:
-                self._pass(stretch)
+                self._check_own(stretch)
                 self._rows.take(_leading(~wanted) if stretch.target == target else stretch.size)
                 continue
             if stretch.refusal is not None:
@@ -265,10 +265,12 @@ class RowSlot(TargetSlot):
                 found.append(mine)
             else:
                 letters.append(DeadLetter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
+        if stretch is not None:
+            self._check_own(stretch)
         return found, letters, True
 
-    def _pass(self, stretch: Stretch) -> None:
-        """Pass over rows that were written before; Refused for rows of partitions that this slot does not write."""
+    def _check_own(self, stretch: Stretch) -> None:
+        """Raise Refused for rows of partitions that this slot does not write."""
         if stretch.target not in self._own:
             raise Refused(
                 f"a record for {stretch.target} came to slot {self._ref.slot}, which does not write there (a bug): "

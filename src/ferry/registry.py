@@ -20,6 +20,8 @@ class Feature:
     """A class of settings, with its keys in the properties file (`ferry.config.keys.feature.FeatureSettings`)."""
     judging: str = ""
     """What it leaves out of each plan before the target's topics are claimed (`ferry.plan.parts.PlanPart`)."""
+    preparing: str = ""
+    """What it does outside the ledger before any run copies a record (`ferry.plan.parts.PlanPart`)."""
     planning: str = ""
     """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
     slot: str = ""

@@ -39,8 +39,12 @@ def judging_parts(lane: OpenLane) -> list[PlanPart]:
 
 
 def plan_parts(lane: OpenLane, *, whole: bool) -> list[PlanPart]:
-    """Return the parts that features have in a run, in order; none unless the run is of the `whole` flow."""
-    return [made(lane) for made in parts_of("planning").values()] if whole else []
+    """Return the parts that features have in a run after claims are made, in order.
+
+    What prepares the copy comes first. What has a place in runs of the `whole` flow alone follows.
+    """
+    kinds = ("preparing", "planning") if whole else ("preparing",)
+    return [made(lane) for kind in kinds for made in parts_of(kind).values()]
 
 
 def is_of_whole_flow(options: RunOptions, lane: LaneFacts) -> bool:

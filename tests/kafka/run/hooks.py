@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from ferry.copy.chunk import PartProgress
-from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
+from ferry.copy.kafka_slot import KafkaSlot, SlotWiring, TargetSlot
 from ferry.model import Attempt, Plan, Receipt, TopicPartition
 from ferry.protocol.slot import SlotResult, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -30,8 +30,8 @@ class Hooks:
             action()
 
 
-class HeldSlot(KafkaSlot):
-    """A real slot with hooks around its steps."""
+class Held(TargetSlot):
+    """Hooks around the steps of a real slot, before whose class it is a base."""
 
     hooks: Hooks
 
@@ -44,9 +44,9 @@ class HeldSlot(KafkaSlot):
         await super().initialise()
         self.hooks.fire(self.hooks.after, "initialise")
 
-    async def copy_chunk(self) -> list[PartProgress]:
+    async def copy_chunk(self) -> Any:
         self.hooks.fire(self.hooks.before, "copy_chunk")
-        parts = await super().copy_chunk()
+        parts = await super().copy_chunk()  # type: ignore[safe-super]  # the slot's own
         self.hooks.fire(self.hooks.after, "copy_chunk")
         return parts
 
@@ -64,13 +64,17 @@ class HeldSlot(KafkaSlot):
         self.hooks.fire(self.hooks.after, "commit")
 
 
+class HeldSlot(Held, KafkaSlot):
+    """A slot of batches with hooks around its steps."""
+
+
 def copy_held(
     runs: MicroRuns,
     plan: Plan,
     slot: int,
     hooks: Hooks,
     attempt: Attempt | None = None,
-    port_of: Callable[[SlotWiring], HeldSlot] = HeldSlot,
+    port_of: Callable[[SlotWiring], Held] = HeldSlot,
 ) -> SlotResult:
     """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
     spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))

@@ -27,7 +27,7 @@ from ferry.model.switch import SwitchOptions, Verb
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
-from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
+from tests.kafka.run.hooks import STEPS, Held, Hooks, copy_held
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, messages
 from tests.tiers import ANSWER_S
 
@@ -41,7 +41,7 @@ class Killed(BaseException):
     """The process is gone: nothing of it does anything any more."""
 
 
-class HeldRows(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
+class HeldRows(Held, RowSlot):
     """A real slot of rows with hooks around its steps."""
 
     def __init__(self, wiring: SlotWiring, *, rows: Rows, rules: dict[str, PoisonRule]) -> None:

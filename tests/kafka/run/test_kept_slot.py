@@ -24,7 +24,7 @@ from ferry.protocol.slot import SlotResult
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled, wait_until
-from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
+from tests.kafka.run.hooks import STEPS, Held, Hooks, copy_held
 from tests.pure.run.unit_flows import LATELY, SOURCES, messages, record_batches
 
 
@@ -123,7 +123,7 @@ def kept(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: 
     return Kept(lab, topic)
 
 
-class HeldRows(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
+class HeldRows(Held, RowSlot):
     """A real slot of rows with hooks around its steps."""
 
     def __init__(self, wiring: SlotWiring, *, rows: Rows) -> None:

@@ -25,7 +25,7 @@ from ferry.protocol.slot import SlotResult
 from ferry.reader.watch import FlowWatch
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
-from tests.kafka.run.hooks import STEPS, HeldSlot, Hooks, copy_held
+from tests.kafka.run.hooks import STEPS, Held, Hooks, copy_held
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import SOURCES, TARGETS, Units, lab_of, messages
@@ -46,7 +46,7 @@ def units(source_cluster: RunningCluster, target_cluster: RunningCluster, topic:
     return Units(lab_of(lab, topic), topic)
 
 
-class HeldUnits(HeldSlot, RowSlot):  # type: ignore[misc]  # parts of both kinds, as RowSlot has
+class HeldUnits(Held, RowSlot):
     """A real slot of units with hooks around its steps."""
 
     def __init__(self, wiring: SlotWiring, *, rows: Rows) -> None:

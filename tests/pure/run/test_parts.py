@@ -9,21 +9,24 @@ from typing import Any
 
 import pytest
 
+from ferry import registry
 from ferry.features.acls.acts.sync import AclSyncer
 from ferry.features.identical.acts import planning
+from ferry.lane.open_lane import OpenLane
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, accounted, claims
 from ferry.model import AclChange, Plan, Record, RefusalKind
 from ferry.plan import plan_run
 from ferry.plan.change_topics import Changed
+from ferry.plan.options import RunOptions
 from ferry.plan.parts import plan_parts
 from ferry.plan.rules.facts import Facts, Seen
 from ferry.plan.rules.tombstones import seen_to_end
 from ferry.protocol.driver import Driver
-from ferry.registry import FEATURES
+from ferry.registry import FEATURES, Feature
 from tests.pure.decide.test_searched import FOUND, ORDERS, USERS
 from tests.pure.decide.test_tombstones import facts
-from tests.pure.decide.values import LANE, place, refusal
+from tests.pure.decide.values import LANE, place, refusal, run_of
 from tests.pure.run.test_overtaken import COPY
 from tests.pure.run.test_starts import Lane, Port, lane
 
@@ -57,6 +60,25 @@ def test_what_a_run_decides_is_in_the_transaction_of_its_plan_alone(monkeypatch:
 def test_each_part_of_a_plan_is_there() -> None:
     with lane("") as it:
         assert len(plan_parts(it.opened, whole=True)) == sum(bool(feature.planning) for feature in FEATURES.values())
+
+
+@pytest.mark.parametrize(("kind", "copied"), [("preparing", []), ("planning", ["orders"])])
+def test_what_prepares_a_copy_acts_in_a_run_of_some_topics_too(
+    kind: str, copied: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its records need what the feature makes. What that cannot make is not copied."""
+    subjects = Feature(**{kind: f"{__name__}:made_of_orders"})
+    monkeypatch.setattr(registry, "FEATURES", {**FEATURES, "subjects": subjects})
+    with lane("") as it:
+        some = it.opened_by(it.opened, run_of("run"), RunOptions(only=frozenset({"orders"})))
+        whole = it.opens()
+    assert sorted({one.source.topic for one in some.slices}) == copied
+    assert whole.slices == ()
+
+
+def made_of_orders(_: OpenLane) -> LeavesOut:
+    """A part that cannot prepare the topic orders."""
+    return LeavesOut(["orders"])
 
 
 def test_what_a_part_refuses_before_the_claims_is_claimed_by_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,17 +78,29 @@ class Part:
         return json.loads(output.splitlines()[-1])
 
 
-def configuration(folder: Path, alias: str, source: str, target: str, topic: str, tasks: int) -> Path:
-    """Write Ferry's configuration file for one contender."""
+IDENTICAL = """\
+{alias}->target.ferry.offsets = identical
+{alias}->target.ferry.offsets.may.lose = true
+"""
+"""The lines of a flow with identical offsets; brokers of the bench have one replica."""
+
+
+def configuration(
+    folder: Path, alias: str, source: str, target: str, topic: str, tasks: int, *, identical: bool = False
+) -> Path:
+    """Write Ferry's configuration file for one contender; `identical`: with identical offsets."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{alias}.properties"
-    path.write_text(SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks))
+    text = SETTINGS.format(alias=alias, source=source, target=target, topic=topic, tasks=tasks)
+    path.write_text(text + (IDENTICAL.format(alias=alias) if identical else ""))
     return path
 
 
-def ferry(folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int) -> Copied:
+def ferry(
+    folder: Path, alias: str, source: str, target: str, *, topic: str, tasks: int, identical: bool = False
+) -> Copied:
     """Run Ferry's engine: one process plans, then one process for each slot copies; no Spark."""
-    path = configuration(folder, alias, source, target, topic, tasks)
+    path = configuration(folder, alias, source, target, topic, tasks, identical=identical)
     specs = folder / f"{alias}.specs"
     began = time.monotonic()
     planned = Part("engine.py", "plan", str(path), "run-1", str(specs)).outcome()
@@ -205,9 +217,9 @@ def empty_command(folder: Path, alias: str, source: str, target: str, *, topic: 
     return Usage(wall=wall, cpu=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def empty_run(folder: Path, alias: str, source: str, target: str, *, topic: str) -> Usage:
+def empty_run(folder: Path, alias: str, source: str, target: str, *, topic: str, identical: bool = False) -> Usage:
     """Run a micro-run that finds nothing new, after one that copied: its process from start to end."""
-    path = configuration(folder, alias, source, target, topic, 2)
+    path = configuration(folder, alias, source, target, topic, 2, identical=identical)
     Part("engine.py", "whole", str(path), "run-1").outcome()
     began = time.monotonic()
     outcome = Part("engine.py", "whole", str(path), "run-2").outcome()

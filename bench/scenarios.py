@@ -58,6 +58,9 @@ GROUPS_NEW, GROUPS_MOVED, GROUPS_STILL = "groups that are new", "groups that hav
 WITH_HOLES, WITHOUT_HOLES = "Ferry, 1 task, with holes", "Ferry, 1 task, without"
 SPARK, SPARK_WHOLE = "Ferry, spark-submit job, 2 tasks", "Ferry, spark-submit job, plan included"
 
+SAME_COPY, SAME_WHOLE = "Ferry, identical offsets, copying", "Ferry, identical offsets, plan included"
+EMPTY_SAME = "Ferry with identical offsets, a process that plans and reports"
+
 MASK_ONE, MASK_ONE_WHOLE = "Ferry, 1 task, copying", "Ferry, 1 task, plan and Spark included"
 MASK_TWO, MASK_TWO_WHOLE = "Ferry, 2 tasks, copying", "Ferry, 2 tasks, plan and Spark included"
 MASK_SQL_WHOLE = "Ferry, in SQL, 2 tasks, plan and Spark included"
@@ -139,10 +142,14 @@ class Bout:
         self._tell(MM2_COPY, pair[MM2_COPY])
         return pair
 
-    def ferry(self, source: str, tasks: int, copy_name: str, whole_name: str | None = None) -> Pair:
+    def ferry(
+        self, source: str, tasks: int, copy_name: str, whole_name: str | None = None, *, identical: bool = False
+    ) -> Pair:
         """Run Ferry's engine; the copy must equal the source batch by batch."""
-        alias = f"f{tasks}{'far' if source == self._field.far_source else ''}-{self._label}"
-        copied = ferry(self._folder, alias, source, self._target, topic=self._shape.topic, tasks=tasks)
+        kind = "same" if identical else "far" if source == self._field.far_source else ""
+        alias = f"f{tasks}{kind}-{self._label}"
+        topic = self._shape.topic
+        copied = ferry(self._folder, alias, source, self._target, topic=topic, tasks=tasks, identical=identical)
         found = fingerprint(self._field.target, f"{alias}.{self._shape.topic}")
         assert found == self._expected, f"Ferry's copy of {self._shape.topic} differs from its source"
         delete_topic(self._target, f"{alias}.{self._shape.topic}")
@@ -195,6 +202,27 @@ def side_by_side(field: Field, shape: Shape, label: str) -> Pair:
     if shape.partitions > 1:
         pair |= bout.ferry(near, 2, TWO_COPY, TWO_WHOLE)
     return pair | bout.bare_pump(near)
+
+
+def same_offsets(field: Field, shape: Shape, label: str) -> Pair:
+    """Run Ferry with translated and with identical offsets, by turns first."""
+    bout, near = Bout(field, shape, label), field.source.bootstrap
+    names = {False: (TWO_COPY, TWO_WHOLE), True: (SAME_COPY, SAME_WHOLE)}
+    first = label.endswith(("2", "4", "6", "8"))
+    return bout.ferry(near, 2, *names[first], identical=first) | bout.ferry(
+        near, 2, *names[not first], identical=not first
+    )
+
+
+def nothing_new_at_same_offsets(field: Field, shape: Shape, label: str) -> Pair:
+    """Run micro-runs that find nothing, with translated and with identical offsets."""
+    folder, near, target = field.folder / "contenders", field.source.bootstrap, field.target.bootstrap
+    pair = {
+        name: empty_run(folder, f"{alias}-{label}", near, target, topic=shape.topic, identical=identical)
+        for name, alias, identical in ((EMPTY, "e", False), (EMPTY_SAME, "i", True))
+    }
+    say("  " + ", ".join(f"{name}: {usage.wall:.2f} s, {usage.cpu:.2f} CPU-s" for name, usage in pair.items()))
+    return pair
 
 
 def far_away(field: Field, shape: Shape, label: str) -> Pair:
@@ -367,12 +395,17 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
     """Return all scenarios; `scale` multiplies their records."""
     million = max(1000, int(1_000_000 * scale))
     large = Shape(topic="large", partitions=4, records=million, size=1024)
+    small = Shape(topic="small", partitions=4, records=million, size=200, batch_records=72)
     tiny = Shape(topic="tiny", partitions=4, records=1000, size=200)
     beside_mirror_maker = (
         _cpu("CPU against MirrorMaker 2, 1 task", ONE_COPY, MM2_COPY, 1 / 10),
         _time("time against MirrorMaker 2, 1 task", ONE_COPY, MM2_COPY, 1 / 5),
         _time("time against MirrorMaker 2, 2 tasks", TWO_COPY, MM2_COPY, 1 / 5),
         _time("time against the bare pump, 1 task", ONE_COPY, BARE, 1.25),
+    )
+    against_translated = (
+        _time("time against translated offsets", SAME_COPY, TWO_COPY, 1.1),
+        _cpu("CPU against translated offsets", SAME_COPY, TWO_COPY, 1.1),
     )
     spark_aims = (
         _time("time of the whole Spark job against MirrorMaker 2 from its start", SPARK, MM2_WHOLE, 1 / 1.5),
@@ -391,7 +424,7 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
         Scenario(
             name="small",
             title=f"{million:,} records of 200 bytes, lz4, in batches of 72 records, 4 partitions",
-            shape=Shape(topic="small", partitions=4, records=million, size=200, batch_records=72),
+            shape=small,
             run=side_by_side,
             aims=beside_mirror_maker,
         ),
@@ -534,6 +567,24 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             shape=tiny,
             run=nothing_new,
             aims=(_seconds("time, s", EMPTY, 8.0),),
+            warm=False,
+        ),
+        *(
+            Scenario(name=name, title=title, shape=shape, run=same_offsets, aims=against_translated)
+            for name, title, shape in (
+                ("identical", f"{million:,} records of 1 KiB JSON, lz4, with identical offsets", large),
+                ("identicalsmall", f"{million:,} records in batches of 72, with identical offsets", small),
+            )
+        ),
+        Scenario(
+            name="identicalempty",
+            title="an empty micro-run with identical offsets",
+            shape=tiny,
+            run=nothing_new_at_same_offsets,
+            aims=(
+                _time("time against translated offsets", EMPTY_SAME, EMPTY, 1.1),
+                _cpu("CPU against translated offsets", EMPTY_SAME, EMPTY, 1.1),
+            ),
             warm=False,
         ),
         Scenario(

@@ -1,7 +1,7 @@
 """Record ledgers as this version of Ferry writes them, with its answers, for tests/pure/decide/test_museum.py.
 
 ```
-python tools/museum.py tests/pure/decide/museum/2026-11-28
+python tools/museum.py tests/pure/decide/museum/2026-11-29
 ```
 
 Two brokers with an authorizer are started, and stopped at the end. Each function of `SCENARIOS` is a flow on them; its
@@ -444,7 +444,7 @@ def begun(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
 
 
 def identical(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:
-    """Record two runs with identical offsets."""
+    """Record two runs with identical offsets: the second one passes an aborted record and its marker."""
     one = begin(
         aliases=("river", "lake"),
         topics={"boats": 2},
@@ -453,6 +453,9 @@ def identical(begin: Begin, here: RunningCluster, there: RunningCluster) -> None
     commit_offsets(here, "billing-boats", {("boats", 0): 4})
     for number in range(1, 3):
         one.send("boats", 12)
+        if number == 2:
+            one.abort("boats")
+            one.send("boats", 2)
         one.run(f"run-{number}")
     one.send("boats", 4)
     one.look(["billing-boats"])

@@ -10,7 +10,6 @@ from typing import Any
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.windows import parse_window
 from ferry.errors import BadInput, Superseded
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.lanes.acts.backfill import Opened
 from ferry.features.lanes.acts.backfill import copy_window as run_by_run
 from ferry.ledger.report import Report
@@ -50,10 +49,8 @@ def backfill_of(
 ) -> Backfill:
     """Return what a run of the DAG is for: `partition` is the window of its partition, if it has one.
 
-    Raises BadInput for an invalid window or lane, and if the form and the partition both name a window. Raises Refused
-    for a flow with identical offsets.
+    Raises BadInput for an invalid window or lane, and if the form and the partition both name a window.
     """
-    flow.of(IdenticalSettings).refuse(flow, "a backfill")
     window = _window(params, partition)
     into_live = bool(params.get("into_live"))
     lane = None if into_live else check_lane(str(params.get("lane") or ""), LaneKind.BACKFILL, LaneKind.APPEND)

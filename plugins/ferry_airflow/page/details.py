@@ -87,6 +87,7 @@ def one_run(
         "runs",
         lane=lane,
         run=run,
+        began_ms=_begun_ms(open_flow, story, run, lane),
         answer=answer,
         story=story,
         opened=story and story.opened,
@@ -106,6 +107,13 @@ def one_run(
         dag_run=dag_run,
         q=q,
     )
+
+
+def _begun_ms(open_flow: OpenFlow, story: RunStory | None, run: str, lane: str) -> int | None:
+    """Return when a run began; None: not known, as for a run of another lane without a record in the ledger."""
+    if story is not None and story.opened is not None:
+        return story.opened.record.started_ms
+    return None if lane else open_flow.begun_ms(run)
 
 
 def _is_own(open_flow: OpenFlow, story: RunStory | None, lane: str) -> bool:

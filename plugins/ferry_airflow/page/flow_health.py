@@ -18,7 +18,7 @@ from ferry_airflow.page.shown import counted, duration, ms_of, number, size
 class Standing:
     """A word and why; the worst finding counts. `also`: what else is active, or paused.
 
-    `run`: the run whose end it is about, if it is about one.
+    `run`: the run that it is about, if it is about one; `why` has its id.
     """
 
     mood: Mood
@@ -191,8 +191,9 @@ def _by_hand(seen: Status, dag: DagState, now_ms: int) -> Standing | None:
     if last is None:
         return None
     if last.state is PastState.UNPLANNED:
-        return Standing(mood=PLANNING.mood, word=PLANNING.word, why=f"Run {last.run} is being planned.")
-    return Standing(mood=RUNNING.mood, word=RUNNING.word, why=f"Run {last.run}, of {last.who}, is under way.")
+        return Standing(mood=PLANNING.mood, word=PLANNING.word, why=f"Run {last.run} is being planned.", run=last.run)
+    why = f"Run {last.run}, of {last.who}, is under way."
+    return Standing(mood=RUNNING.mood, word=RUNNING.word, why=why, run=last.run)
 
 
 def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
@@ -201,17 +202,17 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
     is_queued = run.state == "queued"
     if dag.paused and is_queued:
         why = f"Run {run.run} is queued, and begins when its DAG is unpaused."
-        return Standing(mood=Mood.HELD, word="DAG paused", why=why)
+        return Standing(mood=Mood.HELD, word="DAG paused", why=why, run=run.run)
     if is_queued and waited_ms > PATIENCE_MS:
         long = duration(waited_ms / 1000)
         why = f"Run {run.run} has been queued for {long}: see that Airflow's scheduler runs, and what it logs."
-        return Standing(mood=Mood.WARN, word="queued", why=why)
+        return Standing(mood=Mood.WARN, word="queued", why=why, run=run.run)
     if _is_late(seen, expected, waited_ms, now_ms):
         many = f"{expected.late_intervals} intervals of {expected.schedule}"
         why = f"Run {run.run} is {run.state}, and no run has succeeded for {many}: its tasks' logs say what it is at."
-        return Standing(mood=Mood.WARN, word="late", why=why)
+        return Standing(mood=Mood.WARN, word="late", why=why, run=run.run)
     more = "; Airflow begins no other task of it until its DAG is unpaused" if dag.paused else ""
-    return Standing(mood=Mood.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.")
+    return Standing(mood=Mood.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.", run=run.run)
 
 
 def _is_late(seen: Status, expected: Expected, waited_ms: int, now_ms: int) -> bool:

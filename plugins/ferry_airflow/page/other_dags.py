@@ -12,6 +12,7 @@ from ferry_airflow.page.airflow_side import dag_states
 from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import may_continue, shown_page
+from ferry_airflow.page.shown import ms_of
 from ferry_airflow.page.threads import page_router
 
 router = page_router(prefix="/flow/{source}/{target}")
@@ -19,7 +20,7 @@ router = page_router(prefix="/flow/{source}/{target}")
 CHECK_MOODS = {
     "ok": ("good", ""),
     "warning": ("warn", "Warning"),
-    "not known": ("warn", "Not known"),
+    "not known": ("unknown", "Not known"),
     "NOT OK": ("bad", "Failed"),
 }
 """The colours of checks in a preview by their outcomes (`Check.outcome`), and the words for screen readers."""
@@ -44,6 +45,7 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         dag=dag,
         kind=kind,
         run=run,
+        began_ms=story and ms_of(story.row.queued or story.row.started),
         story=story,
         outcome=story and outcome_of(story),
         clears=story is not None and may_continue(open_flow, user, dag, story.row),

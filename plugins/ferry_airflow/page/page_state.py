@@ -46,6 +46,7 @@ from ferry_airflow.page.flow_health import (
     standing,
 )
 from ferry_airflow.page.run_words import Badge, run_badge
+from ferry_airflow.page.shown import ms_of
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import in_page_threads
 
@@ -120,6 +121,12 @@ class OpenFlow:
     def open_run(self) -> RunDigest | None:
         """The active run, as far as the ledger shows it."""
         return open_run(self.seen, self.dag, wall_ms())
+
+    def begun_ms(self, run: str) -> int | None:
+        """Return when a run of the live lane began, by the ledger or else by Airflow; None: not known."""
+        ours = next((one.started_ms for one in self.seen.runs if one.run == run), None)
+        theirs = next((one.started or one.queued for one in self.dag.runs if one.run == run), None)
+        return ms_of(theirs) if ours is None else ours
 
     @property
     def is_overdue(self) -> bool:

@@ -18,7 +18,7 @@ from ferry.reader.limits import MOST_REFUSALS
 from ferry.reader.questions import OfRefusals, OfTopic, OfTopics
 from ferry_airflow.naming import OWN, drill_dag_id
 from ferry_airflow.page.access import User, may_clear, may_see_dag, refuse
-from ferry_airflow.page.airflow_side import DagRunRow
+from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow
 from ferry_airflow.page.chart_map import drawn
 from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.clients import clients_of, clients_of_all
@@ -151,7 +151,8 @@ def overview(request: Request, open_flow: FlowDep, user: User, office: OfficeDep
     """Show the state of a flow: its figures, plots, newest runs, and what is refused."""
     answer = open_flow.ask(OfTopics(size=WORST))
     worst = answer.got.rows if answer.got else ()
-    failed = next((one for one in open_flow.dag.runs if one.run == open_flow.standing.run), None)
+    ended = (one for one in open_flow.dag.runs if one.state not in UNDER_WAY)
+    failed = next((one for one in ended if one.run == open_flow.standing.run), None)
     return shown_page(
         request,
         "overview.html",

@@ -12,7 +12,6 @@ from ferry.cli.options import MaxBytesOption, MaxRecordsOption, MaxSecondsOption
 from ferry.cli.stopping import stop_signals
 from ferry.config.flow.windows import parse_window
 from ferry.errors import BadInput
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.model import LaneKind, check_lane
 from ferry.plan.options import RunOptions
 
@@ -97,7 +96,6 @@ def backfill_command(
     if topic and window.topics is not None:
         raise BadInput("--topic narrows windows of two times; this window names its topics: omit --topic")
     chosen = context.flow()
-    chosen.of(IdenticalSettings).refuse(chosen, "ferry backfill")
     only = only_topics(chosen, topic if window.topics is None else sorted(window.topics))
     options = RunOptions(
         only=only,

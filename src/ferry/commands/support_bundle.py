@@ -201,4 +201,4 @@ def _show(path: Path | None, files: Iterable[str], missing: list[Json]) -> None:
         echo("\nnot in it")
         print_table(["file", "why"], ([one["file"], one["why"]] for one in missing))
     if path is not None:
-        echo("Look at it before you send it: it has names of topics, groups, hosts and users.")
+        echo("Read it before you send it: it has names of topics, groups, hosts and users.")

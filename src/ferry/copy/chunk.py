@@ -46,6 +46,8 @@ class PartProgress:
     throttled: ThrottleTime = NOT_THROTTLED
     aged: bool = True
     """Whether records are sent when they are noted here; if not, how old they were then is not known."""
+    markers: int = 0
+    """Offsets of the target that markers pass, because the source has no record there."""
     expected: int = -1
     """The offset that the first batch must get if no other writer interferes; -1: not known."""
 
@@ -58,6 +60,21 @@ class PartProgress:
     def missing(self) -> int:
         """Offsets for which the source's answers had no record."""
         return max(0, self.end - self.start - self.records - self.left_behind)
+
+    @property
+    def wrote(self) -> bool:
+        """Whether the chunk has written anything to the target partition."""
+        return bool(self.segments or self.markers)
+
+    def mark(self, batch: Batch, end: int) -> None:
+        """Note that markers at the same offsets pass a batch whose records are not copied, up to `end`."""
+        self.markers += end - self.end
+        if end == min(batch.next_offset, self.piece.end):
+            self.pass_over(batch)
+        else:
+            self.left_behind += end - self.end
+            self.end, self.source_epoch = end, batch.leader_epoch
+        self.target_next = self.expected = end
 
     def pass_over(self, batch: Batch) -> None:
         """Pass over a batch whose records are not copied: a marker, an aborted transaction's, an empty one."""
@@ -113,7 +130,7 @@ class PartProgress:
     def written(self, runs: Iterable[OffsetSpan], target_base: int) -> bool:
         """Note the broker's answer for one batch; return False if another writer's records are between ours."""
         last = self.segments[-1] if self.segments else None
-        contiguous = last is None or last[1] + last[2] == target_base
+        contiguous = last is None or self.target_next == target_base
         at = target_base
         for start, count in runs:
             if last is not None and last[0] + last[2] == start and last[1] + last[2] == at:

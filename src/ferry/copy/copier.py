@@ -106,14 +106,22 @@ class Copier:
                     until = time.monotonic() + chunk_seconds
                     await queue.send_first(node, request)
                 copied += request.bytes
+            passed = await self._pass_holes(queue)
+            if passed and not copied:
+                until = time.monotonic() + chunk_seconds
+            copied += passed
         await queue.settle_all()
         self._release(queue)
         parts = [part for part in self._parts.values() if part.moved]
         for part in parts:
             self._positions[part.piece.source] = part.end, part.target_next
-            if part.segments and part.target_next is not None:
+            if part.wrote and part.target_next is not None:
                 self._expected[part.piece.target] = part.target_next + self.MARKERS
         return parts
+
+    async def _pass_holes(self, queue: ProduceQueue) -> int:
+        """Write what the target needs where the source has no record; return how many bytes. Raises as `fill`."""
+        return 0
 
     def _release(self, queue: ProduceQueue) -> None:
         """Let the readers fetch as much as was acknowledged."""
@@ -173,9 +181,5 @@ class Copier:
         return request
 
     def _put(self, request: Request, part: PartProgress, out: PreparedBatch) -> None:
-        request.add(Entry(part, out), self._stamped(part, out))
+        request.add(Entry(part, out), self._writer.stamped(part.piece.target, out.batch))
         part.sent(out)
-
-    def _stamped(self, part: PartProgress, out: PreparedBatch) -> memoryview:
-        """Return a batch as the writer writes it."""
-        return self._writer.stamped(part.piece.target, out.batch)

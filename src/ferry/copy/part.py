@@ -22,6 +22,10 @@ class Part(Protocol):
         """The source offset at which the chunk begins."""
 
     @property
+    def wrote(self) -> bool:
+        """Whether the chunk has written anything to the target partition."""
+
+    @property
     def piece(self) -> Slice:
         """The slice that it is a part of."""
 

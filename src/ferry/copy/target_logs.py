@@ -47,7 +47,7 @@ class TargetLogs:
         All writes must be acknowledged. The next chunk and the next plan use the epochs to find a cut. Raises Dropped
         if records before the chunk are gone; Retryable if the chunk's own are, or if a leader does not answer.
         """
-        wrote = {part.piece.target: part for part in parts if part.segments}
+        wrote = {part.piece.target: part for part in parts if part.wrote}
         ends = {place: part.target_next for place, part in wrote.items() if part.target_next is not None}
         epochs = await leader_epochs(self._target, ends)
         # Uses the metadata with which those leaders were found.

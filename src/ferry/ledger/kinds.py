@@ -78,7 +78,7 @@ KINDS: Mapping[str, LedgerKind] = {
     "plan": LedgerKind(
         key={**_RUN, "generation": int, "part": _NUMBER_OR_SEAL},
         says='a piece of the plan; part "seal" makes it exist',
-        formats=(1, 2, 3),
+        formats=(1, 2, 3, 4),
         in_summary=False,
     ),
     "attempt": LedgerKind(
@@ -177,6 +177,15 @@ KINDS: Mapping[str, LedgerKind] = {
         optional=(1, 3),
         of_lost=OfLost.EVIDENCE,
         plural="producer ids of identical offsets",
+        outlives_lane=True,
+    ),
+    "marking": LedgerKind(
+        key=_TARGET_PARTITION,
+        says="until when the lane sends markers to a target partition, which pass offsets without a record; 0: all of "
+        "them were answered",
+        formats=(3,),
+        of_lost=OfLost.EVIDENCE,
+        plural="markers of identical offsets",
         outlives_lane=True,
     ),
     "claim": LedgerKind(key={"target": str, "lane": str}, says="a lane of this flow owns a target topic"),

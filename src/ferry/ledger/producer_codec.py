@@ -1,19 +1,21 @@
-"""The producer id of a lane with identical offsets, as records: each is written before the id is first used (ADR 57).
+"""What a lane with identical offsets writes under its producer id, as records: each comes before what it says (ADR 57).
 
 One has the lane's id. One more for each target partition says that a batch may have been sent there. A batch that was
 sent may arrive late, so it is not enough to know what has receipts. It also says up to which offset there are empty
 records instead of the source's: the broker compares sequence numbers, and no contents.
+
+A record of another kind says until when a slot sends markers to a target partition, which pass the source's holes.
 """
 
 from __future__ import annotations
 
-from ferry.ledger.codec import IDENTICAL_VERSION, Json, encode
+from ferry.ledger.codec import IDENTICAL_VERSION, Json, decode_key, encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as, whole
 from ferry.ledger.receipts import last_receipts
-from ferry.model import Record, TopicPartition
+from ferry.model import LedgerRecord, Record, TopicPartition
 
-PRODUCER = "producer"
+PRODUCER, MARKING = "producer", "marking"
 
 
 def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Record:
@@ -37,6 +39,32 @@ def sending_records(
 def _body(producer_id: int, run: str, at_ms: int) -> bytes:
     body: Json = {"v": IDENTICAL_VERSION, "kind": PRODUCER, "producer_id": producer_id, "run": run, "at_ms": at_ms}
     return encode(body)
+
+
+def marking_record(lane: str, place: TopicPartition, *, until_ms: int, run: str, at_ms: int) -> Record:
+    """Make the record that a run sends markers to a target partition until `until_ms`, by wall clocks.
+
+    0: all markers were answered, also those of earlier runs. The record outlives the lane.
+    """
+    body: Json = {"v": IDENTICAL_VERSION, "kind": MARKING, "until_ms": until_ms, "run": run, "at_ms": at_ms}
+    return Record(key=encode([MARKING, lane, place.topic, place.partition]), value=encode(body))
+
+
+def marking_of(record: LedgerRecord, lane: str) -> tuple[TopicPartition, int] | None:
+    """Return of which target partition a record is, and until when markers are sent; None: it is no such record."""
+    key = decode_key(record.key)
+    if key[:2] != [MARKING, lane] or record.value is None:
+        return None
+    return TopicPartition(topic=key[2], partition=key[3]), read_as(record, lambda body: whole(body["until_ms"]))
+
+
+def markings(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
+    """Return until when a lane's runs may have sent markers, by target partition; 0: all were answered.
+
+    A partition that is missing never got one.
+    """
+    found = (marking_of(record, lane) for _, record in view.of_kind(MARKING))
+    return dict(one for one in found if one is not None)
 
 
 def lane_producer(view: LedgerView, lane: str) -> int | None:

@@ -138,8 +138,8 @@ class Successor:
 
     @property
     def evidence(self) -> str:
-        """What only these records show, so that a rebuild would lose it, as text; empty when there is nothing."""
-        return ", ".join(f"{count} {_plural(kind)}" for kind, count in self._counts())
+        """Kinds and numbers of records with what a rebuild would lose, as text; empty when there is nothing."""
+        return ", ".join(f"{_plural(kind)} ({count})" for kind, count in self._counts())
 
     def _counts(self) -> list[tuple[str, int]]:
         # A receipt is written twice, and so are a group's offsets.

@@ -9,6 +9,7 @@ from ferry.ledger.runs import opened_run, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import is_done
 from ferry.model import OpenedRun, Plan, Slice
+from ferry.words import count_of
 
 
 def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
@@ -24,7 +25,7 @@ def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
     if plan is None and newer is not None:
         raise Superseded(
             f"run {run} of {opened.record.flow} (lane {lane}) was never planned and is superseded by "
-            f"{newer.record.run}: nothing of it can be copied, start a new run"
+            f"{newer.record.run}: nothing of it can be copied, so start a new run"
         )
     return plan
 
@@ -90,7 +91,7 @@ def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
     newer = superseded_by(view, plan.lane, plan.generation)
     if left and newer is not None:
         raise Superseded(
-            f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, {len(left)} of its slices are not "
-            f"(wholly) copied: resume {newer.record.run}, or start a new run, which continues where the lane is"
+            f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, and did not finish "
+            f"{count_of(len(left), 'slice')}: resume {newer.record.run}, or start a new run, which copies the rest"
         )
     return left

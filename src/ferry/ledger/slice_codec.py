@@ -60,6 +60,14 @@ SLICE = Form(
         "producer", "the producer id under which records keep the source's offsets; absent: they get the target's next"
     ),
     _since_later("max_age_ms", "with producer: how old a batch may be by its largest timestamp"),
+    _since_later(
+        "late_ms", "with producer: how late a marker may arrive that passes a hole; absent: holes are not passed"
+    ),
+    _since_later(
+        "marked_ms",
+        "with producer: until when earlier runs may have sent markers there, in ms; 0: all were answered; absent: none "
+        "were sent",
+    ),
     closed=True,  # a plan is carried out as it was decided, or not at all
 )
 

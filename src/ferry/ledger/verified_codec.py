@@ -120,6 +120,12 @@ VERIFIED = Form(
     F("lane"),
     F("partitions"),
     F("records", says="source records that were compared"),
+    F(
+        "identical",
+        kind=typed(int | None),
+        says="of records, those of copies with identical offsets: each was compared with the target's record at the "
+        "same offset. Null: no copy has identical offsets",
+    ),
     F("bytes", says="read of both sides: batches as stored; by librdkafka keys, values and headers"),
     F("seconds", kind=SECONDS),
     F("differences", kind=many(DIFFERENCE.kind)),

@@ -14,11 +14,12 @@ from ferry.model.reads import Epochs, Offsets, Reads
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.registry import IDENTICAL
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 """The newest format that this Ferry reads.
 
 Format 2 has slices of the record path, which no earlier Ferry may copy as bytes. Format 3 has slices that keep the
-source's offsets, which no earlier Ferry may copy in transactions.
+source's offsets, which no earlier Ferry may copy in transactions. Format 4 has those whose sequence numbers are not
+their offsets any more, or will not be, because markers pass holes of the source.
 """
 
 
@@ -124,6 +125,13 @@ class Slice:
     """
     max_age_ms: int | None = None
     """With `producer`: how old, in ms, a batch may be by its largest timestamp, so that its state outlives it."""
+    late_ms: int | None = None
+    """With `producer`: how late, in ms, a marker may arrive that passes a hole of the source; None: none is written."""
+    marked_ms: int | None = None
+    """With `producer`: until when earlier runs may have sent markers to the target partition, by wall clocks, in ms.
+
+    0: all of them were answered. None: there were none, so each record's sequence number is its offset.
+    """
 
     @property
     def name(self) -> str:
@@ -229,8 +237,10 @@ class Plan:
     @property
     def version(self) -> int:
         """The format that the plan needs: the oldest that can hold all of it."""
-        if any(piece.producer is not None for piece in self.slices):
+        if any(piece.late_ms is not None or piece.marked_ms is not None for piece in self.slices):
             return PLAN_VERSION
+        if any(piece.producer is not None for piece in self.slices):
+            return 3
         return 2 if self.row_slots or self.eras else 1
 
     @property

@@ -71,6 +71,9 @@ class Verified:
     more: int = 0
     not_compared: tuple[NotCompared, ...] = ()
     notes: tuple[str, ...] = ()
+    identical: int | None = None
+    """Those of `records` that were compared with the target's record at the same offset, because the copies have
+    identical offsets. None: no copy has."""
     begins: tuple[Begin, ...] = ()
     """By source partition; empty without a ledger."""
     sample: int | None = None

@@ -144,10 +144,13 @@ async def with_oldest(source: Cluster, facts: Facts, lags: list[PartitionLag]) -
     return with_ages(lags, await first_timestamps(source, wanted), facts.now_ms)
 
 
-async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+async def first_timestamps(
+    cluster: Cluster, offsets: Mapping[TopicPartition, int], *, appended: bool = False
+) -> dict[TopicPartition, int]:
     """Return the first timestamp (ms) of the batch that holds each offset.
 
-    Partitions without one are left out: an old record format, an offset out of range, no leader.
+    Partitions without one are left out: an old record format, an offset out of range, no leader. `appended`: so are
+    those whose timestamp is not the broker's (LogAppendTime).
     """
     found: dict[TopicPartition, int] = {}
     waiting = dict(offsets)
@@ -167,7 +170,7 @@ async def first_timestamps(cluster: Cluster, offsets: Mapping[TopicPartition, in
                 moved = moved or answer.error_code in codes.LEADER_MOVED
                 if answer.error_code or not answer.records:
                     continue
-                timestamp = first_timestamp(answer.records)
+                timestamp = first_timestamp(answer.records, appended=appended)
                 if timestamp is not None:
                     found[answer.place] = timestamp
                 del waiting[answer.place]

@@ -170,8 +170,8 @@ class Driver:
         newer = superseded_by(view, self.opened.record.lane, self.opened.generation)
         if newer is not None:
             raise Superseded(
-                f"{self._what} is superseded by {newer.record.run}, which began while it was being opened: let "
-                f"{newer.record.run} finish"
+                f"{self._what} is superseded by {newer.record.run}, which has opened the lane since: let it finish; "
+                "it, or the next run, copies the rest"
             )
 
     @property

@@ -264,7 +264,10 @@ def refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) ->
     view = fold(records, end)
     newer = superseded_by(view, ref.lane, ref.generation)
     if newer is not None:
-        raise Superseded(f"run {ref.run} of {ref.flow} (lane {ref.lane}) is superseded by {newer.record.run}")
+        raise Superseded(
+            f"run {ref.run} of {ref.flow} (lane {ref.lane}) is superseded by {newer.record.run}: what "
+            f"{ref.run} committed stays, and {newer.record.run}, or the next run, copies the rest"
+        )
     later = newer_attempt(view, ref.lane, ref.run, ref.generation, ref.attempt)
     if later is not None:
         how = "was ended" if later.number == ref.attempt else f"is superseded by attempt {later.number}"

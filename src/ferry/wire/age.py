@@ -13,17 +13,21 @@ _LOG_APPEND_TIME = 0x08
 _DELETE_HORIZON = 0x40
 
 
-def first_timestamp(buffer: bytes | memoryview) -> int | None:
+def first_timestamp(buffer: bytes | memoryview, *, appended: bool = False) -> int | None:
     """Return the timestamp (ms) of a buffer's first record; the buffer may end after the header.
 
     It is the batch's largest timestamp where the header does not hold the first one's (log append time, delete
-    horizon). None when there is none: too little was fetched, format v0, or the producer set no timestamp.
+    horizon). None when there is none: too little was fetched, format v0, or the producer set no timestamp. `appended`:
+    None also where it is the producer's (CreateTime), or the format is v1.
     """
-    if len(buffer) > _MAGIC_AT and buffer[_MAGIC_AT] == 1 and len(buffer) >= _V1_TIMESTAMP_AT + _V1_TIMESTAMP.size:
+    magic = buffer[_MAGIC_AT] if len(buffer) > _MAGIC_AT else -1
+    if magic == 1 and not appended and len(buffer) >= _V1_TIMESTAMP_AT + _V1_TIMESTAMP.size:
         found: int = _V1_TIMESTAMP.unpack_from(buffer, _V1_TIMESTAMP_AT)[0]
-    elif len(buffer) >= HEADER_BYTES and buffer[_MAGIC_AT] == 2:
+    elif magic == 2 and len(buffer) >= HEADER_BYTES:
         header = HEADER.unpack_from(buffer)
         attributes, base, largest = header[5], header[7], header[8]
+        if appended and not attributes & _LOG_APPEND_TIME:
+            return None
         found = largest if attributes & (_LOG_APPEND_TIME | _DELETE_HORIZON) else base
     else:
         return None

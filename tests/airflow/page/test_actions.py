@@ -428,7 +428,7 @@ def test_the_checks_of_readiness_are_shown(desk: Desk, monkeypatch: pytest.Monke
     status, answer = desk.act("readiness", {})
     assert (status, answer["done"], answer["error"]) == (202, True, "")
     page = str(answer["html"])
-    assert [page.count(f'class="badge {mood}">') for mood in ("good", "warn", "bad")] == [1, 2, 1]
+    assert [page.count(f'class="badge {mood}">') for mood in ("good", "unknown", "warn", "bad")] == [1] * 4
     assert ('class="badge good">lag<' in page, 'class="badge bad">groups<' in page) == (True, True)
     assert "&lt;app&gt; is active" in page
     assert "Warning: </span>any client" in page

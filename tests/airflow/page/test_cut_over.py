@@ -151,8 +151,8 @@ def test_what_an_approver_is_shown_is_on_the_page_of_the_run(
     assert story is not None
     assert (story.preview, story.returned) == (lines, {})
     page = shown(desk, monkeypatch, DRILL, story)
-    found = re.findall(r'class="badge (good|warn|bad)">(lag|writers|clock|topics)<', page)
-    assert found == [("bad", "lag"), ("warn", "writers"), ("warn", "clock"), ("good", "topics")]
+    found = re.findall(r'class="badge (good|unknown|warn|bad)">(lag|writers|clock|topics)<', page)
+    assert found == [("bad", "lag"), ("warn", "writers"), ("unknown", "clock"), ("good", "topics")]
     assert "Failed: </span>&lt;much&gt;<" in page
     assert ">1. freeze: topics<" in page
     assert "What it would do, and the checks" not in shown(desk, monkeypatch, DRILL, replace(STORY, row=story.row))

@@ -9,13 +9,13 @@ import pytest
 
 from ferry.features.groups.rules.offset_map import Ahead, Approximate, Before, Exact, InGap, LogStart, Translated
 from ferry.features.groups.rules.translation import Translation
-from ferry.ledger.history import Holder
+from ferry.ledger.history import Holder, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Segment, TopicPartition
 from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.watch import Sight
 from tests.airflow.page.conftest import HERE, Desk, lag
-from tests.airflow.page.values import COPY, ORDERS, answered
+from tests.airflow.page.values import COPY, ORDERS, answered, digest
 from tests.pure.decide.test_dealt_to import DEALT
 from tests.pure.decide.values import RECEIPT
 
@@ -124,6 +124,20 @@ def test_an_answer_leads_back_and_to_the_partition_and_to_the_receipt(desk: Desk
     assert f'href="{HERE}/offsets?topic=primary.orders&amp;partition=0&amp;offset=95&amp;back=true"' in page
     assert f'href="{HERE}/partition/orders/0"' in page
     assert f'href="{HERE}/receipt/orders/0/0?run={CUT.run}"' in page
+
+
+@pytest.mark.parametrize(("lane", "is_timed"), [("", True), ("backfill-a", False)])
+def test_the_run_that_copied_an_offset_has_the_name_that_it_has_in_lists(desk: Desk, lane: str, is_timed: bool) -> None:
+    """A run of another lane may have the id of one of the live lane, which began at another time."""
+    run = "scheduled__2026-11-23T19:18:04+00:00"
+    found = Translation(source=ORDERS, target=COPY, outcome=Exact(offset=95))
+    holder = Holder(receipt=replace(CUT, run=run), segment=CUT.segments[1], target_offset=95)
+    answered(desk, ("offset", ORDERS, 105, False, lane), (found, [holder]))
+    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest(run, PastState.SUCCESS)])
+    where = f"{HERE}/lane/{lane}" if lane else HERE
+    page = desk.page(f"{where}/offsets?topic=orders&partition=0&offset=105")
+    link = page.partition(f'href="{where}/run/')[2].partition("</a>")[0]
+    assert ("</time> scheduled<" in link) == is_timed
 
 
 def test_a_page_of_receipts_beyond_the_last_is_the_last(desk: Desk) -> None:

@@ -59,7 +59,7 @@ def test_where_no_topic_is_paused_nothing_is_said_of_it(desk: Desk) -> None:
 def test_why_a_flow_is_not_green_is_read_in_the_list(desk: Desk) -> None:
     paused(desk, {})
     desk.watcher.amend(runs=(digest("r1", PastState.FAILED),))
-    assert "Run r1 copied nothing of what it should copy." in read(desk.page("/"))
+    assert " r1 copied nothing of what it should copy." in read(desk.page("/"))
     desk.watcher.amend(runs=(digest("r1"),))
     assert "copied all that it should copy" not in read(desk.page("/")), "what is green needs no sentence"
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -61,7 +62,9 @@ def test_idle_runs_next_to_each_other_are_one_row(desk: Desk) -> None:
     rows = ["idle:i4", "run:a2", "run:i3", "run:p1", "idle:i1", "run:a1"]
     page = desk.page(f"{HERE}/runs")
     assert rows_of(page) == rows
-    assert rows_of(desk.page(f"{HERE}/")) == rows
+    overview = desk.page(f"{HERE}/")
+    assert rows_of(overview) == rows
+    assert "nothing to copy<" in overview.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
     fold = page[page.index('<tr id="idle:i1"') :].partition("</tr>")[0]
     assert re.findall(rf'href="{HERE}/run/(\w+)"', fold) == ["i2", "i1"], "each is a link in the row"
     assert "2 runs that had nothing to copy" in fold
@@ -176,6 +179,10 @@ def test_a_run_has_a_short_name_and_its_whole_id(desk: Desk, run: str, short: st
     link = html.unescape(page[page.index('<tr id="run:') :].partition("</th>")[0])
     assert (f'title="{run}"' in link, f"</time> {short}<" in link) == (True, True)
     assert (f'visually-hidden">, {run}<' in link) == (short != run)
+    own = desk.page(f"{HERE}/run/{quote(run, safe='')}").partition('<div class="head"><h2>')[2]
+    title, after = (html.unescape(re.sub("<[^>]+>", "", part)) for part in own.split("</h2>", 1))
+    assert title.endswith(short)
+    assert (run in title, run in after.splitlines()) == (short == run, short != run)
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,8 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
     assert gone.message in page.partition("Refused in the last run")[2]
     for part, badge in (("live-state", 'class="badge warn">partial<'), ("live-also", 'class="badge busy">running<')):
         assert badge in page.partition(f'id="{part}">')[2].partition("\n")[0]
-    assert "Run r2 is running." in page.partition('id="live-why">')[2].partition("</p>")[0]
+    why = page.partition('id="live-why">')[2].partition("</p>")[0]
+    assert re.search(f'Run <a href="{HERE}/run/r2"[^>]*>.*r2</a> is running.', why)
     row = home.partition("<tbody>")[2].partition("</tbody>")[0]
     assert re.findall(r'class="badge (\w+)">([a-z]+)<', row) == [
         *(("warn", "partial"), ("busy", "running")),  # the flow
@@ -160,7 +161,7 @@ def test_what_a_run_left_undone_and_nobody_refused_is_shown_and_its_sentence_lea
     card = told[8].partition("Not done by the last run")[2].partition("</section>")[0]
     assert (card.count(">unfinished<"), "and 3 more" in card) == (6, True)
     assert "group app may not be &lt;read&gt;" in told[0].partition("Not done by the last run")[2]
-    run, logs = f'href="{HERE}/run/run-1">The run<', "/dags/ferry__primary__backup/runs/run-1"
+    run, logs = f'href="{HERE}/run/run-1"', "/dags/ferry__primary__backup/runs/run-1"
     sentence = told[0].partition('id="live-why">')[2].partition("</p>")[0]
     assert (run in sentence, logs in sentence) == (True, False), "Airflow knows no such run"
     ended = datetime.now(UTC)
@@ -278,6 +279,8 @@ def test_a_failed_run_has_the_reason_on_its_page_for_who_may_see_it(desk: Desk) 
     page = desk.page(f"{HERE}/run/r1")
     assert "Why it failed" in page
     assert page.count(why) == 2
+    overview = desk.page(f"{HERE}/")
+    assert 0 < overview.find("Why it failed") < overview.index("Cut-over"), "first why, then what can be done"
     desk.refused.add(("ferry__primary__backup", "GET", DagAccessEntity.XCOM))
     assert why not in desk.page(f"{HERE}/run/r1")
 

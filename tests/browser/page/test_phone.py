@@ -1,11 +1,15 @@
-"""Every page on a phone, 390 pixels wide: nothing is wider than the screen, and no word of a name is broken."""
+"""Every page on a phone: nothing is wider than the screen, no word of a name is broken, and cards are rows of a table.
+
+Airflow's navigation takes 72 of a phone's 390 pixels, so that 318 are left. WCAG 1.4.10 asks for 320.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Error, Page, ViewportSize, expect
 
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import filled
@@ -15,6 +19,7 @@ from tests.chromium import chromium
 from tests.tiers import share
 
 PHONE = ViewportSize(width=390, height=844)
+NARROW = ViewportSize(width=318, height=844)
 WIDER = """() => {
   const { scrollWidth, clientWidth } = document.documentElement;
   const within = (one) => one.closest(".tabs, .sheet, .scroll, pre, dialog:not([open]), .plot");
@@ -39,6 +44,15 @@ BROKEN = """() => {
   }
   return broken;
 }"""
+ROLES = """() => {
+  const roles = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+  const wanted = ({ tagName, scope }) => roles[tagName] || (scope === "col" ? "columnheader" : "rowheader");
+  const parts = [...document.querySelectorAll("[data-cards], [data-cards] :is(thead, tbody, tr, th, td)")];
+  const gone = (one) => getComputedStyle(one).display === "none" && one.closest("table").checkVisibility();
+  const wrong = parts.filter((one) => one.getAttribute("role") !== wanted(one) || gone(one));
+  return wrong.map((one) => one.outerHTML.slice(0, 99));
+}"""
+"""Parts of cards without their role, and parts that screen readers cannot find."""
 TABLES = """() => [...document.querySelectorAll(".scroll > table")]
   .filter((one) => one.tHead && one.checkVisibility() && !one.closest("figure"))
   .map((one) => getComputedStyle(one.tBodies[0].rows[0]).display)"""
@@ -50,13 +64,36 @@ def test_no_page_is_wider_than_the_screen_and_no_word_is_broken(desk: Desk) -> N
     with served(desk) as address, chromium(viewport=PHONE) as page:
         for path in PAGES:
             shown(page, address, path)
-            is_within, wide = page.evaluate(WIDER)
-            found = [] if is_within and not wide else [wide or "the page itself"]
-            found += page.evaluate(BROKEN)
-            found += [one for one in page.evaluate(TABLES) if one != "grid"]
-            if found:
-                wrong[path] = found
+            for size in (PHONE, NARROW):
+                page.set_viewport_size(size)
+                with suppress(Error):  # charts are drawn again
+                    page.wait_for_function(f"() => ({WIDER})()[0]", timeout=5_000)
+                is_within, wide = page.evaluate(WIDER)
+                found = [] if is_within and not wide else [wide or "the page itself"]
+                found += page.evaluate(BROKEN)
+                found += [one for one in page.evaluate(TABLES) if one != "grid"]
+                if found:
+                    wrong[f"{path} {size['width']}"] = found
     assert wrong == {}
+
+
+def test_a_card_is_a_row_of_a_table_to_screen_readers(desk: Desk) -> None:
+    """Safari drops the roles of a table whose parts are not displayed as one, unless the page names them."""
+    filled(desk)
+    wrong: dict[str, Any] = {}
+    with served(desk) as address, chromium(viewport=PHONE) as page:
+        for path in share(PAGES, 1, 2):
+            shown(page, address, path)
+            if found := page.evaluate(ROLES):
+                wrong[path] = found
+        assert wrong == {}
+        shown(page, address, f"{HERE}/topics")
+        table = page.locator("[data-cards]")
+        heads = [one.strip() for one in table.locator("thead th").all_text_contents()]
+        assert table.get_by_role("columnheader").count() == len(heads), "no column of a cell is lost"
+        first = table.get_by_role("row").nth(1)
+        cells = first.get_by_role("rowheader").count() + first.get_by_role("cell").count()
+        assert cells == len(heads)
 
 
 def test_all_tabs_of_a_flow_are_within_the_screen(desk: Desk) -> None:

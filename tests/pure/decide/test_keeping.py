@@ -59,7 +59,7 @@ def test_what_is_left_belongs_to_the_newest_run() -> None:
     assert slices_left(view(*half), OLD) == slices_left(view(*half, *almost), OLD) == [OLD.slices[1]]
     assert slices_left(view(*half, *rest), OLD) == []
     newer = run_record(run_of("new"))
-    said = r"run old of a->b is superseded by new, 1 of its slices are not \(wholly\) copied: resume new, or start"
+    said = r"run old of a->b is superseded by new, and did not finish 1 slice: resume new, or start"
     with pytest.raises(Superseded, match=said):
         slices_left(view(*half, newer), OLD)
     assert slices_left(view(*half, *rest, newer), OLD) == [], "superseded, but all of it is in the ledger"

@@ -40,7 +40,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, unpack
 from ferry.ledger.mirror_state import mirror_record, mirror_state
 from ferry.ledger.plan_codec import plan_records
-from ferry.ledger.producer_codec import producer_record
+from ferry.ledger.producer_codec import marking_record, producer_record
 from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
@@ -59,7 +59,7 @@ from ferry.ledger.switch_codec import begun_record, done_records, end_record, sw
 from ferry.ledger.unit_codec import era_record, parse_era
 from ferry.ledger.verified_codec import run_verified, run_verified_record
 from ferry.ledger.window_codec import dropped_lanes, dropped_record, parse_window, window_record
-from ferry.model import AclChange, Flow, Record
+from ferry.model import AclChange, Flow, Record, TopicPartition
 from ferry.model.switch import Step
 from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.facts import Seen
@@ -252,6 +252,15 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "start": _start,
     "producer": lambda key, body: [
         producer_record(key[1], producer_id=body["producer_id"], run=body["run"], at_ms=body["at_ms"])
+    ],
+    "marking": lambda key, body: [
+        marking_record(
+            key[1],
+            TopicPartition(topic=key[2], partition=key[3]),
+            until_ms=body["until_ms"],
+            run=body["run"],
+            at_ms=body["at_ms"],
+        )
     ],
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],
     "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],

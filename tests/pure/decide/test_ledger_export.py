@@ -17,6 +17,7 @@ from ferry.features.archive.rules.export import (
     parse_records,
     record_line,
 )
+from ferry.features.archive.rules.sentences import from_file, in_file, replaced
 from ferry.ledger.codec import encode, pause_record
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
@@ -73,3 +74,12 @@ def test_another_file_is_no_export(golden: Golden) -> None:
         golden(caught.value, "no export")
     with pytest.raises(BadInput, match="x has ledger format 9"):
         parse_head(head_line(HEAD).replace(b'"v":1', b'"v":9'), "x")
+
+
+def test_numbers_agree_with_their_words(golden: Golden) -> None:
+    for dry_run in (True, False):
+        for count in (0, 1, 2):
+            case = f"{count}, a dry run" if dry_run else f"{count}"
+            golden(in_file(count, 9, "x.jsonl", dry_run=dry_run), f"export: {case}")
+            golden(from_file(count, 9, "x.jsonl", dry_run=dry_run), f"rebuild: {case}")
+            golden(replaced(count, count, dry_run=dry_run), f"replaced: {case}")

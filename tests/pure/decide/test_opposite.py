@@ -100,6 +100,6 @@ def test_who_would_move_clients_where_they_were_is_sent_to_the_newest_switch(
     golden(sentence)
     assert sentence.count("ferry ") == 1, "one verb alone"
     before = replace(moved, end=replace(end, at_ms=20))
-    assert "ferry failback 'primary->backup'" in moved_sentence(
-        before, {"other": other(outcome=SwitchOutcome.FINISHED)}
-    )
+    newer = {"other": other(outcome=SwitchOutcome.FINISHED)}
+    assert "ferry failback 'primary->backup'" in moved_sentence(before, newer)
+    assert "failback" not in moved_sentence(before, newer, returns=False)

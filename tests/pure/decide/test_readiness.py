@@ -33,10 +33,20 @@ from ferry.model import (
 from ferry.model.check import Check
 from ferry.model.finding import Grade
 from ferry.model.observed import OpenTransaction
-from ferry.model.switch import Evidence, Step, StepDone, Switch, SwitchEnd, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import (
+    Evidence,
+    Step,
+    StepDone,
+    Switch,
+    SwitchEnd,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS
-from ferry.plan.rules.lag import lag_of, with_ages
+from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, facts_with, part, place, target, topic
@@ -265,6 +275,19 @@ def test_the_age_of_a_lag_is_not_known_where_one_partition_has_none(golden: Gold
     golden(next(check.message for check in ready.checks if check.name == "lag"))
     (late,) = readiness_of(replace(WELL, lags=[lag, unaged]), POLICY, "a", Rpo(seconds=60)).failed
     assert late.name == "lag"
+
+
+def test_without_a_limit_it_is_not_known_whether_a_lag_is_too_much() -> None:
+    (lag,) = with_ages(lag_of(WELL.facts, POLICY, "a"), {place("orders"): 1_000}, 5_000)
+    none = replace(lag, records=0, seconds=0.0)
+
+    def known(rpo: Rpo, *lags: PartitionLag) -> tuple[bool, bool]:
+        checks = readiness_of(replace(WELL, lags=lags), POLICY, "a", rpo).checks
+        return next((check.ok, check.known) for check in checks if check.name == "lag")
+
+    assert known(Rpo(), lag) == (True, False)
+    assert known(Rpo(), none) == (True, True), "nothing is left to copy"
+    assert known(Rpo(records=3), lag) == known(Rpo(seconds=4), lag) == (True, True)
 
 
 def test_a_lag_that_is_not_known_is_not_taken_for_none() -> None:
@@ -563,6 +586,15 @@ def test_a_flow_that_a_switch_stopped_is_not_to_be_resumed(ended: bool, name: st
     assert (check.name, check.ok, state.switch.id in check.message) == (name, False, True)
     assert "ferry resume" not in check.message
     assert [one.grade for one in of_readiness("a->b", [check])] == [Grade.PASS if ended else Grade.FAIL]
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_a_failback_that_exports_records_is_named_only_after_a_switch_that_starts_the_flow_back(reverse: bool) -> None:
+    state = switched(("orders", 0, 5))
+    one_way = replace(state, switch=replace(state.switch, options=SwitchOptions(reverse=reverse)))
+    check = came_since(one_way, {place("orders"): 8}, ())
+    assert check is not None
+    assert (check.ok, "ferry failback" in check.message) == (True, reverse)
 
 
 def test_if_no_partition_reports_its_end_nothing_is_said_to_have_come_to_none() -> None:

@@ -40,7 +40,7 @@ def test_what_runs_leave_that_copied_nothing_may_be_replaced() -> None:
 @pytest.mark.parametrize("fate", [Fate.COMMITTED, Fate.OPEN])
 def test_a_receipt_is_evidence_also_while_it_is_undecided(fate: Fate) -> None:
     found = taken(*receipt_records(RECEIPT), fate=fate)
-    assert (found.evidence, found.topics) == ("1 receipts of copied records", {RECEIPT.target.topic})
+    assert (found.evidence, found.topics) == ("receipts of copied records (1)", {RECEIPT.target.topic})
     assert taken(*receipt_records(RECEIPT), fate=Fate.ABORTED).evidence == ""
 
 

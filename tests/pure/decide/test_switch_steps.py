@@ -14,7 +14,7 @@ from ferry.features.switch.rules.steps import (
     refuse_out_of_turn,
     unfinished,
 )
-from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb, next_step
+from ferry.model.switch import STEPS, Step, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
 from tests.pure.decide.test_opposite import other
 
 
@@ -69,6 +69,15 @@ def test_a_switch_is_given_up_before_clients_may_have_moved_and_not_after() -> N
     for outcome in SwitchOutcome:
         with pytest.raises(Refused):
             refuse_abandoning(other(outcome=outcome))
+
+
+@pytest.mark.parametrize("reverse", [True, False])
+def test_a_failback_is_named_only_after_a_switch_that_starts_the_flow_back(reverse: bool) -> None:
+    promoted = other(Step.PROMOTE)
+    state = replace(promoted, switch=replace(promoted.switch, options=SwitchOptions(reverse=reverse)))
+    with pytest.raises(Refused) as caught:
+        refuse_abandoning(state)
+    assert ("ferry failback" in str(caught.value)) is reverse
 
 
 def test_of_two_switches_that_are_open_the_first_counts_and_of_those_that_moved_clients_the_last() -> None:

@@ -6,14 +6,14 @@ It never waits. At a hole for which it is not quiet it stops, and a later run co
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ferry.features.identical.rules import marked, stamped
 from ferry.features.identical.rules import next_step as rules
 from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse
 from tests.pure.identical.broker import OldEpoch
 from tests.pure.identical.offset_writer import OffsetWriter
-from tests.pure.identical.writer import Asking, Claim, Ledger, Request
+from tests.pure.identical.writer import Asking, Claim, Ledger, Marking, Request
 
 MARKING = 3
 """How long a writer may send markers after its record of that in the ledger."""
@@ -48,6 +48,16 @@ def fenced(fence: int, newest: int) -> bool:
     return fence != newest
 
 
+def proves(count: int) -> bool:
+    """Whether an answer shows that all markers of a request were appended: the broker has one for all of them."""
+    return count == 1
+
+
+def forgets(marking: Marking, known: set[Marking]) -> bool:
+    """Whether a record about markers is of another writer, so that what this one knew holds no more."""
+    return marking not in known
+
+
 def only_seen(hole: Hole) -> bool:
     """Whether all readers of the source see this hole: markers and aborted records, not compacted or deleted ones."""
     return hole.seen
@@ -72,11 +82,24 @@ class MarkingWriter(OffsetWriter):
     covered: int = 0
     follows: bool = False
     fence: int = 0
+    known: set[Marking] = field(default_factory=set)
+    """The records about markers that this writer has taken into account: what it found first, and its own."""
 
     def begin(self, claim: Claim) -> None:
         """Take what the ledger shows of markers."""
-        self.earlier_until, self.quiet, self.covered = claim.marking_until, claim.marking_until == 0, self.receipts
-        self.fence = claim.fence
+        self.covered, self.fence = self.receipts, claim.fence
+        self.learn(claim.marking)
+
+    def learn(self, marking: Marking) -> None:
+        """Take what the ledger shows of markers, unless it is known."""
+        if not forgets(marking, self.known):
+            return
+        self.known.add(marking)
+        self.earlier_until, self.quiet = marking.until, marking.until == 0
+
+    def shown(self, look: Look) -> Look:
+        """A reading does not compare the last batch with the source's: it may be a marker."""
+        return look if look.tail is None else replace(look, tail=replace(look.tail, right=None))
 
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
@@ -112,12 +135,14 @@ class MarkingWriter(OffsetWriter):
     def commit(self, end: int) -> Asking:
         """Receipts, and that all markers were answered, in one transaction of the slot."""
         begin, all_answered = self.covered or self.first, closes(quiet=self.quiet)
+        answered = Marking(0)
+        self.known.add(answered)
 
         def act(ledger: Ledger) -> None:
             ledger.covered.append((begin, end))
             ledger.receipts = max(ledger.receipts, end)
             if all_answered:
-                ledger.marking_until = 0
+                ledger.marking = answered
 
         if (yield from self.transaction("commit", act)):
             self.covered = self.receipts = end
@@ -126,9 +151,11 @@ class MarkingWriter(OffsetWriter):
     def open(self) -> Generator[Request, object, bool]:
         """Say in the ledger, by a transaction of the slot, up to when markers are sent; whether that is known."""
         until = self.cluster.clock() + MARKING
+        marking = Marking(until)
+        self.known.add(marking)
 
         def act(ledger: Ledger) -> None:
-            ledger.marking_until = until
+            ledger.marking = marking
 
         if not opens() or (yield from self.transaction("open", act)):
             self.own_until = until
@@ -136,7 +163,10 @@ class MarkingWriter(OffsetWriter):
         return False
 
     def transaction(self, label: str, act: Callable[[Ledger], None]) -> Generator[Request, object, bool]:
-        """A transaction of the slot, which a fence aborts; without an answer the writer fences its slot itself."""
+        """A transaction of the slot, which a fence aborts.
+
+        A writer that was fenced ends. Without an answer it fences its slot itself, and reads the ledger.
+        """
         fence, ledger = self.fence, self.cluster.ledger
 
         def committed() -> bool:
@@ -145,14 +175,23 @@ class MarkingWriter(OffsetWriter):
             act(ledger)
             return True
 
-        if (yield self.cluster.request(label, committed)) is True:
+        answer = yield self.cluster.request(label, committed)
+        if answer is True:
             return True
-        self.own_until, answer = 0, None
+        self.own_until = 0
+        if isinstance(answer, OldEpoch):
+            self.superseded = True
+            return False
         while not isinstance(answer, int) and not self.superseded:
             answer = yield self.cluster.request("fence", lambda: ledger.fence(self.generation))
             yield from self.confirm()
-        if isinstance(answer, int):
+        found = None
+        while isinstance(answer, int) and not isinstance(found, Marking) and not self.superseded:
             self.fence = answer
+            found = yield self.cluster.request("reread", lambda: ledger.marking)
+            yield from self.confirm()
+        if isinstance(found, Marking):
+            self.learn(found)
         return False
 
     def passed(  # noqa: PLR0911 - each return reads again or stops
@@ -189,7 +228,7 @@ class MarkingWriter(OffsetWriter):
             self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.own_until)
             yield from self.stop(end)
             return None
-        if not isinstance(answer, int):
+        if not isinstance(answer, int) or not proves(count):
             return None
         yield from self.answered(end + count)
         return end + count, now

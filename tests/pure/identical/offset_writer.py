@@ -75,7 +75,7 @@ class OffsetWriter(Writer):
         seen = yield self.cluster.request("look", lambda: self.cluster.look(asked_at))
         if not isinstance(seen, tuple):
             return
-        look: Look = seen[0]
+        look: Look = self.shown(seen[0])
         stale: bool = seen[1]
         if not rules.settled(look):
             return
@@ -88,6 +88,10 @@ class OffsetWriter(Writer):
         else:
             self.take(look)
             yield from self.go_on(look.end, asked_at, stale)
+
+    def shown(self, look: Look) -> Look:
+        """What the writer sees of a reading."""
+        return look
 
     def take(self, look: Look) -> None:
         """Keep what else a reading shows."""

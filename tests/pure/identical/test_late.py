@@ -15,6 +15,7 @@ from ferry.features.identical.rules.late import Sender, lateness_of, reaching, s
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.features.switch.acts.opposite import Opposite
 from ferry.features.switch.rules.partition_state import PartitionState, with_records
+from ferry.kafka.connect import codes
 from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.rebuilt import Rebuild, rebuild_record
@@ -321,6 +322,32 @@ def test_a_size_limit_lets_records_of_clients_push_the_lanes_out() -> None:
         assert found.why[place()].code == "identical.late.size"
         codes = [found.sentence("b", begun=begun).code for begun in (False, True)]
         assert codes == ["identical.late.before", "identical.late"]
+
+
+def test_without_the_brokers_time_of_the_newest_run_no_time_is_known_and_the_sentence_has_the_setting() -> None:
+    lane = Identical([[2]])
+    lane.target.settings |= {"retention.bytes": str(1 << 40)} | BROKER
+    lane.target.stamps = False
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        found = looked(lane, drained=True)
+        assert (found.until, found.only_waits) == ({place(): None}, False)
+        assert found.sentence("b", begun=True).code == "identical.late.unstamped"
+        lane.target.stamps = True
+        lane.open("second")
+        assert looked(lane, drained=True).sentence("b", begun=True).code == "identical.late"
+
+
+def test_a_record_of_a_run_that_is_not_returned_is_read_again() -> None:
+    lane = Identical([[2]])
+    lane.target.settings |= {"retention.bytes": str(1 << 40)} | BROKER
+    with at_work(lane):
+        lane.copy(lane.begin(lane.open("first")))
+        # Four sizes of a fetch are tried, with the broker's time and without it.
+        fault = Fault(api="Fetch", topic=ledger_topic(FLOW.source), code=codes.REQUEST_TIMED_OUT, times=8)
+        lane.target.faults.append(fault)
+        found = looked(lane, drained=True)
+        assert (set(found.until), found.only_waits, fault.happened) == ({place()}, True, 8)
 
 
 def test_a_size_limit_is_not_the_only_reason_where_a_run_planned_past_the_end() -> None:

@@ -45,6 +45,11 @@ class MarkerMachine(LaterMachine):
         self.world.advance(task)
         self.world.run_until(task, place)
 
+    @rule(on=st.booleans())
+    def fail_one_of_several(self, on: bool) -> None:
+        """One marker of several in a request fails, or none does."""
+        self.world.partial = on
+
     @rule()
     def expire_after_idleness(self) -> None:
         """Nobody writes for a while."""
@@ -161,6 +166,11 @@ def marker_follows() -> AbstractContextManager[object]:
     stack = clauses.all_deleted()
     stack.enter_context(returning(marking_writer, "record_follows", True))
     return stack
+
+
+def answers_believed() -> AbstractContextManager[object]:
+    """The answer to several markers proves that all were appended."""
+    return returning(marking_writer, "proves", True)
 
 
 def leaders_log() -> AbstractContextManager[object]:
@@ -321,6 +331,13 @@ def deleted_up_to_a_marker() -> None:
     ended(it, b)
 
 
+def one_of_two_fails() -> None:
+    """The broker appends one of two markers, and answers success."""
+    it = World("rmmrrr")
+    it.partial = True
+    ended(it, it.start())
+
+
 def marker_not_replicated() -> None:
     """`b` reads a marker of `a` that the leader alone has; the leader fails before the batch of `b` arrives."""
     it = World("rrrmrrr")
@@ -359,6 +376,7 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (transactions_late, receipts_late),
     (absent_passed, record_is_back),
     (marker_follows, deleted_up_to_a_marker),
+    (answers_believed, one_of_two_fails),
     (leaders_log, marker_not_replicated),
     (clauses.stale_looks_sent, deposed_leader),
 ]
@@ -390,7 +408,7 @@ def test_an_aborted_batch_with_all_of_its_records_is_a_hole_that_stays() -> None
 def test_a_source_with_holes_is_copied_offset_by_offset() -> None:
     it = World("mrrmmrrrmrm")
     assert isinstance(it.finish(it.start()), Done)
-    assert (it.target.end, it.ledger.receipts, it.ledger.marking_until) == (11, 11, 0)
+    assert (it.target.end, it.ledger.receipts, it.ledger.marking.until) == (11, 11, 0)
     assert [entry.marker for entry in it.target.entries] == [one is None for one in it.source.truth]
 
 

@@ -22,7 +22,7 @@ from ferry.features.identical.rules.planned import (
 from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.messages.refusals import refused
-from ferry.model import Flow, Gap, Lifted, Plan, RefusalKind, Slice, TopicPartition
+from ferry.model import Flow, Gap, LaneKind, Lifted, Plan, RefusalKind, Slice, TopicPartition
 from ferry.model import code_of as noted
 from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
 
@@ -34,9 +34,7 @@ PLAN = Plan(flow=Flow(source="a", target="b"), lane="live", run="r", generation=
 def found(settings: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None, **changes: Any) -> Found:
     """A target that suits, but for some settings."""
     topic = TargetTopicFound(settings={**SETTINGS, **(settings or {})}, in_sync={0: 2})
-    base = Found(
-        own_lane=True, may_lose=False, brokers={1: {**BROKER, **(broker or {})}}, topics={"orders": topic}, receipts={}
-    )
+    base = Found(may_lose=False, brokers={1: {**BROKER, **(broker or {})}}, topics={"orders": topic}, receipts={})
     return replace(base, **changes)
 
 
@@ -148,8 +146,25 @@ def test_a_topic_that_no_broker_shows_yet_is_not_a_missing_permission() -> None:
     assert (refusal.code, refusal.kind) == ("identical.not-shown", RefusalKind.TARGET_CHANGED)
 
 
-def test_a_lane_of_its_own_topics_is_refused() -> None:
-    assert code_of(with_identical(PLAN, found(own_lane=False), 42)) == "identical.lane"
+def test_what_is_appended_to_the_live_topics_is_refused() -> None:
+    assert code_of(with_identical(PLAN, found(lane=LaneKind.APPEND), 42)) == "identical.lane"
+
+
+@pytest.mark.parametrize(
+    ("lane", "may_pass", "piece", "code"),
+    [
+        (LaneKind.DRILL, False, {"log_start": 2}, None),
+        (LaneKind.DRILL, False, {"target_next": 3}, "identical.begins"),
+        (LaneKind.BACKFILL, True, {"log_start": 2}, None),
+        (LaneKind.BACKFILL, False, {"log_start": 2}, "identical.first"),
+        (None, True, {"log_start": 2}, "identical.begins"),
+    ],
+)
+def test_copies_of_lanes_with_topics_of_their_own_may_begin_after_the_source_does(
+    lane: LaneKind | None, may_pass: bool, piece: Mapping[str, Any], code: str | None
+) -> None:
+    plan = replace(PLAN, slices=(replace(PIECE, **{"start": 5, **piece}),))
+    assert code_of(with_identical(plan, found(lane=lane, may_pass=may_pass), 42)) == code
 
 
 def test_offsets_that_a_guard_passes_over_are_refused() -> None:

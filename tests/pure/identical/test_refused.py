@@ -16,8 +16,6 @@ from ferry.config.settings import Settings, parse_settings
 from ferry.config.text.problem import Severity
 from ferry.errors import Refused
 from ferry.features.drill.acts.full import FullDrill
-from ferry.features.drill.acts.partial import PartialDrill
-from ferry.features.drill.acts.shadow import ShadowDrill
 from ferry.features.drill.acts.tabletop import tabletop
 from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.migrate.acts.adopting import adopt, preview_adoption
@@ -28,7 +26,6 @@ from ferry.model.switch import SwitchOptions, Verb
 from ferry.program import main
 from ferry.reader.answering import handlers
 from ferry.reader.questions import Begin
-from ferry_airflow.window_steps import backfill_of
 
 FILE = """clusters = a, b
 a.bootstrap.servers = a:1
@@ -80,14 +77,10 @@ def test_guards_that_pass_no_offset_are_permitted() -> None:
 
 
 ACTS: dict[str, Act] = {
-    "ferry drills shadow": lambda _, flow: ShadowDrill(flow, cast("Any", None)),
-    "ferry drills partial": lambda _, flow: PartialDrill(flow, cast("Any", None)),
-    "ferry drills full": lambda settings, flow: FullDrill(settings, flow, cast("Any", None)),
     "ferry migrate": lambda _, flow: preview_adoption(runs(flow), cast("Any", None), cast("Any", None)),
     "ferry migrate mm2": lambda _, flow: adopt(runs(flow), *[cast("Any", None)] * 4),
     "ferry migrate hand-back": lambda _, flow: hand_back(runs(flow), *[cast("Any", None)] * 4),
     "ferry migrate hand-back --dry-run": lambda _, flow: preview_hand_back(runs(flow), *[cast("Any", None)] * 2),
-    "a backfill": lambda _, flow: backfill_of(flow, "r", {}, None),
 }
 MOVING: dict[str, Act] = {
     **{
@@ -95,7 +88,7 @@ MOVING: dict[str, Act] = {
         for verb in (Verb.SWITCHOVER, Verb.FAILOVER)
     },
     "ferry drills tabletop": lambda settings, flow: tabletop(settings, flow, "d", "me", cast("Any", None)),
-    "ferry drills full": ACTS["ferry drills full"],
+    "ferry drills full": lambda settings, flow: FullDrill(settings, flow, cast("Any", None)),
     "the readiness for a switchover": lambda settings, flow: of_the_page(settings, flow, Verb.SWITCHOVER),
 }
 """What is about moving clients along the flow."""
@@ -132,7 +125,6 @@ def test_what_does_not_support_them_ends_before_a_cluster_is_asked(act: str) -> 
     "words",
     [
         ("skip", "a->b", "orders", "0", "--to", "5", "--reason", "r"),
-        ("backfill", "a->b", "--lane", "backfill-x", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z"),
     ],
     ids=lambda words: words[0],
 )
@@ -174,6 +166,12 @@ def test_a_way_back_is_refused_with_its_reason(act: str) -> None:
     with pytest.raises(Refused) as caught:
         RETURNING[act](*kept())
     assert caught.value.args[0].code == "identical.return"
+
+
+def test_a_full_drill_is_refused_with_the_drills_that_move_no_client() -> None:
+    with pytest.raises(Refused) as caught:
+        MOVING["ferry drills full"](*kept())
+    assert caught.value.args[0].code == "identical.return.drill"
 
 
 @pytest.mark.parametrize("verb", [Verb.SWITCHOVER, Verb.FAILOVER])

@@ -51,7 +51,6 @@ def found(**changes: Any) -> Found:
     topic = TargetTopicFound(settings=SETTINGS, in_sync=dict.fromkeys(range(8), 3))
     return Found(
         **{
-            "own_lane": True,
             "may_lose": False,
             "brokers": {1: BROKER},
             "topics": {TOPIC: topic},

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
 from ferry.clock import wall_ms
 from ferry.errors import Refused
 from ferry.features.identical.rules.values import Done
 from ferry.ledger.receipts import receipts
 from ferry.plan.rules.clock import MAX_SKEW_MS
+from tests.pure.identical import marking_writer, world
+from tests.pure.identical import test_markers as markers
 from tests.pure.identical import test_offsets as offsets
-from tests.pure.identical import world
 from tests.pure.identical.machine import places
+from tests.pure.identical.marking_writer import MarkingWriter
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.test_slot import Identical
 from tests.pure.identical.world import Near, Task, World
@@ -50,12 +52,14 @@ class Again(Near):
         """Read the ledger."""
         assert isinstance(self.ledger, Kept)
         assert self.ledger.plan is not None
-        return replace(self.ledger.plan, receipts=self.ledger.receipts)
+        ledger = self.ledger
+        ledger.fences += 1  # InitProducerId comes first
+        return replace(self.ledger.plan, receipts=ledger.receipts, marking=ledger.marking, fence=ledger.fences)
 
 
 def again(it: World) -> Task:
     """Another task of the newest run begins."""
-    task = Task("abcdefghijklmnop"[len(it.tasks)], OffsetWriter(cluster=Again(it)))
+    task = Task("abcdefghijklmnop"[len(it.tasks)], type(it.tasks[0].writer)(cluster=Again(it)))
     it.tasks.append(task)
     return task
 
@@ -67,8 +71,10 @@ def _writers() -> Iterator[None]:
         yield
 
 
-class TaskMachine(offsets.OffsetMachine):
+class Tasks(RuleBasedStateMachine):
     """Tasks begin again at any time, while others of their run write."""
+
+    world: World
 
     @precondition(lambda self: 0 < len(self.world.tasks) < MAX_TASKS and self.world.ledger.plan is not None)
     @rule(place=places)
@@ -77,8 +83,21 @@ class TaskMachine(offsets.OffsetMachine):
         self.world.run_until(again(self.world), place)
 
 
+class TaskMachine(Tasks, offsets.OffsetMachine):
+    """Sources without holes."""
+
+
+class MarkingTaskMachine(Tasks, markers.MarkerMachine):
+    """Sources with holes, which are passed by markers."""
+
+
 def test_no_interleaving_of_tasks_breaks_it() -> None:
     run_state_machine_as_test(TaskMachine, settings=settings(stateful_step_count=30, deadline=None))
+
+
+def test_no_interleaving_of_tasks_that_pass_holes_breaks_it() -> None:
+    with patch.object(world, "Writer", MarkingWriter):
+        run_state_machine_as_test(MarkingTaskMachine, settings=settings(stateful_step_count=30, deadline=None))
 
 
 @pytest.mark.extra
@@ -87,6 +106,16 @@ def test_no_interleaving_of_many_tasks_breaks_it() -> None:
     run_state_machine_as_test(
         TaskMachine, settings=settings(max_examples=5_000, stateful_step_count=30, database=None, deadline=None)
     )
+
+
+@pytest.mark.extra
+@pytest.mark.timeout(900)
+def test_no_interleaving_of_many_tasks_that_pass_holes_breaks_it() -> None:
+    with patch.object(world, "Writer", MarkingWriter):
+        run_state_machine_as_test(
+            MarkingTaskMachine,
+            settings=settings(max_examples=5_000, stateful_step_count=30, database=None, deadline=None),
+        )
 
 
 def of_one_run() -> ExitStack:
@@ -117,6 +146,47 @@ def test_a_schedule_ends_well_if_all_its_writers_are_tasks_of_one_run(
 def test_tasks_of_one_run_need_the_same_clauses(clause: offsets.Clause, schedule: Callable[[], None]) -> None:
     with of_one_run(), clause(), pytest.raises(AssertionError, match="wrong:"):
         schedule()
+
+
+# Tasks that pass holes.
+
+
+def opened_by_another_task() -> None:
+    """`b` begins while `a` is at a hole, and marks, late. `a` is fenced when it says that it sends markers."""
+    it = World("rrrmrrr")
+    a = it.run_until(it.start(), "open")
+    b = it.run_until(again(it), "mark")
+    it.lose(b, "late", dies=True)
+    it.lose(a, "dropped", dies=False)
+    markers.ended(it, a)
+
+
+def records_forgotten() -> AbstractContextManager[object]:
+    """A task takes no record about markers into account that came after its own beginning."""
+    return patch.object(marking_writer, "forgets", lambda _, known: not known)
+
+
+@pytest.fixture
+def _marking() -> Iterator[None]:
+    """The model's writers pass holes."""
+    with patch.object(world, "Writer", MarkingWriter):
+        yield
+
+
+@pytest.mark.usefixtures("_marking")
+@pytest.mark.parametrize(("clause", "schedule"), markers.SCHEDULES)
+def test_a_schedule_with_holes_ends_well_if_all_its_writers_are_tasks_of_one_run(
+    clause: markers.Clause, schedule: Callable[[], None]
+) -> None:
+    with of_one_run():
+        schedule()
+
+
+@pytest.mark.usefixtures("_marking")
+def test_a_task_sees_that_another_one_may_have_sent_markers() -> None:
+    opened_by_another_task()
+    with records_forgotten(), pytest.raises(AssertionError, match="wrong:"):
+        opened_by_another_task()
 
 
 def test_a_task_that_begins_again_while_the_first_one_writes_ends_in_one_copy() -> None:

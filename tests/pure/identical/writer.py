@@ -51,6 +51,17 @@ class Request:
     """The high watermark at which the answer is sent."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Marking:
+    """A record of the ledger: up to when its writer sends markers; 0: all were answered. Each record is another one."""
+
+    until: int
+
+
+ANSWERED = Marking(0)
+"""As if there was such a record at the beginning."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What the ledger answers to a new run."""
@@ -64,8 +75,8 @@ class Claim:
     """Where the source's log begins."""
     firsts: frozenset[int] = frozenset()
     """What the ledger has of earlier writers."""
-    marking_until: int = 0
-    """Up to when earlier writers may send markers; 0: all were answered."""
+    marking: Marking = ANSWERED
+    """What the newest of earlier writers said of its markers."""
     fence: int = 0
     """Of this run: its slots' transactions commit until the next one."""
 
@@ -82,8 +93,8 @@ class Ledger:
     """How far the plan of any run reaches."""
     firsts: set[int] = field(default_factory=set)
     """The first offsets with a record that writers said before they sent something."""
-    marking_until: int = 0
-    """Up to when writers may send markers; 0: all were answered."""
+    marking: Marking = ANSWERED
+    """What was written last about markers."""
     fences: int = 0
     """How often the slots were fenced: a transaction of before commits no more."""
     covered: list[tuple[int, int]] = field(default_factory=list)
@@ -99,7 +110,7 @@ class Ledger:
             planned_end=planned_end,
             first=first,
             firsts=frozenset(self.firsts),
-            marking_until=self.marking_until,
+            marking=self.marking,
             fence=self.fences + 1,
         )
         self.newest += 1

@@ -13,7 +13,7 @@ from kafka.errors import IncompatibleBrokerVersion
 from kafka.future import Future
 from kafka.protocol.broker_version_data import BrokerVersionData
 
-from ferry.kafka.admin.acls import described_acls, may_alter_acls
+from ferry.kafka.admin.acls import described_acls, may_alter_cluster
 from ferry.kafka.admin.disks import broker_space, log_sizes
 from ferry.kafka.admin.topic_settings import topic_settings
 from ferry.kafka.admin.topics import transaction_state
@@ -106,7 +106,7 @@ def test_brokers_that_are_too_old_are_refused_by_a_sentence(ask: Ask, what: str)
         ask(before, action)
 
 
-@pytest.mark.parametrize(("release", "action"), [((1, 1), described_acls), ((2, 8), may_alter_acls)])
+@pytest.mark.parametrize(("release", "action"), [((1, 1), described_acls), ((2, 8), may_alter_cluster)])
 def test_acls_can_be_asked_of_every_source_and_target(ask: Ask, release: Release, action: Action) -> None:
     with pytest.raises(Unanswered):
         ask(release, action)

@@ -21,7 +21,7 @@ from ferry.model.evidence import (
 )
 
 AT = 1_790_000_000_000
-STEPS = ("Look at both clusters", "Copy to scratch topics", "Translate groups", "Compare content")
+STEPS = ("Read both clusters", "Copy to scratch topics", "Translate groups", "Compare content")
 
 
 def loss(partition: int, records: int | None, seconds: float | None, topic: str = "orders") -> Loss:

@@ -198,7 +198,7 @@ def test_a_driver_that_is_overtaken_while_acls_are_read_deletes_none(monkeypatch
             return {}
 
         monkeypatch.setattr(sync, "described_acls", described)
-        monkeypatch.setattr(sync, "may_alter_acls", may)
+        monkeypatch.setattr(sync, "may_alter_cluster", may)
         monkeypatch.setattr(sync, "delete_acls", delete)
         with pytest.raises(Superseded):
             it.opens()

@@ -75,8 +75,16 @@ class Scripted(Cluster):
             return SimpleNamespace(topics=[self._create(topic.name, topic.num_partitions) for topic in request.topics])
         if isinstance(request, CreatePartitionsRequest):
             return SimpleNamespace(results=[self._create(topic.name, topic.count) for topic in request.topics])
-        # Of log directories, settings, quotas, users and ACLs.
-        return SimpleNamespace(error_code=0, error_message=None, results=[], topics=[], entries=[], resources=[])
+        # Of log directories, settings, quotas, users, ACLs and permissions.
+        return SimpleNamespace(
+            error_code=0,
+            error_message=None,
+            results=[],
+            topics=[],
+            entries=[],
+            resources=[],
+            authorized_operations=None,
+        )
 
     def _create(self, topic: str, partitions: int) -> Any:
         if not self.creates:

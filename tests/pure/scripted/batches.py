@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from crc32c import crc32c
 from kafka.protocol import consumer
 
 from ferry.wire.batch import batches
@@ -15,6 +16,8 @@ from tests.pure.protocol.broker import Log
 from tests.pure.wire.logs import marker
 
 _COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
+_CRC, _ATTRIBUTES, _MAX_TIMESTAMP = struct.Struct(">I"), struct.Struct(">h"), struct.Struct(">q")
+_CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT, _LOG_APPEND_TIME = 17, 21, 35, 0x08
 
 
 GONE = object()
@@ -33,6 +36,16 @@ def identity(batch: bytes) -> tuple[int, int, int]:
     """Producer id, producer epoch and first sequence number of a batch."""
     number, epoch, sequence = _IDENTITY.unpack_from(batch, 43)
     return number, epoch, sequence
+
+
+def appended_at(batch: bytes, at_ms: int) -> bytes:
+    """A batch as a topic with LogAppendTime has it."""
+    out = bytearray(batch)
+    (attributes,) = _ATTRIBUTES.unpack_from(out, _ATTRIBUTES_AT)
+    _ATTRIBUTES.pack_into(out, _ATTRIBUTES_AT, attributes | _LOG_APPEND_TIME)
+    _MAX_TIMESTAMP.pack_into(out, _MAX_TIMESTAMP_AT, at_ms)
+    _CRC.pack_into(out, _CRC_AT, crc32c(out[_ATTRIBUTES_AT:]))
+    return bytes(out)
 
 
 def parts(batch: bytes) -> list[Part]:

@@ -17,7 +17,7 @@ from ferry.kafka.driver_port import KafkaDriver
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD, LedgerView, fold
-from ferry.ledger.producer_codec import first_offsets, lane_producer, producer_record, sent_places
+from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.unit_codec import era_record, eras, last_units
 from ferry.model import Attempt, LedgerRecord, Origin, Plan, Receipt, Record, RunRecord, TopicPartition, topic_id_text
@@ -40,6 +40,9 @@ PortOf = Callable[[SlotWiring], TargetSlot]
 
 class Lane:
     """Topic `orders` at the source, its copy of the same name at the target, and a ledger."""
+
+    at_ms = 0
+    """The time of the source's transactional records."""
 
     def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, nodes: tuple[int, ...] = (1,)) -> None:
         """`partitions`: batch sizes in records for each partition; `version`: of transactions at the target."""
@@ -70,13 +73,20 @@ class Lane:
 
     def produce_aborted(self, partition: int, records: int) -> None:
         """A batch of a transaction that is aborted, and its marker, at the source."""
+        self._produce_in(partition, records, committed=False)
+
+    def _produce_in(self, partition: int, records: int, *, committed: bool) -> None:
         base, txns = self.source.log(TOPIC, partition).end, self.source.target
         producer, epoch = txns.init_producer("producer")
         rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
         identity = ProducerIdentity(producer_id=producer, producer_epoch=epoch, sequence=0, transactional=True)
-        self.source.write_in("producer", place(partition), build_batch(rows, 0, identity))
-        txns.end_txn("producer", epoch, committed=False)
+        self.source.write_in("producer", place(partition), build_batch(rows, self.at_ms, identity))
+        txns.end_txn("producer", epoch, committed=committed)
         self.source.deliver_markers()
+
+    def produce_committed(self, partition: int, records: int) -> None:
+        """A batch of a transaction that is committed, and its marker, at the source."""
+        self._produce_in(partition, records, committed=True)
 
     def connect(self, clusters: Sequence[Cluster]) -> None:
         """Work over these connections, to source and target."""
@@ -128,7 +138,8 @@ class Lane:
         producer = lane_producer(driver.view, LANE) or 9000
         driver.keep([producer_record(LANE, producer_id=producer, run=plan.run, at_ms=0)])
         receipts, sent = last_receipts(driver.view, LANE), first_offsets(driver.view, LANE)
-        return with_identical(plan, replace(found, receipts=receipts, sent=sent), producer)
+        marked = markings(driver.view, LANE)
+        return with_identical(plan, replace(found, receipts=receipts, sent=sent, marked=marked), producer)
 
     def begin(self, plan: Plan) -> Attempt:
         """A copy step of a run begins."""

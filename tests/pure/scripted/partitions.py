@@ -6,11 +6,12 @@ from typing import Any
 
 from kafka.protocol import admin, consumer, producer
 
+from ferry.clock import wall_ms
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from ferry.wire.batch import batches
 from tests.pure.protocol.broker import BrokerError
-from tests.pure.scripted.batches import aborted, identity, parts, records
+from tests.pure.scripted.batches import aborted, appended_at, identity, parts, records
 from tests.pure.scripted.faults import Asked
 from tests.pure.scripted.state import State, code_of
 
@@ -57,6 +58,7 @@ class Partitions(State):
         if code:
             return code, -1
         name = self.name(place)
+        batch = appended_at(batch, wall_ms()) if self.stamps and place.topic == self.ledger else batch
         try:
             if transactional_id is not None:
                 return 0, self.target.write(transactional_id, epoch, name, sequence, parts(batch))
@@ -122,6 +124,61 @@ class Partitions(State):
                     )
                 )
             topics.append(kind.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
+        return kind(topics=topics)
+
+    def _WriteTxnMarkers(self, asked: Asked) -> Any:  # noqa: N802
+        """As brokers do: one entry of the answer for a producer, with what its last marker met."""
+        kind = producer.WriteTxnMarkersResponse
+        found: dict[int, dict[TopicPartition, int]] = {}
+        for one in asked.request.markers:
+            for topic in one.topics:
+                for number in topic.partition_indexes:
+                    place = TopicPartition(topic=topic.name, partition=number)
+                    code = self.not_led(asked.node, place)
+                    if not code:
+                        log = self.target.logs[self.name(place)]
+                        log.mark(one.producer_id, one.producer_epoch, one.transaction_result)
+                    found.setdefault(one.producer_id, {})[place] = code
+        result, each = kind.WritableTxnMarkerResult, kind.WritableTxnMarkerResult.WritableTxnMarkerTopicResult
+        part = each.WritableTxnMarkerPartitionResult
+        return kind(
+            markers=[
+                result(
+                    producer_id=number,
+                    topics=[
+                        each(
+                            name=place.topic,
+                            partitions=[part(partition_index=place.partition, error_code=code)],
+                        )
+                        for place, code in places.items()
+                    ],
+                )
+                for number, places in found.items()
+            ]
+        )
+
+    def _DescribeProducers(self, asked: Asked) -> Any:  # noqa: N802
+        """A follower answers as the leader does."""
+        kind = admin.DescribeProducersResponse
+        topics = []
+        for topic in asked.request.topics:
+            parts = []
+            for number in topic.partition_indexes:
+                states = self.log(topic.name, number).producers
+                each = kind.TopicResponse.PartitionResponse
+                active = [
+                    each.ProducerState(
+                        producer_id=one,
+                        producer_epoch=state.epoch,
+                        last_sequence=state.batches[-1][1] - 1 if state.batches else -1,
+                        last_timestamp=0,
+                        coordinator_epoch=0,
+                        current_txn_start_offset=-1,
+                    )
+                    for one, state in states.items()
+                ]
+                parts.append(each(partition_index=number, error_code=0, error_message=None, active_producers=active))
+            topics.append(kind.TopicResponse(name=topic.name, partitions=parts))
         return kind(topics=topics)
 
     def _DeleteRecords(self, asked: Asked) -> Any:  # noqa: N802

@@ -51,6 +51,8 @@ class State:
     coordinators: dict[str, int] = field(default_factory=dict)
     begins: dict[TopicPartition, int] = field(default_factory=dict)
     """Where logs begin whose oldest records were deleted."""
+    stamps: bool = True
+    """Whether the ledger's records get the broker's time (LogAppendTime)."""
 
     def __post_init__(self) -> None:
         self.target = Target((), self.version)

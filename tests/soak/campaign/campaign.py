@@ -73,8 +73,8 @@ class Progress:
 class Writer:
     """The process that writes at the source."""
 
-    def __init__(self, cluster: RunningCluster, seed: int, rate: int, folder: Path) -> None:
-        """`folder` has what it complains of."""
+    def __init__(self, cluster: RunningCluster, seed: int, rate: int, folder: Path, *, identical: bool = False) -> None:
+        """`folder` has what it complains of. With `identical`, no log gets a hole."""
         with (folder / "writer.err").open("wb") as complaints:
             self._process = subprocess.Popen(
                 [
@@ -84,6 +84,7 @@ class Writer:
                     cluster.bootstrap,
                     str(seed),
                     str(rate),
+                    *(["identical"] if identical else []),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -114,20 +115,24 @@ class Writer:
         assert self._process.stdout.readline().strip() == word
 
 
-def campaign(folder: Path, *, seed: int, faults: int, per_round: int, spark: bool, rate: int = RATE) -> Record:
+def campaign(
+    folder: Path, *, seed: int, faults: int, per_round: int, spark: bool, rate: int = RATE, identical: bool = False
+) -> Record:
     """Make so many faults, and judge after every `per_round` of them; the record is in `folder`, too.
 
-    Producers write about `rate` records a second; without `spark` no run takes a JVM.
+    Producers write about `rate` records a second; without `spark` no run takes a JVM. With `identical`, the flow has
+    identical offsets, and each record must have its source offset.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "runs").mkdir(exist_ok=True)
     record = Record(folder=folder, seed=seed)
     rng = random.Random(seed)
-    with field(folder / "clusters") as place:
-        writer = Writer(place.source.cluster, seed, rate, folder)
+    with field(folder / "clusters", identical=identical) as place:
+        writer = Writer(place.source.cluster, seed, rate, folder, identical=identical)
         runner = Runner(place, record, random.Random(rng.random()), folder / "runs", spark=spark)
         progress = Progress(place, record, runner)
-        judge = Judge(place.source.cluster, place.target.cluster, place.config, record, random.Random(rng.random()))
+        both = place.source.cluster, place.target.cluster
+        judge = Judge(*both, place.config, record, random.Random(rng.random()), identical=identical)
         made = Faults(place, runner, record, rng, writer.tell, spark)
         try:
             for number in range(1, -(-faults // per_round) + 1):
@@ -147,7 +152,8 @@ def campaign(folder: Path, *, seed: int, faults: int, per_round: int, spark: boo
                 made.copied = judge.round(number)
                 record.write()
             judge.read_again()
-            judge.find_aborted()
+            if not identical:
+                judge.find_aborted()
             made.look_for_all(faults)
             if spark:
                 runner.look_for_spark(faults)

@@ -19,7 +19,7 @@ from tests.harness import commit_offsets, create_topic, grow_topic
 from tests.soak.campaign.field import FLOW, Field, Side
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.runs import Run, Runner
-from tests.soak.campaign.writer import IDEMPOTENT, PLAIN, TRANSACTIONAL
+from tests.soak.campaign.writer import copied_topics
 
 WRITER = f"ferry.{FLOW}.live.0"
 POSITIONS = f"ferry.{FLOW}.live"
@@ -51,8 +51,11 @@ class Faults:
     copied: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Source offsets that were copied when the sides were last compared: before them records may be deleted."""
     topics: int = 0
-    partitions: dict[str, int] = field(default_factory=lambda: {PLAIN: 4, IDEMPOTENT: 4, TRANSACTIONAL: 4})
+    partitions: dict[str, int] = field(default_factory=dict)
     _deck: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.partitions |= dict.fromkeys(copied_topics(identical=self.place.identical), 4)
 
     def one(self) -> str:
         """Make the next fault that can be made now, and undo it; its name."""
@@ -109,7 +112,7 @@ class Faults:
 
     def _broker(self, name: str) -> bool:
         side = self.place.source if "source" in name else self.place.target
-        node = self.rng.choice((1, 2, 3))
+        node = self.rng.choice([broker.node_id for broker in side.cluster.brokers])
         if name.endswith("-coordinator"):
             node = self._leader(side, "__transaction_state", _partition_of(WRITER, 4)) or 0
         elif name.endswith("-ledger-leader"):
@@ -215,7 +218,7 @@ class Faults:
         elif name == "new-topic":
             self.topics += 1
             new = f"c-new-{self.topics}"
-            create_topic(source, new, 2, {"max.message.bytes": "2000000"}, replicas=3)
+            create_topic(source, new, 2, {"max.message.bytes": "2000000"}, replicas=len(source.brokers))
             self.tell_writer(f"topic {new} 2")
         else:
             asked = [

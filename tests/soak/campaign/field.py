@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from ferry.ports import LOOPBACK, free_ports
 from tests.clusters import KEPT
 from tests.harness import create_topic
 from tests.proxy import Proxies
-from tests.soak.campaign.writer import COMPACTED, PARTITIONS
+from tests.soak.campaign.writer import COMPACTED, PARTITIONS, copied_topics
 
 ENTRY = Listener(name="ENTRY", protocol="PLAINTEXT")
 """The listener that only the proxies reach; what it tells clients to connect to are the proxies."""
@@ -44,6 +44,7 @@ ferry.chunk.bytes = {chunk}
 ferry.transaction.timeout.ms = 12000
 ferry.chunk.seconds = 5
 """
+IDENTICAL = "s->t.ferry.offsets = identical\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,8 @@ class Field:
     target: Side
     proxies: Proxies
     configs: dict[tuple[int, int], Path]
+    identical: bool = False
+    """Whether the flow has identical offsets."""
 
     @property
     def config(self) -> Path:
@@ -95,13 +98,17 @@ class Field:
 
 
 @contextmanager
-def field(folder: Path) -> Iterator[Field]:
-    """Clusters that run, with the source's topics; all of it ends with the block."""
+def field(folder: Path, *, identical: bool = False) -> Iterator[Field]:
+    """Clusters that run, with the source's topics; all of it ends with the block.
+
+    With identical offsets, the target's brokers are what counts, and the source has one.
+    """
+    numbers = {"fault-source": 1 if identical else 3, "fault-target": 3}
     found: list[RunningCluster] = []
-    for name in ("fault-source", "fault-target"):
+    for name, brokers in numbers.items():
         spec = ClusterSpec(
             name=name,
-            brokers=3,
+            brokers=brokers,
             heap_mb=320,
             listeners=(PLAINTEXT, ENTRY),
             properties=BROKER,
@@ -110,7 +117,7 @@ def field(folder: Path) -> Iterator[Field]:
     sides = []
     ports: dict[int, int] = {}
     for cluster in found:
-        entries = free_ports(3)
+        entries = free_ports(len(cluster.brokers))
         for broker, entry in zip(cluster.brokers, entries, strict=True):
             address = broker.address_of(ENTRY.name)
             lines = broker.properties_file.read_text().splitlines()
@@ -127,8 +134,10 @@ def field(folder: Path) -> Iterator[Field]:
     proxies = Proxies(ports)
     source, target = (replace(side, cluster=cluster) for side, cluster in zip(sides, clusters, strict=True))
     try:
-        create_topics(source.cluster, replicas=REPLICAS)
-        yield Field(source=source, target=target, proxies=proxies, configs=_files(folder, source, target))
+        names = copied_topics(identical=True) if identical else tuple(PARTITIONS)
+        create_topics(source.cluster, replicas=len(source.entries), names=names)
+        configs = _files(folder, source, target, IDENTICAL if identical else "")
+        yield Field(source=source, target=target, proxies=proxies, configs=configs, identical=identical)
     finally:
         proxies.close()
         for cluster in clusters:
@@ -138,12 +147,12 @@ def field(folder: Path) -> Iterator[Field]:
             cluster.stop()
 
 
-def create_topics(cluster: RunningCluster, *, replicas: int) -> None:
+def create_topics(cluster: RunningCluster, *, replicas: int, names: Collection[str] = tuple(PARTITIONS)) -> None:
     """Create the topics that the writer writes to."""
     compacted = {"cleanup.policy": "compact", "segment.ms": "10000", "min.cleanable.dirty.ratio": "0.01"}
-    for topic, partitions in PARTITIONS.items():
+    for topic in names:
         settings = {"max.message.bytes": "2000000", **(compacted if topic == COMPACTED else {})}
-        create_topic(cluster, topic, partitions, settings, replicas=replicas)
+        create_topic(cluster, topic, PARTITIONS[topic], settings, replicas=replicas)
 
 
 def flow_text(source: str, target: str, *, slots: int, chunk: int, replicas: int) -> str:
@@ -151,11 +160,12 @@ def flow_text(source: str, target: str, *, slots: int, chunk: int, replicas: int
     return SETTINGS.format(source=source, target=target, slots=slots, chunk=chunk, replicas=replicas)
 
 
-def _files(folder: Path, source: Side, target: Side) -> dict[tuple[int, int], Path]:
+def _files(folder: Path, source: Side, target: Side, more: str) -> dict[tuple[int, int], Path]:
     found = {}
     for slots in SLOTS:
         for chunk in CHUNKS:
             path = folder / f"{slots}-{chunk}.properties"
-            path.write_text(flow_text(source.bootstrap, target.bootstrap, slots=slots, chunk=chunk, replicas=REPLICAS))
+            text = flow_text(source.bootstrap, target.bootstrap, slots=slots, chunk=chunk, replicas=REPLICAS)
+            path.write_text(text + more)
             found[slots, chunk] = path
     return found

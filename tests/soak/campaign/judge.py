@@ -21,7 +21,7 @@ from tests.harness import commit_offsets, committed_offsets
 from tests.program import warm_ferry as ferry
 from tests.soak.campaign.field import FLOW
 from tests.soak.campaign.record import Record
-from tests.soak.campaign.writer import COMPACTED, IDEMPOTENT, PLAIN, TRANSACTIONAL
+from tests.soak.campaign.writer import COMPACTED, TRANSACTIONAL, copied_topics
 
 Place = tuple[str, int]
 TRIES = 6
@@ -157,14 +157,22 @@ class Judge:
     """Compares both sides after each round."""
 
     def __init__(
-        self, source: RunningCluster, target: RunningCluster, config: Path, record: Record, rng: random.Random
+        self,
+        source: RunningCluster,
+        target: RunningCluster,
+        config: Path,
+        record: Record,
+        rng: random.Random,
+        *,
+        identical: bool = False,
     ) -> None:
-        """`config` is Ferry's file, for what is asked of Ferry."""
+        """`config` is Ferry's file, for what is asked of Ferry; `identical`: the flow has identical offsets."""
         self._source = source
         self._target = target
         self._config = config
         self._record = record
         self._rng = rng
+        self._identical = identical
         self.source = Reader(source, "c-")
         self.target = Reader(target, "s.c-")
 
@@ -178,7 +186,10 @@ class Judge:
         self.target.read()
         found: dict[str, Any] = {"round": number, "records": self._records(), "partitions": len(self.source.logs)}
         self._none_empty()
-        found["compacted keys"] = self._compacted()
+        if self._identical:
+            found["at their offsets"] = self._at_their_offsets()
+        else:
+            found["compacted keys"] = self._compacted()
         found["group offsets"] = self._groups(group, wanted)
         found["translations"] = self._translated(group) + self._asked()
         found["verify"] = "equal" if self._verified() else "differs"
@@ -268,8 +279,19 @@ class Judge:
     def _none_empty(self) -> None:
         """A topic without a record proves nothing."""
         filled = {topic for (topic, _), log in self.source.logs.items() if log.offsets}
-        for topic in sorted({PLAIN, IDEMPOTENT, TRANSACTIONAL} - filled):
+        for topic in sorted({*copied_topics(identical=self._identical)} - filled):
             self._record.anomaly(f"nothing was ever written to {topic}")
+
+    def _at_their_offsets(self) -> int:
+        """Each record is at its source offset, and each group has the number that it has at the source."""
+        same = 0
+        for (topic, number), log in self.source.logs.items():
+            copy = self.target.logs.get((f"s.{topic}", number), Log())
+            shifted = [(here, there) for here, there in zip(log.offsets, copy.offsets, strict=False) if here != there]
+            if shifted or len(log.offsets) != len(copy.offsets):
+                self._record.anomaly(f"{len(shifted)} records of {topic}-{number} are shifted, first {shifted[:1]}")
+            same += len(log.offsets) - len(shifted)
+        return same
 
     def _compacted(self) -> int:
         here, _ = self.source.latest(COMPACTED)

@@ -204,7 +204,8 @@ class Runner:
             self._record.anomaly(f"run {run.number} ({run.kind}) has a traceback")
         said = err + (out if run.kind == "job" else "")  # a job says all in Spark's output
         if code == 2 and not any(
-            word in said for word in ("superseded", "exists already", "has no plan", "no record of run")
+            word in said
+            for word in ("superseded", "exists already", "has no plan", "no record of run", "there is no ledger")
         ):
             self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {said.strip()[-300:]}")
         if kinds - EXPECTED:

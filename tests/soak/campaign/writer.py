@@ -1,12 +1,13 @@
 """The source's applications: plain, idempotent, compacted and transactional records of all codecs, in one process.
 
 ```
-python -m tests.soak.campaign.writer BOOTSTRAP SEED RATE
+python -m tests.soak.campaign.writer BOOTSTRAP SEED RATE [identical]
 in   pause, resume, topic NAME PARTITIONS, quit          one line each; a topic may be known, and have grown
 out  ready, paused: nothing is unacknowledged, and no transaction is open but abandoned ones
 ```
 
-Transactions are committed, aborted, held open for seconds, or abandoned: these end by the broker's timeout.
+Transactions are committed, aborted, held open for seconds, or abandoned: these end by the broker's timeout. With
+`identical` there are none, and no compacted records: such logs have holes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ BIG = 700_000
 """Bytes of the largest records."""
 
 
+def copied_topics(*, identical: bool) -> tuple[str, ...]:
+    """The topics that are copied record by record; with identical offsets those whose logs have no holes."""
+    return (PLAIN, IDEMPOTENT) if identical else (PLAIN, IDEMPOTENT, TRANSACTIONAL)
+
+
 def value_of(rng: random.Random, number: int) -> bytes:
     """Some bytes that begin with the record's number; one in 400 is large, one in 20 of some kilobytes."""
     draw = rng.random()
@@ -49,11 +55,13 @@ class Writers:
         self._partitions = dict(PARTITIONS)
         self._abandoned: list[Producer] = []
 
-    def begin(self) -> None:
+    def begin(self, *, identical: bool) -> None:
         """Start all threads; they write once `resume` was called."""
         for codec in CODECS:
             self._start(f"plain-{codec}", partial(self._sending, codec=codec, acks="1"))
             self._start(f"idem-{codec}", partial(self._sending, codec=codec, acks="all"))
+        if identical:
+            return
         self._start("compacted", self._compacting)
         for number in range(3):
             self._start(f"txn-{number}", partial(self._transacting, number=number))
@@ -171,7 +179,7 @@ class Writers:
 def main() -> None:
     """Obey until standard input ends."""
     writers = Writers(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
-    writers.begin()
+    writers.begin(identical="identical" in sys.argv[4:])
     print("ready", flush=True)
     for line in sys.stdin:
         word, *named = line.split()

@@ -97,6 +97,9 @@
   };
 
   // On a narrow screen a row is a card (ferry.css): each figure has the title of its column ----------------------------
+  // Some browsers take a table that is not displayed as one for mere text: the roles keep it a table to screen readers.
+  const ROLES = { TABLE: "table", THEAD: "rowgroup", TBODY: "rowgroup", TR: "row", TD: "cell" };
+  const roleOf = ({ tagName, scope }) => ROLES[tagName] || (scope === "col" ? "columnheader" : "rowheader");
   const titleOf = (head) => {
     const copy = head.cloneNode(true);
     for (const one of all("[aria-hidden], .visually-hidden", copy)) one.remove();
@@ -107,6 +110,7 @@
       const titles = all("thead th", table).map(titleOf);
       if (!titles.length || table.closest("figure")) continue;
       table.dataset.cards = "";
+      for (const one of [table, ...all("thead, tbody, tr, th, td", table)]) one.setAttribute("role", roleOf(one));
       for (const row of all("tbody tr", table)) {
         let column = 0;
         for (const cell of row.cells) {
@@ -141,6 +145,7 @@
     { dtickrange: [60000, 43200000], value: `%H:%M${day}` },
     { dtickrange: [86400000, null], value: "%-d %b\n%Y" },
   ];
+  const isNarrow = () => document.documentElement.clientWidth <= 560; // as in ferry.css
   const layout = (more) => ({
     margin: { l: 56, r: 44, t: 8, b: 34 }, // half of a label is beyond the last tick, wherever that is
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -151,7 +156,7 @@
     showlegend: false,
     bargap: 0.35,
     ...more,
-    xaxis: { type: "date", showspikes: true, spikemode: "across", spikesnap: "cursor", spikethickness: 1, spikedash: "solid", spikecolor: colour("line-strong"), tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: 6, automargin: true, ...(more.xaxis || {}) },
+    xaxis: { type: "date", showspikes: true, spikemode: "across", spikesnap: "cursor", spikethickness: 1, spikedash: "solid", spikecolor: colour("line-strong"), tickformatstops: stops, hoverformat: "%-d %b %Y, %H:%M:%S", gridcolor: colour("line"), linecolor: colour("line-strong"), zeroline: false, nticks: isNarrow() ? 3 : 6, tickangle: 0, automargin: true, ...(more.xaxis || {}) },
     yaxis: { gridcolor: colour("line"), zerolinecolor: colour("line-strong"), rangemode: "tozero", nticks: 5, automargin: true, ticklabelstandoff: 6, ...(more.yaxis || {}) },
   });
   const at = (ms) => new Date(ms);

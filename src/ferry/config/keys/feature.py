@@ -77,6 +77,10 @@ class FeatureSettings:
         """Return for what a run deletes records of the target's topics (DeleteRecords); empty: it does not."""
         return ""
 
+    def writes_markers(self) -> str:
+        """Return for what a run writes markers to the target's topics (WriteTxnMarkers); empty: it does not."""
+        return ""
+
     def in_lane(self) -> Self:
         """Return the settings in a backfill or a drill, which does nothing but copy."""
         return self

@@ -66,6 +66,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "back keeps them: copies that have records of clients are refused",
         _BACK,
     ),
+    "identical.return.drill": Entry(
+        None,
+        "{act} would bring clients back from copies of flow {flow}, which has identical offsets ({where}), and no way "
+        "back keeps them: copies that have records of clients are refused",
+        "rehearse with ferry drills tabletop, shadow and partial, which move no client",
+    ),
     "identical.return.written": Entry(
         None,
         "the lane of flow {flow} has written identical offsets to {place}, and no way back keeps them: a copy that has "
@@ -102,6 +108,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "until when is not known{because}",
         "grant DESCRIBE_CONFIGS on that cluster, and set connections.max.idle.ms of its brokers to 600000",
     ),
+    "identical.late.unstamped": Entry(
+        None,
+        "a batch with identical offsets may still come to {places} of {cluster}, after the records of clients, and "
+        "until when is not known{because}: the newest run in topic {topic} does not have the broker's time",
+        "set message.timestamp.type of {topic} to LogAppendTime, and continue",
+    ),
     "identical.late.none": Entry(
         None, "when the flow is drained, no batch with identical offsets can come to {cluster} any more"
     ),
@@ -111,6 +123,15 @@ IDENTICAL: Mapping[str, Entry] = {
         "of clients on {cluster}",
         "set offsets past that end (`start` of a row) back to it",
     ),
+    "identical.compared": Entry(
+        None, "{records:count record} compared with the target's record at the same offset: all are equal"
+    ),
+    "identical.compared.not": Entry(
+        None,
+        "{records:count record} compared with the target's record at the same offset: not all are equal, or not all "
+        "could be compared",
+        "the section on content has what differs; ferry verify shows it, too",
+    ),
     "identical.back.written": Entry(
         None,
         "no command moves clients back along flow {back}, because its lane has written identical offsets to {place}",
@@ -119,8 +140,8 @@ IDENTICAL: Mapping[str, Entry] = {
     # When a run is planned.
     "identical.lane": Entry(
         K.INVALID_CONFIG,
-        "{source} is copied in a backfill or a drill, which cannot give it identical offsets",
-        "use ferry.offsets = translated for it",
+        "{source} would be appended after other records, so none gets the offset that it has at the source",
+        "copy the window in a lane backfill-NAME, which has topics of its own; or use ferry.offsets = translated",
     ),
     "identical.heartbeats": Entry(
         None,
@@ -161,25 +182,24 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.begins": Entry(
         K.INVALID_CONFIG,
         "{source} would be copied from offset {offset} on, and its copy {place} must continue at offset {end}",
-        f"identical offsets need the source's log from there on; {_TRANSLATED}",
+        f"identical offsets need the source's log from there on; {_TRANSLATED}; in a backfill, name another lane",
     ),
     "identical.first": Entry(
         K.INVALID_CONFIG,
-        "{source} begins at offset {offset}, so {place} needs as many empty records first (about {seconds} s, "
-        "{bytes:size}), which readers see until they are deleted",
+        "the copy of {source} begins at offset {offset}, so {place} needs as many empty records (about {seconds} s, "
+        "{bytes:size}). Readers see them until they are deleted",
         "stop the readers of the copy and set ferry.offsets.may.pass = true, or use ferry.offsets = translated",
     ),
     "identical.first.note": Entry(
         None,
-        "the copy of {partitions:count partition} begins with empty records, because the source's log does not begin "
-        "at 0: {offsets} offsets, about {seconds} s, and {bytes:size} until they are deleted. Until then, readers of "
-        "the target see them",
+        "the copy of {partitions:count partition} begins with empty records: {offsets} offsets before the first "
+        "record, about {seconds} s, and {bytes:size} until they are deleted. Until then, readers see them",
     ),
     "identical.first.other": Entry(
         K.TARGET_CHANGED,
         "{source} would be copied to {place} from offset {offset} on, and an earlier run, without receipts, may have "
         "copied it from offset {first} on",
-        f"run again; if that is refused, too: {_ELSEWHERE}",
+        f"run again; if that is refused, too: {_ELSEWHERE}; in a backfill, name another lane",
     ),
     "identical.too-long": Entry(
         K.INVALID_CONFIG,
@@ -243,8 +263,16 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,
-        "offset {at} of {source} is a transaction's marker or an aborted record",
-        f"identical offsets do not pass holes yet; {_TRANSLATED}, and to another target topic if this one has records",
+        "offset {at} of {source} is a transaction's marker or an aborted record, which this login may not pass by a "
+        "marker at the target",
+        f"grant ALTER on the target's cluster (ferry acls required); or {_TRANSLATED}, and to another target topic if "
+        "this one has records",
+    ),
+    "identical.not-quiet": Entry(
+        K.NO_LEADER,
+        "a marker that was sent to {place} before may arrive until {until:time}, so {source} is not copied from offset "
+        "{at} on until then",
+        "run again after that time",
     ),
     "identical.absent": Entry(
         K.INVALID_CONFIG,

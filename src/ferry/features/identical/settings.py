@@ -115,10 +115,14 @@ class IdenticalSettings(FeatureSettings):
             where = self.where or OFFSETS.name
             raise Refused(sentence("identical.back", act=act, flow=str(flow.flow), back=str(back.flow), where=where))
 
-    def refuse_return(self, flow: FlowConfig, act: str) -> None:
-        """Raise Refused if records keep their offsets: `act` would bring clients back, and no way back keeps them."""
+    def refuse_return(self, flow: FlowConfig, act: str, *, drill: bool = False) -> None:
+        """Raise Refused if records keep their offsets: `act` would bring clients back, and no way back keeps them.
+
+        `drill`: clients are only moved to rehearse it, so the remedy is another drill.
+        """
         if self.keeps:
-            raise Refused(sentence("identical.return", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
+            code = "identical.return.drill" if drill else "identical.return"
+            raise Refused(sentence(code, act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
 
     def refuse_reverse(self, flow: FlowConfig, back: FlowConfig) -> None:
         """Raise Refused if records keep their offsets: a switch would start the flow back, which does not keep them."""
@@ -129,6 +133,13 @@ class IdenticalSettings(FeatureSettings):
     def deletes_target_records(self) -> str:
         """Return for what a run deletes records of the target's topics; empty: it does not."""
         return f"to delete the empty records before the first one ({MAY_PASS.name})" if self.passes else ""
+
+    def writes_markers(self) -> str:
+        """Return for what a run writes markers to the target's topics; empty: it does not."""
+        why = (
+            "to pass offsets without a record, of transactional producers; without it such a partition is refused there"
+        )
+        return f"{why} ({OFFSETS.name})" if self.keeps else ""
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

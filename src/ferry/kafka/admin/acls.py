@@ -83,10 +83,11 @@ async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
     )
 
 
-async def may_alter_acls(cluster: Cluster) -> bool:
-    """Return whether the brokers permit this login to create and delete ACLs (KIP-430); needs Kafka 2.8.
+async def may_alter_cluster(cluster: Cluster) -> bool:
+    """Return whether the brokers permit this login to create and delete ACLs, and to write markers (KIP-430).
 
-    True also when the broker does not report its permissions: it will refuse each ACL.
+    True also when the broker does not report its permissions: it will refuse each of them. Raises Refused if the
+    brokers are older than Kafka 2.8, or do not permit the question.
     """
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
 

@@ -132,6 +132,9 @@ def _at_target(flow: FlowConfig, topics: Collection[Resource]) -> Iterator[Acl]:
     needed = _why_settings(flow)
     if needed:
         yield acl(_CLUSTER, "DescribeConfigs", needed)
+    marks = next(filter(None, (one.writes_markers() for one in flow.features.values())), "")
+    if marks:
+        yield Acl(side="target", resource=_CLUSTER, operation="Alter", why=marks, optional=True)
     if flow.topics.target_free_percent is not None:
         yield Acl(
             side="target",

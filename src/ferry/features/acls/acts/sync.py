@@ -16,7 +16,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
 from ferry.features.acls.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
-from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_acls
+from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_cluster
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
@@ -121,7 +121,7 @@ class AclSyncer:
         Raises NotPermitted if there is something to change and this login may not change it.
         """
         diff = await self.diff(view, plan)
-        if diff.changes and not await may_alter_acls(self.target):
+        if diff.changes and not await may_alter_cluster(self.target):
             raise NotPermitted(
                 f"not allowed to change ACLs on cluster {self.target.alias}: grant ALTER on the cluster (ferry acls "
                 "required)"

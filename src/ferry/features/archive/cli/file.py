@@ -14,6 +14,7 @@ from ferry.cli.identity import person
 from ferry.cli.output import echo
 from ferry.cli.progress_bar import counted
 from ferry.errors import BadInput
+from ferry.features.archive.rules.sentences import from_file, in_file, replaced
 
 if TYPE_CHECKING:
     from ferry.features.archive.acts.export import LinesWriter
@@ -51,7 +52,7 @@ def export_command(
         )
     context.answer(
         lambda: {"flow": str(chosen.flow), "file": str(to), "records": records, "upto": upto, "dry_run": dry_run},
-        lambda: echo(f"{records} records before ledger offset {upto} {'would be' if dry_run else 'are'} in {to}"),
+        lambda: echo(in_file(records, upto, to, dry_run=dry_run)),
     )
     return 0
 
@@ -83,18 +84,15 @@ def rebuild_command(
         )
     context.answer(
         lambda: rebuilt_json(chosen.flow, source, done, dry_run=dry_run),
-        lambda: _show_rebuilt(done, source, would="would be " if dry_run else ""),
+        lambda: _show_rebuilt(done, source, dry_run=dry_run),
     )
     return 1 if done.ahead else 0
 
 
-def _show_rebuilt(done: Rebuilt, source: Path, *, would: str) -> None:
-    echo(f"{done.records} records before ledger offset {done.upto} {would or 'are '}written from {source}")
+def _show_rebuilt(done: Rebuilt, source: Path, *, dry_run: bool) -> None:
+    echo(from_file(done.records, done.upto, source, dry_run=dry_run))
     if done.replaced:
-        echo(
-            f"the ledger that was begun since {would or 'was '}deleted: runs had left {done.replaced} records that "
-            f"they write again, {done.carried} of pauses, ACLs and lanes {would or 'are '}kept"
-        )
+        echo(replaced(done.replaced, done.carried, dry_run=dry_run))
     for one in done.ahead:
         echo(
             f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: it "

@@ -85,7 +85,7 @@ class FullDrill:
 
         Raises Refused if the flow, or its reverse, has identical offsets, BadInput for a hook that cannot be called.
         """
-        flow.of(IdenticalSettings).refuse(flow, "ferry drills full")
+        flow.of(IdenticalSettings).refuse_return(flow, "ferry drills full", drill=True)
         refuse_identical(settings, flow, "ferry drills full", Verb.SWITCHOVER)
         if options.hook is not None:
             refuse_unusable(options.hook, "redirect")

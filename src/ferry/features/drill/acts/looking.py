@@ -11,29 +11,32 @@ from ferry.features.drill.acts.report import Found
 from ferry.features.drill.acts.scratch_groups import Rehearsed, ScratchGroups
 from ferry.features.drill.acts.timeline import Entry, Timeline
 from ferry.features.evidence.rules.figures import compared_of
+from ferry.features.identical.rules.evidence import offsets_check
 from ferry.features.switch.acts.application import first_record_of
 from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import Content, NotComparedKind, TopicPartition
-from ferry.model.evidence import Compared, GroupMoved
+from ferry.model.evidence import GroupMoved
 from ferry.words import count_of
 
 
-def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, notes: list[str], *, patience_s: float) -> Compared:
-    """Compare both clusters in this process, and record the result in `entry`. The errors of a `Verifier` are raised.
+def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, found: Found, *, patience_s: float) -> None:
+    """Compare both clusters in this process, and note the result. The errors of a `Verifier` are raised.
 
-    Copies that a transform made are not compared; `notes` says so.
+    Copies that a transform made are not compared; a note says so. Whether identical offsets are equal is a check.
     """
     with Verifier(flow, wanted, patience_s=patience_s) as verifier:
         survey = verifier.survey()
-        notes += left_to_spark(survey)
-        found = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
-    same = "equal" if found.records else "nothing to compare"
-    word = same if found.equal else f"{found.differences} differences"
-    entry.detail = f"{found.records} records: {word}"
-    return found
+        found.notes += left_to_spark(survey)
+        verified = verifier.sum_up(survey, verifier.compare(survey))
+    found.verification = one = compared_of(verified)
+    if verified.identical is not None:
+        found.checks.append(offsets_check(verified.identical, equal=one.equal))
+    same = "equal" if one.records else "nothing to compare"
+    word = same if one.equal else f"{one.differences} differences"
+    entry.detail = f"{one.records} records: {word}"
 
 
 def split_transformed(flow: FlowConfig, topics: Collection[str], *, named: bool) -> tuple[frozenset[str], list[str]]:

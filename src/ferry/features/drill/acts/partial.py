@@ -21,7 +21,6 @@ from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.verdict import loss_sentence, partial_sentence
 from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
 from ferry.features.groups.acts.of_run import sync_groups
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.lane.connections import FlowConnections
 from ferry.model.evidence import (
@@ -64,8 +63,7 @@ class PartialDrill:
     """One partial drill. `preview` returns what it would do; `run` does it."""
 
     def __init__(self, flow: FlowConfig, options: PartialOptions, *, patience_s: float = 60.0) -> None:
-        """Choose the flow. Raises Refused if it has identical offsets."""
-        flow.of(IdenticalSettings).refuse(flow, "ferry drills partial")
+        """Choose the flow."""
         self._flow = flow
         self._options = options
         self._patience_s = patience_s
@@ -98,7 +96,7 @@ class PartialDrill:
         return self._report(diary, found, failure), failure
 
     def _look(self, diary: Timeline, found: Found, connections: FlowConnections) -> None:
-        with diary.step("look", "Look at both clusters") as entry:
+        with diary.step("look", "Read both clusters") as entry:
             connections.run(connections.ledger.find)
             found.clusters = clusters_of(connections)
             self._topics = self._topics or self._of_groups(connections)
@@ -182,7 +180,7 @@ class PartialDrill:
     def _verify(self, diary: Timeline, found: Found) -> None:
         with diary.step("verify", "Compare the content of both clusters") as entry:
             wanted = Wanted(topics=self._topics)
-            found.verification = compare_content(self._flow, wanted, entry, found.notes, patience_s=self._patience_s)
+            compare_content(self._flow, wanted, entry, found, patience_s=self._patience_s)
 
     def _report(self, diary: Timeline, found: Found, failure: FerryError | None) -> EvidenceReport:
         flow, options = self._flow, self._options
@@ -207,7 +205,7 @@ class PartialDrill:
             diary.steps,
             began_ms=diary.began_ms,
             goals=goals,
-            deviations=(*paused, *deviations_of(goals, found.groups, found.verification, ()), *left),
+            deviations=(*paused, *deviations_of(goals, found.groups, found.verification, found.checks), *left),
             summary=str(failure) if failure else f"{text}; {loss}",
             failure=failure,
         )

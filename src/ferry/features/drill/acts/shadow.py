@@ -23,7 +23,6 @@ from ferry.features.drill.acts.scratch_groups import ScratchGroups
 from ferry.features.drill.acts.timeline import Timeline
 from ferry.features.drill.rules.verdict import loss_sentence, shadow_sentence
 from ferry.features.evidence.rules.figures import Committed, deviations_of, losses_of, samples_of, untried
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.lanes.acts.dropping import LaneDrop
 from ferry.features.lanes.rules.listing import lane_names
 from ferry.features.verify.acts.wanted import Wanted
@@ -72,8 +71,7 @@ class ShadowDrill:
     """One shadow drill. `preview` returns what it would do; `run` does it."""
 
     def __init__(self, flow: FlowConfig, options: ShadowOptions, *, patience_s: float = 60.0) -> None:
-        """Choose the flow, as in the file, in its live lane. Raises Refused if it has identical offsets."""
-        flow.of(IdenticalSettings).refuse(flow, "ferry drills shadow")
+        """Choose the flow, as in the file, in its live lane."""
         self._live = flow
         self._options = options
         self._patience_s = patience_s
@@ -95,7 +93,7 @@ class ShadowDrill:
             plan = runs.preview(self._narrowed() or RunOptions())
         target = self._live.flow.target
         topics = sorted({piece.target.topic for piece in plan.kept})
-        first = f"remove what is left of {', '.join(left)}" if left else "look at both clusters, and at production"
+        first = f"remove what is left of {', '.join(left)}" if left else "read both clusters, and production"
         offsets = sum(piece.offsets for piece in plan.kept)
         there = f"{count_of(len(topics), 'scratch topic')} of {target} in lane {self._options.lane}"
         return (
@@ -103,7 +101,7 @@ class ShadowDrill:
             f"copy {offsets} offsets of {count_of(len(plan.kept), 'partition')} to {there}",
             f"commit the groups' translated offsets to scratch groups of {target}, and read where they continue",
             "compare the copies with the source, record by record",
-            "look at production again, and remove topics, groups and lane",
+            "check that production is untouched, and remove topics, groups and lane",
         ), plan
 
     def run(self, diary: Timeline) -> tuple[EvidenceReport, FerryError | None]:
@@ -152,7 +150,7 @@ class ShadowDrill:
             self._look_again(diary, found, connections)
 
     def _look(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
-        with diary.step("look", "Look at both clusters") as entry:
+        with diary.step("look", "Read both clusters") as entry:
             found.clusters = clusters_of(connections)
             left = connections.run(lambda: self._leftovers(connections))
             for lane in left:
@@ -246,10 +244,10 @@ class ShadowDrill:
             if not found.records:
                 entry.detail = "nothing was copied"
                 return
-            found.verification = compare_content(self._flow, Wanted(), entry, found.notes, patience_s=self._patience_s)
+            compare_content(self._flow, Wanted(), entry, found, patience_s=self._patience_s)
 
     def _look_again(self, diary: Timeline, found: _Found, connections: FlowConnections) -> None:
-        with diary.step("production", "Look at production again") as entry:
+        with diary.step("production", "Check that production is untouched") as entry:
             after = connections.run(lambda: self._production(connections))
             if found.before is not None:
                 found.checks += untouched(found.before, after, self._live)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from kafka.future import Future
 
 from ferry.clock import boot_ms, wall_ms
-from ferry.errors import Retryable
+from ferry.errors import FerryError, Retryable
+from ferry.features.identical.acts.markers import Markers, codes_of, markers_request
 from ferry.features.identical.rules.planned import LEASE_MS
 from ferry.features.identical.rules.stamped import is_outdated
-from ferry.kafka.connect.cluster import Cluster
+from ferry.kafka.connect.cluster import Cluster, TooOld
 from ferry.kafka.produce.writer import Writer
 from ferry.model import TopicPartition
+from ferry.wire.batch import Batch, restamped
 
 
 class Lease:
@@ -72,6 +74,10 @@ class Readings:
         at = self._now()
         return {place: Reading(end=self._of[place].end, at=at, node=node) for place in places}
 
+    async def confirm(self, places: Iterable[TopicPartition]) -> None:
+        """Read the ends of partitions again. Raises Retryable if one is another than it is known to be."""
+        self.note(await self._again({place: self._of[place] for place in places}))
+
     async def keep(self, places: Iterable[TopicPartition]) -> None:
         """Read again what is older than half a lease. Raises Retryable if an end is another one now."""
         now = self._now()
@@ -118,8 +124,19 @@ class Sendings:
             self._noted |= new
 
 
+class Unanswered(Exception):
+    """Markers were sent to `places`, and there is no answer: they may arrive, now or later."""
+
+    def __init__(self, places: Iterable[TopicPartition]) -> None:
+        self.places = tuple(sorted(places))
+        super().__init__(f"no answer to markers for {', '.join(map(str, self.places))}")
+
+
 class DataWriter(Writer):
-    """A producer id of its own, with epoch 0; a batch's first sequence number is its first record's offset."""
+    """A producer id of its own, with epoch 0.
+
+    A record's sequence number is its offset, until a marker is before it in the log: then it counts the records.
+    """
 
     def __init__(
         self,
@@ -128,11 +145,13 @@ class DataWriter(Writer):
         lease: Lease,
         readings: Readings,
         sendings: Sendings,
+        markers: Markers,
         timeout_ms: int,
     ) -> None:
         """`timeout_ms` bounds how long a first request is repeated."""
         super().__init__(cluster, f"producer id {producer_id}", timeout_ms)
         self._sendings = sendings
+        self.markers = markers
         self.producer_id = producer_id
         self.producer_epoch = 0
         self.readings = readings
@@ -142,8 +161,21 @@ class DataWriter(Writer):
         self._under_way: dict[TopicPartition, Reading] = {}
 
     def appended(self, place: TopicPartition, end: int) -> None:
-        """Take the answer to the request under way: the partition ended there when it was appended."""
+        """Take the answer to the batch under way: the partition ended there when it was appended."""
+        self._ended(place, end)
+        self.markers.appended(place)
+
+    def _ended(self, place: TopicPartition, end: int) -> None:
         self.readings.note({place: replace(self._under_way[place], end=end)})
+
+    def begin(self, numbers: Mapping[TopicPartition, int]) -> None:
+        """Take the sequence numbers of the next records."""
+        self._sequences |= numbers
+
+    def stamped(self, place: TopicPartition, batch: Batch) -> memoryview:
+        """Return the next batch for a partition as this producer writes it, in no transaction."""
+        sequence = self.next_sequence(place, batch.record_count)
+        return restamped(batch, self.producer_id, self.producer_epoch, sequence, transactional=False)
 
     async def join(self, places: Iterable[TopicPartition]) -> None:
         """Have the ledger say that batches may be sent there; the records are in no transaction. Raises Superseded."""
@@ -166,6 +198,50 @@ class DataWriter(Writer):
             self._under_way = self.readings.sent(node, batches)
 
         return await self.cluster.submit(self.produced(None, batches, None), node, before=check)
+
+    async def mark(self, node: int, ends: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, int]:
+        """Pass offsets `[at, end)` of target partitions by markers, at their leader, within the lease.
+
+        Returns the error codes of partitions that got no marker; empty if all have them. Raises Unanswered if markers
+        may be late. Raises Retryable if nothing was sent, or if it is to be read what was appended. Raises Superseded
+        if a newer run or attempt took over, and Refused if the brokers do not know the request.
+        """
+        await self.join(ends)
+        await self.markers.open(ends)
+        await self._lease.keep()
+        await self.readings.keep(ends)
+        sent = False
+
+        def check() -> None:
+            nonlocal sent
+            self._lease.check()
+            self.readings.check(node, ends)
+            self.markers.check(ends)
+            self._under_way = self.readings.sent(node, ends)
+            self.markers.sent(ends)
+            sent = True
+
+        counts = {place: end - at for place, (at, end) in ends.items()}
+        try:
+            answering = await self.cluster.submit(markers_request(counts, self.producer_id), node, before=check)
+            answer = await self.cluster.answered(answering)
+        except TooOld:  # the client knows it without sending anything
+            self.markers.answered(ends)
+            raise
+        except FerryError as error:
+            if sent:
+                raise Unanswered(ends) from error
+            raise
+        self.markers.answered(ends)
+        codes = codes_of(answer)
+        wrong = {place: max(codes.get(place) or {-1}) for place in ends if codes.get(place) != {0}}
+        if wrong:
+            return wrong
+        for place, (_, end) in ends.items():
+            self._ended(place, end)
+        # There is one answer for all markers of a partition: one of them may have failed.
+        await self.readings.confirm(place for place, count in counts.items() if count > 1)
+        return {}
 
     def raise_for(self, code: int, what: str, *, may_be_fenced: bool = True) -> None:
         """Raise the error that a code calls for; nothing for 0. Each is Retryable, but a missing permission.

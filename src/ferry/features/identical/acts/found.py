@@ -12,48 +12,86 @@ from typing import Any
 
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch
+from ferry.features.identical.rules.marked import is_seen
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.one_partition import read_batches
-from ferry.kafka.fetch.requests import READ_UNCOMMITTED
-from ferry.model import Content, TopicPartition
+from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
+from ferry.model import Content, Slice, TopicPartition
 from ferry.protocol.drops import Dropped, drop
+from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, producer_of
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes
 
 
 class _Side:
-    """The data batches of one side that hold offsets of `[start, end)`, in order."""
+    """The batches of one side that hold offsets of `[start, end)`, in order.
 
-    def __init__(self, cluster: Cluster, place: TopicPartition, start: int, end: int, most: int) -> None:
-        """`most`: bytes of one batch that are kept decompressed."""
+    Readers get no record of those that are hidden: markers, and batches of aborted transactions.
+    """
+
+    def __init__(
+        self, cluster: Cluster, place: TopicPartition, start: int, end: int, most: int, *, aborts: bool = False
+    ) -> None:
+        """`most`: bytes of one batch that are kept decompressed. `aborts`: transactions may have been aborted there."""
         self._cluster, self._place, self._most = cluster, place, most
         self._at, self._end = start, end
-        self._waiting: deque[Batch] = deque()
+        self._isolation = READ_COMMITTED if aborts else READ_UNCOMMITTED
+        self._aborted = AbortedTransactions()
+        self._waiting: deque[tuple[Batch, bool]] = deque()
         self._opened: Iterator[Content] = iter(())
         self._record: Content | None = None
         self.epoch = -1
         """The leader epoch of the batch that was taken last."""
 
-    async def peek(self) -> Batch | None:
-        """Return the next batch without taking it; None: there is none."""
+    async def _first(self) -> tuple[Batch, bool] | None:
         while not self._waiting and self._at < self._end:
             start, self._at = self._at, self._end
-            await read_batches(self._cluster, self._place, start, self._end, self._take_in, isolation=READ_UNCOMMITTED)
+            await read_batches(self._cluster, self._place, start, self._end, self._take_in, isolation=self._isolation)
         return self._waiting[0] if self._waiting else None
 
-    def _take_in(self, found: Sequence[Batch], _: Any) -> int:
+    async def peek(self) -> Batch | None:
+        """Return the next batch that is not hidden, without taking it; None: there is none."""
+        while (first := await self._first()) is not None:
+            batch, hidden = first
+            if not hidden:
+                return batch
+            self._waiting.popleft()
+        return None
+
+    def _take_in(self, found: Sequence[Batch], part: Any) -> int:
         self._at = found[-1].next_offset
-        self._waiting += [one._replace(data=memoryview(bytes(one.data))) for one in found if not one.is_control]
+        self._aborted.learn(part.aborted)
+        self._waiting += [
+            (one._replace(data=memoryview(bytes(one.data))), self._aborted.leaves_out(one)) for one in found
+        ]
         return self._end  # one answer at a time
 
     async def take(self) -> Batch | None:
-        """Return the next batch; None: there is none."""
+        """Return the next batch that is not hidden; None: there is none."""
         if await self.peek() is None:
             return None
-        batch = self._waiting.popleft()
+        batch, _ = self._waiting.popleft()
         self.epoch = batch.leader_epoch
         return batch
+
+    async def take_any(self) -> Batch | None:
+        """Return the next batch, a marker too; None: there is none."""
+        if await self._first() is None:
+            return None
+        return self._waiting.popleft()[0]
+
+    async def hole_at(self, offset: int) -> Batch | None:
+        """Return the hidden batch that shows that there is no record at an offset, and never will be; None: none does.
+
+        Hidden batches before it are passed.
+        """
+        while (first := await self._first()) is not None:
+            batch, hidden = first
+            if not hidden or batch.next_offset > offset:
+                return batch if hidden and is_seen(batch, offset) else None
+            self._waiting.popleft()
+        return None
 
     async def record_at(self, offset: int) -> Content | None:
         """Return the record at an offset, those before it are passed; None: there is none.
@@ -94,12 +132,14 @@ _Refusing = Callable[..., Dropped]
 async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: int, end: int, most: int) -> None:
     """Fill a part of a chunk with what is at the target from `part.start` up to `end`, and no receipt covers yet.
 
-    It counts only if each record is the source's at the same offset, and each batch is of the lane's producer. `begin`:
-    where the target's log begins. `most`: bytes of one batch that are kept decompressed. Raises Dropped otherwise.
+    It counts only if each record is the source's at the same offset, and each batch is of the lane's producer. A marker
+    counts where the source shows that it has no record. `begin`: where the target's log begins. `most`: bytes of one
+    batch that are kept decompressed. Raises Dropped otherwise.
     """
     piece = part.piece
+    counted = piece.marked_ms is not None
     ours = _Side(target, piece.target, part.start, end, most)
-    theirs = _Side(source, piece.source, part.start, end, most)
+    theirs = _Side(source, piece.source, part.start, end, most, aborts=counted)
     place, at = str(piece.target), part.start
 
     def dropped(code: str, **facts: Any) -> Dropped:
@@ -108,12 +148,18 @@ async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: i
     if begin > at:
         raise dropped("identical.unread", at=at, begin=begin, end=end)
     while at < end:
-        batch = await ours.take()
+        batch = await ours.take_any()
         if batch is None or batch.base_offset > at:  # retention is faster than this
             raise dropped("identical.unread", at=at, begin=end if batch is None else batch.base_offset, end=end)
-        own = producer_of(batch) == (piece.producer, 0, batch.base_offset) and not batch.is_transactional
-        if not own or batch.base_offset != at:
+        if not _is_own(batch, piece) or batch.base_offset != at:
             raise dropped("identical.foreign", end=end)
+        if batch.is_control:
+            hole = await theirs.hole_at(at)
+            if hole is None:
+                raise dropped("identical.differs", at=at)
+            at = batch.next_offset
+            part.mark(hole, at)
+            continue
         same = await theirs.peek()
         verbatim = same is not None and same.base_offset == at and same_bytes(same, batch)
         if verbatim:
@@ -127,6 +173,15 @@ async def rebuilt(source: Cluster, target: Cluster, part: PartProgress, begin: i
         part.sent(PreparedBatch(batch, runs, batch.next_offset, theirs.epoch, not verbatim, ()))
         part.written(runs, at)
         at = batch.next_offset
+
+
+def _is_own(batch: Batch, piece: Slice) -> bool:
+    """Return whether a batch of the target, or a marker, is of the lane's producer."""
+    producer, epoch, sequence = producer_of(batch)
+    counted = piece.marked_ms is not None
+    if (producer, epoch) != (piece.producer, 0) or (batch.is_control and not counted):
+        return False
+    return batch.is_control or (not batch.is_transactional and (counted or sequence == batch.base_offset))
 
 
 async def _compare(batch: Batch, theirs: _Side, place: TopicPartition, most: int, dropped: _Refusing) -> None:

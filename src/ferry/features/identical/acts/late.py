@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from ferry.clock import wall_ms
 from ferry.errors import Retryable
@@ -18,7 +19,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.ledger_cache import LedgerCache
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import lane_producer, sent_places
+from ferry.ledger.producer_codec import lane_producer, markings, sent_places
 from ferry.ledger.receipts import last_receipts
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Slice, TopicPartition
@@ -36,13 +37,15 @@ class Late:
 
     `ends` are the ends of those that hold the lane's records up to their ends. `until` are those to which a batch may
     still come, with the time (ms) until then; None: no bound is known. `why` says of some why: another producer has
-    written there, or `sized`: a size limit of the topic is the only reason.
+    written there, or `sized`: a size limit of the topic is the only reason. `unstamped` is the ledger's topic, if the
+    record of its newest run does not have the broker's time: then no bound is known.
     """
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     until: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     why: Mapping[TopicPartition, str] = field(default_factory=dict)
     sized: Collection[TopicPartition] = ()
+    unstamped: str = ""
 
     @property
     def only_waits(self) -> bool:
@@ -62,6 +65,8 @@ class Late:
             "cluster": alias,
             "because": "" if first is None else f" ({first})",
         }
+        if self.unstamped:
+            return sentence("identical.late.unstamped", topic=self.unstamped, **facts)
         if len(known) < len(self.until):
             return sentence("identical.late.unbounded", **facts)
         code = "identical.late" if begun else "identical.late.before"
@@ -95,11 +100,12 @@ async def look_late(
     ends, why = await _ends(target, _pieces(view, lane, found, [one for one in places if one.topic in topics]))
     settings = (await topic_settings(target, sorted(topics), names=(RETENTION_BYTES, CLEANUP))).found
     lasting = {name for name, one in settings.items() if _lasts(one)}
+    marked = markings(view, lane).keys()
     # A batch may also come to a topic that is created again.
     reached = {
         place: some
         for place in sorted(places)
-        if (some := reaching(found, place, _compared(place, ends, lasting, drained=drained)))
+        if (some := reaching(found, place, -1 if place in marked else _compared(place, ends, lasting, drained=drained)))
     }
     if not reached:
         return Late(ends=ends, why=why)
@@ -117,8 +123,13 @@ async def look_late(
         if place in ends and (limit := _size_limit(settings.get(place.topic))) is not None
     }
     # Those that would be safe without their size limit.
-    unlimited = {place for place in sizes if not reaching(found, place, LAST_SEQUENCE if drained else ends[place])}
-    return Late(ends=ends, until=left, why=sizes | why, sized=frozenset(unlimited))
+    unlimited = {
+        place
+        for place in sizes
+        if place not in marked and not reaching(found, place, LAST_SEQUENCE if drained else ends[place])
+    }
+    unstamped = ledger.topic if now_ms is None else ""
+    return Late(ends=ends, until=left, why=sizes | why, sized=frozenset(unlimited), unstamped=unstamped)
 
 
 def _showing(view: LedgerView, fenced: int) -> LedgerView:
@@ -142,7 +153,7 @@ def _compared(
 
 def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterable[TopicPartition]) -> list[Slice]:
     """Return slices that begin after the last receipts, for a reading of the target."""
-    lasts, producer = last_receipts(view, lane), lane_producer(view, lane)
+    lasts, producer, marked = last_receipts(view, lane), lane_producer(view, lane), markings(view, lane)
     sources = {target: source for one in found for target, source in one.sources.items()}
     sources |= {target: last.source for target, last in lasts.items()}
     return [
@@ -154,6 +165,7 @@ def _pieces(view: LedgerView, lane: str, found: Iterable[Sender], places: Iterab
             slot=0,
             target_next=lasts[place].target_next if place in lasts else None,
             producer=producer,
+            marked_ms=marked.get(place),
         )
         for place in sorted(places)
     ]
@@ -209,13 +221,22 @@ async def _lateness(target: Cluster) -> int | None:
 
 
 async def _stamps(target: Cluster, ledger: TopicPartition, generations: Iterable[int | None]) -> dict[int, int]:
-    """Return when the ledger's broker had the records of runs (ms), by generation, as far as it shows that."""
-    stamps: dict[int, int] = {}
-    for generation in sorted({one for one in generations if one is not None}):
-        found = await first_timestamps(target, {ledger: generation})
+    """Return when the ledger's broker had the records of runs (ms), by generation.
+
+    Those that have their producer's time are left out. Raises Unreachable if a record is not returned.
+    """
+    known = sorted({one for one in generations if one is not None})
+    stamps = {one: await target.retrying(partial(_stamp, target, ledger, one)) for one in known}
+    return {one: stamp for one, stamp in stamps.items() if stamp is not None}
+
+
+async def _stamp(target: Cluster, ledger: TopicPartition, generation: int) -> int | None:
+    for appended in (True, False):
+        found = await first_timestamps(target, {ledger: generation}, appended=appended)
         if ledger in found:
-            stamps[generation] = found[ledger]
-    return stamps
+            return found[ledger] if appended else None
+    await target.refresh({ledger.topic})
+    raise Retryable(f"cluster {target.alias} does not return the record of a run at offset {generation} of {ledger}")
 
 
 async def check_late(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check]:

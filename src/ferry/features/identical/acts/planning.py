@@ -9,7 +9,7 @@ from typing import Any
 from kafka.protocol.producer import InitProducerIdRequest
 
 from ferry.clock import wall_ms
-from ferry.errors import Retryable, Unreachable
+from ferry.errors import Refused, Retryable, Unreachable
 from ferry.features.identical.rules.planned import (
     BROKER_SETTINGS,
     TOPIC_SETTINGS,
@@ -23,6 +23,7 @@ from ferry.features.identical.rules.planned import (
 )
 from ferry.features.identical.rules.written import written_places
 from ferry.features.identical.settings import TRANSLATED, IdenticalSettings
+from ferry.kafka.admin.acls import may_alter_cluster
 from ferry.kafka.admin.broker_settings import broker_settings
 from ferry.kafka.admin.topic_settings import ListedSettings, topic_settings
 from ferry.kafka.admin.topics import NotPermitted
@@ -30,7 +31,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.producer_codec import first_offsets, lane_producer, producer_record
+from ferry.ledger.producer_codec import first_offsets, lane_producer, markings, producer_record
 from ferry.ledger.receipts import last_receipts
 from ferry.model import ChangeKind, Plan, lane_kind
 from ferry.policy import is_heartbeats_topic
@@ -92,10 +93,12 @@ class IdenticalPlanner:
         except NotPermitted:
             brokers = {}
         return Found(
-            own_lane=lane_kind(self.lane.name) is None,
+            lane=lane_kind(self.lane.name),
             may_lose=self._settings.may_lose,
             may_pass=self._settings.may_pass,
             sent=first_offsets(view, self.lane.name),
+            may_mark=await self._may_mark(),
+            marked=markings(view, self.lane.name),
             brokers=brokers,
             topics={
                 name: TargetTopicFound(
@@ -113,6 +116,13 @@ class IdenticalPlanner:
                 if is_heartbeats_topic(self.lane.flow.topics.policy, piece.source.topic)
             ),
         )
+
+    async def _may_mark(self) -> bool:
+        """Return whether the target's brokers let this login write markers. If they do not say so, it is tried."""
+        try:
+            return await may_alter_cluster(self.lane.target)
+        except Refused:
+            return False
 
     async def _listed(self, names: Sequence[str]) -> ListedSettings:
         """Return the settings of topics; those that stay missing for the cluster's patience are not in it.

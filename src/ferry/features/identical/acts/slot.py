@@ -8,7 +8,7 @@ Then it writes the receipts (ADR 57).
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -17,17 +17,20 @@ from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
-from ferry.features.identical.acts.copier import IdenticalCopier
+from ferry.features.identical.acts.copier import IdenticalCopier, not_quiet
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
 from ferry.features.identical.acts.found import rebuilt
+from ferry.features.identical.acts.markers import Markers
 from ferry.features.identical.acts.passing import delete_before, pass_over
 from ferry.features.identical.acts.target import Standing, advanced, read_again, standings
 from ferry.features.identical.rules.empty import passed_of
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.ledger.producer_codec import sending_records
+from ferry.ledger.receipt_codec import receipt_records
 from ferry.messages.catalogue import sentence
-from ferry.model import Plan, Slice, TopicPartition
+from ferry.model import LedgerRecord, Plan, Receipt, Slice, TopicPartition
 from ferry.plan.rules.clock import MAX_SKEW_MS
+from ferry.protocol.drops import Dropped
 from ferry.protocol.slot import refuse_if_superseded
 from ferry.wire.content import MOST_DECOMPRESSED
 
@@ -45,6 +48,8 @@ class IdenticalSlot(KafkaSlot):
         self._readings = Readings(self._read_again)
         self._pieces: dict[TopicPartition, Slice] = {}
         self._sendings = Sendings(self._note_sending, self._lease)
+        self._markers = Markers(self._writer, self._ledger, self._ref)
+        self._sequences: dict[TopicPartition, int] = {}
         self._producer = -1
         self._found: list[PartProgress] = []
         self._to_delete: dict[TopicPartition, Slice] = {}
@@ -94,12 +99,17 @@ class IdenticalSlot(KafkaSlot):
         self._producer = next((piece.producer for piece in todo.values() if piece.producer is not None), -1)
         self._sendings.known(piece.target for piece in todo.values() if piece.target_next is not None)
         await self._lease.confirm()
+        todo = await self._marked(todo)
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
         self._pieces = {piece.target: piece for piece in todo.values()}
         planned = {piece.target: piece.end for piece in plan.of_slot(self._ref.slot)}
+        asked_ms = wall_ms()
         ends = await standings(self._target, todo.values(), planned)
         self._readings.note({place: standing.reading for place, standing in ends.items()})
+        self._markers.read(ends, asked_ms)
+        self._sequences = {place: standing.sequence for place, standing in ends.items()}
+        self._refuse_early(todo.values(), ends)
         most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
         for piece, standing in advanced(todo.values(), ends):
             end = standing.end
@@ -122,6 +132,28 @@ class IdenticalSlot(KafkaSlot):
             del left[piece.source]
         await super().begin(plan, left)
 
+    async def _marked(self, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, Slice]:
+        """Return the slices with what the ledger says of markers now.
+
+        The plan says what earlier runs did. Only tasks of this run have written since, and this slot's have no
+        transaction open any more.
+        """
+        records: list[LedgerRecord] = []
+        if any(piece.late_ms is not None for piece in todo.values()):
+            records, _ = await self._ledger.read(self._ref.generation, None)
+        until = self._markers.learn(todo.values(), records)
+        return {place: replace(piece, marked_ms=until[piece.target]) for place, piece in todo.items()}
+
+    def _refuse_early(self, pieces: Iterable[Slice], ends: Mapping[TopicPartition, Standing]) -> None:
+        """Raise Dropped for partitions to which nothing may be written yet. What they have gets its receipts."""
+        early = [
+            not_quiet(piece, ends[piece.target].end, until)
+            for piece in pieces
+            if ends[piece.target].end < piece.end and (until := self._markers.waits_until(piece.target))
+        ]
+        if early:
+            raise Dropped(early)
+
     async def _pass_over(self, plan: Plan, ends: Mapping[TopicPartition, Standing]) -> list[Slice]:
         """Pass the offsets before each slice; return the slices whose partitions do not reach it before the run ends.
 
@@ -140,6 +172,7 @@ class IdenticalSlot(KafkaSlot):
             return self._stop() or (self.time_over(plan) and time.monotonic() > own_until)
 
         done = await pass_over(self._target, self._data_writer(), plan, self._origin, todo, limits, enough)
+        self._sequences |= {place: todo[place][0].start for place in done}
         return [piece for place, (piece, _) in todo.items() if place not in done]
 
     async def _begin_targets(self, plan: Plan, todo: Mapping[TopicPartition, Slice]) -> dict[TopicPartition, int]:
@@ -148,14 +181,17 @@ class IdenticalSlot(KafkaSlot):
         return {piece.target: piece.start for piece in todo.values()}
 
     def _data_writer(self) -> DataWriter:
-        return DataWriter(
+        writer = DataWriter(
             self._target,
             self._producer,
             self._lease,
             self._readings,
             self._sendings,
+            self._markers,
             self._limits.transaction_timeout_ms,
         )
+        writer.begin(self._sequences)
+        return writer
 
     async def copy_chunk(self) -> list[PartProgress]:
         """Write the next chunk's records, all acknowledged; empty when nothing is left.
@@ -170,12 +206,23 @@ class IdenticalSlot(KafkaSlot):
     async def _chunk_of(self, parts: list[PartProgress]) -> list[PartProgress]:
         """Note the parts of a chunk, after the empty records before them are deleted.
 
-        They are deleted when records follow, because the log may not be deleted up to its end. Receipts come after
-        that, so a run without them does it.
+        They are deleted when records follow, because the log may not be deleted up to its end, nor up to a marker.
+        Receipts come after that, so a run without them does it.
         """
-        written = {place: piece for part in parts if (piece := self._to_delete.get(place := part.piece.target))}
+        followed = [part.piece.target for part in parts if part.segments]
+        written = {place: piece for place in followed if (piece := self._to_delete.get(place))}
         if written:
             await delete_before(self._target, {place: (piece, piece.start) for place, piece in written.items()})
             for place in written:
                 del self._to_delete[place]
         return await super()._chunk_of(parts)
+
+    async def append_receipts(self, receipts: Sequence[Receipt]) -> frozenset[int]:
+        """Append receipts, in the transaction, and that all markers were answered; return their ledger offsets."""
+        records = [record for receipt in receipts for record in receipt_records(receipt)]
+        return await self._markers.append_closing([receipt.target for receipt in receipts], records)
+
+    async def commit(self) -> None:
+        """EndTxn(commit)."""
+        await super().commit()
+        self._markers.closed(self._chunk)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from kafka.protocol.admin import DescribeProducersRequest
 
 from ferry.clock import boot_ms
 from ferry.copy.dropped import answered_drop
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.features.identical.acts.data_writer import Reading
+from ferry.features.identical.rules.marked import next_sequence
 from ferry.features.identical.rules.stamped import tail_of, wrong_with
 from ferry.features.identical.rules.values import Code, Look, Tail
 from ferry.kafka.connect import codes
@@ -25,10 +28,14 @@ from ferry.wire.batch import Batch, producer_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a target partition ends, settled, and where its log begins."""
+    """Where a target partition ends, settled, and where its log begins.
+
+    `sequence` is the sequence number of the next record.
+    """
 
     begin: int
     reading: Reading
+    sequence: int
 
     @property
     def end(self) -> int:
@@ -48,7 +55,15 @@ async def standings(
     pieces = {piece.target: piece for piece in todo}
     at, nodes = boot_ms(), _leaders(target, pieces)
     begins = await listed_offsets(target, dict.fromkeys(pieces, EARLIEST), isolation=READ_UNCOMMITTED)
-    ends = await _settled_ends(target, pieces, nodes)
+    states: dict[TopicPartition, int] = {}
+    counted = [place for place, piece in pieces.items() if piece.marked_ms is not None]
+
+    async def read_states() -> None:
+        for node in {nodes[place] for place in counted if place in nodes}:
+            some = [place for place in counted if nodes.get(place) == node]
+            states.update(await next_sequences(target, node, {place: pieces[place].producer for place in some}))
+
+    ends = await _settled_ends(target, pieces, nodes, read_states)
     drops: list[Drop] = [*ends.drops]
     found: dict[TopicPartition, Standing] = {}
     for place, end in ends.found.items():
@@ -56,7 +71,12 @@ async def standings(
         if place not in begins.found:
             drops.append(_silent(target, piece))
             continue
-        standing = Standing(begin=begins.found[place], reading=Reading(end=end, at=at, node=nodes[place]))
+        look = Look(at=at, end=end, settled=True, tail=None, state_sequence=states.get(place))
+        standing = Standing(
+            begin=begins.found[place],
+            reading=Reading(end=end, at=at, node=nodes[place]),
+            sequence=next_sequence(look),
+        )
         try:
             wrong = await _wrong(target, piece, standing, planned[place])
         except (Retryable, Unreachable) as error:
@@ -80,11 +100,49 @@ class _Ends:
     drops: Sequence[Drop]
 
 
+async def next_sequences(
+    target: Cluster, node: int, producers: Mapping[TopicPartition, int | None]
+) -> dict[TopicPartition, int]:
+    """Return the sequence numbers that a broker wants next, as it shows them; without those of which it has no state.
+
+    A broker that does not lead answers, too. So its end is to be the same, as it shows as the leader, before and
+    afterwards. Raises Retryable on errors.
+    """
+    topic = DescribeProducersRequest.TopicRequest
+    by_topic: dict[str, list[int]] = {}
+    for place in sorted(producers):
+        by_topic.setdefault(place.topic, []).append(place.partition)
+    topics = [topic(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()]
+    answer = await target.ask(DescribeProducersRequest(topics=topics), node)
+    found: dict[TopicPartition, int] = {}
+    shown: set[TopicPartition] = set()
+    for row in answer.topics:
+        for part in row.partitions:
+            place = TopicPartition(topic=row.name, partition=part.partition_index)
+            if part.error_code:
+                raise Retryable(f"the producers of {place}: {codes.advised(part.error_code)}")
+            shown.add(place)
+            for one in part.active_producers:
+                if one.producer_id == producers.get(place):
+                    found[place] = one.last_sequence + 1
+    if shown != producers.keys():
+        raise Retryable(f"broker {node} of cluster {target.alias} does not show the producers of all partitions")
+    return found
+
+
 async def _settled_ends(
-    target: Cluster, pieces: Mapping[TopicPartition, Slice], nodes: Mapping[TopicPartition, int]
+    target: Cluster,
+    pieces: Mapping[TopicPartition, Slice],
+    nodes: Mapping[TopicPartition, int],
+    between: Callable[[], Awaitable[None]] | None = None,
 ) -> _Ends:
-    """Return the ends that the leaders `nodes` show, and all replicas in sync have."""
+    """Return the ends that the leaders `nodes` show, and all replicas in sync have.
+
+    `between` reads what belongs to the ends: these are equal before it and afterwards.
+    """
     shown = await listed_offsets(target, dict.fromkeys(pieces, LATEST), isolation=READ_UNCOMMITTED)
+    if between is not None:
+        await between()
     logs = await listed_offsets(target, dict.fromkeys(pieces, LATEST), isolation=READ_UNCOMMITTED, replica=LEADER_LOG)
     now = _leaders(target, pieces)
     drops: list[Drop] = []
@@ -178,7 +236,8 @@ async def _tail(target: Cluster, piece: Slice, standing: Standing) -> Tail | Non
         return None
     batch = last[0]
     producer, epoch, sequence = producer_of(batch)
-    own = not batch.is_control and not batch.is_transactional
+    counted = piece.marked_ms is not None
+    own = counted if batch.is_control else not batch.is_transactional
     return tail_of(
         producer=producer if own else -1,
         epoch=epoch,
@@ -186,6 +245,7 @@ async def _tail(target: Cluster, piece: Slice, standing: Standing) -> Tail | Non
         base=batch.base_offset,
         timestamp=batch.max_timestamp,
         next_offset=batch.next_offset,
+        counted=counted,
     )
 
 

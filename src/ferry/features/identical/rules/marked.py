@@ -59,7 +59,6 @@ def next_sequence(look: Look) -> int:
     """Return the sequence number of the next record.
 
     The state decides: a marker that comes after it expired makes a new one, whose numbers begin at 0. Without a state
-    the broker takes any number.
+    the broker takes any number. Then it is the record's offset, which is the same for all writers.
     """
-    logged = look.tail.next_sequence if look.tail is not None else None
-    return next((one for one in (look.state_sequence, logged) if one is not None), 0)
+    return look.end if look.state_sequence is None else look.state_sequence

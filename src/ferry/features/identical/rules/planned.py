@@ -16,7 +16,7 @@ from ferry.features.identical.rules.next_step import strict_for, unfit
 from ferry.features.identical.rules.values import Code, Limits
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
-from ferry.model import Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.model import LaneKind, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.model import RefusalKind as K
 from ferry.plan.rules.shares import assigned_slots
 
@@ -56,11 +56,12 @@ class Found:
     are the lane's last, by target partition.
     """
 
-    own_lane: bool
     may_lose: bool
     brokers: Mapping[int, Mapping[str, str]]
     topics: Mapping[str, TargetTopicFound]
     receipts: Mapping[TopicPartition, Receipt]
+    lane: LaneKind | None = None
+    """What the lane is for; None: it is a live one."""
     new: frozenset[str] = frozenset()
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
     heartbeats: frozenset[str] = frozenset()
@@ -69,15 +70,42 @@ class Found:
     """Whether copies may begin with empty records."""
     sent: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
     """The target partitions to which the lane may have sent batches, with the first offsets that had records."""
+    may_mark: bool = False
+    """Whether this login may write markers, which pass holes of the source."""
+    marked: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Until when runs of the lane may have sent markers, by target partition; 0: all were answered."""
     denied: frozenset[str] = frozenset()
     """Topics whose settings this login may not see."""
+
+    @property
+    def appends(self) -> bool:
+        """Whether the lane writes after the records of another one."""
+        return self.lane is LaneKind.APPEND
+
+    @property
+    def has_scratch_topics(self) -> bool:
+        """Whether the lane's topics are its own: their logs may begin later than the source's."""
+        return self.lane is not None and self.lane.has_scratch_topics
+
+    @property
+    def passes(self) -> bool:
+        """Whether copies may begin with empty records. Those of a drill may in any case: they have no real readers."""
+        return self.may_pass or self.lane is LaneKind.DRILL
 
 
 def with_identical(plan: Plan, found: Found, producer: int) -> Plan:
     """Return the plan whose slices keep the source's offsets; those that cannot are refused."""
     slices, refusals = judged(plan, found)
     kept = [
-        replace(piece, producer=producer, max_age_ms=max_age_of(piece, found)) if is_kept(piece, found) else piece
+        replace(
+            piece,
+            producer=producer,
+            max_age_ms=max_age_of(piece, found),
+            late_ms=late_of(found) if found.may_mark else None,
+            marked_ms=found.marked.get(piece.target),
+        )
+        if is_kept(piece, found)
+        else piece
         for piece in slices
     ]
     return _apart(_costing(_narrowed(plan, kept, refusals), found), found)
@@ -164,13 +192,13 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
     first = other_first(piece.start, firsts)
     translated = last is not None and (not last.identical or bool(last.adopted))
     checks: tuple[tuple[bool, str, dict[str, Any]], ...] = (
-        (not found.own_lane, "identical.lane", {}),
+        (found.appends, "identical.lane", {}),
         (bool(other), "identical.transform", {"name": other}),
         (piece.merged, "identical.merged", {"place": place}),
         (translated, "identical.translated", {"place": place, "offset": stands}),
         (passed or piece.since >= 0, "identical.passed", {"offset": piece.start}),
         (
-            piece.start != stands and not (passes and piece.start == piece.log_start),
+            piece.start != stands and not (passes and (piece.start == piece.log_start or found.has_scratch_topics)),
             "identical.begins",
             {"offset": piece.start, "place": place, "end": stands},
         ),
@@ -179,7 +207,7 @@ def _of_slice(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
         (piece.compacted, "identical.compacted", {"where": "at the source"}),
         (end > piece.end, "identical.ahead", {"place": place, "end": end, "planned": piece.end}),
         (end < stands, "identical.lost", {"place": place, "end": end, "stands": stands}),
-        (passes > 0 and not found.may_pass, "identical.first", _costs(piece)),
+        (passes > 0 and not found.passes, "identical.first", _costs(piece)),
     )
     return _first(piece, checks)
 
@@ -257,7 +285,7 @@ def limits_of(piece: Slice, found: Found) -> Limits:
         lateness=max(idle + MARGIN_MS, (expiration - LEASE_MS) // 4) if idle >= 0 else None,
         expiration=expiration,
         keeps_acknowledged=found.may_lose or (topic.settings[UNCLEAN] == "false" and in_sync >= 2),
-        markers_allowed=False,
+        markers_allowed=found.may_mark,
         slack=0,
         bulk_from=0,
     )
@@ -267,6 +295,11 @@ def max_age_of(piece: Slice, found: Found) -> int:
     """Return how old a batch may be, by its largest timestamp, so that its state outlives what may be late."""
     limits = limits_of(piece, found)
     return limits.expiration - strict_for(limits)
+
+
+def late_of(found: Found) -> int:
+    """Return how late a marker may arrive: by then brokers have closed the connection of a writer that sent it."""
+    return _idle(found) + MARGIN_MS
 
 
 def shortest_of(topic: TargetTopicFound, found: Found) -> tuple[str, int]:

@@ -22,13 +22,18 @@ def is_outdated(read_at: int, now: int, lease: int) -> bool:
     return now >= read_at + lease
 
 
-def tail_of(*, producer: int, epoch: int, sequence: int, base: int, timestamp: int, next_offset: int) -> Tail:
-    """Return what the last batch of the target's log shows; it is right if its sequence number is its offset."""
+def tail_of(
+    *, producer: int, epoch: int, sequence: int, base: int, timestamp: int, next_offset: int, counted: bool = False
+) -> Tail:
+    """Return what the last batch of the target's log shows; it is right if its sequence number is its offset.
+
+    `counted`: there may be markers before it, so sequence numbers count the records.
+    """
     return Tail(
         producer=producer,
         timestamp=timestamp,
         next_sequence=next_offset,
-        right=epoch == 0 and sequence == base,
+        right=epoch == 0 and (counted or sequence == base),
         unsealed=False,
     )
 

@@ -13,6 +13,7 @@ from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.kinds import KINDS_OF_LANE
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.producer_codec import PRODUCER
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.window_codec import Dropped, dropped_record, recorded_windows
@@ -172,5 +173,11 @@ def forgetting_lane(
 
 
 def _is_of(parts: list[Any], lane: str) -> bool:
+    """Return whether a record goes with a lane.
+
+    Those on a producer id stay, because late requests may come to topics that are created again under the same names.
+    The name of a drill is used once, so its topics are not.
+    """
     at = 2 if parts[0] == "claim" else 1
-    return bool(parts[0] in (*KINDS_OF_LANE, "claim") and parts[at] == lane)
+    kinds = (*KINDS_OF_LANE, "claim", *([PRODUCER] if lane_kind(lane) is LaneKind.DRILL else []))
+    return bool(parts[0] in kinds and parts[at] == lane)

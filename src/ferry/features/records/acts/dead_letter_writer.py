@@ -40,6 +40,11 @@ class LetterPart:
     expected: int = -1
     segments: list[list[int]] = field(default_factory=list)
 
+    @property
+    def wrote(self) -> bool:
+        """Return whether anything was written."""
+        return self.target_next is not None
+
     def written(self, runs: Iterable[OffsetSpan], target_base: int) -> bool:
         """Record the broker's answer; any target offset is right."""
         self.target_next = target_base + sum(count for _, count in runs)

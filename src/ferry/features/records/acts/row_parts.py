@@ -96,6 +96,11 @@ class UnitPart:
         return sum(self.begins)
 
     @property
+    def wrote(self) -> bool:
+        """Report whether the chunk has written anything."""
+        return bool(self.segments)
+
+    @property
     def moved(self) -> bool:
         """Report whether the chunk got further on this partition."""
         return self.reached != self.begins

@@ -121,7 +121,7 @@ def _failover(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
             message=f"no answer from {count_of(len(silent), 'partition')} of {sides.new} ({several(silent)}): bring "
             "their brokers back"
             if silent
-            else f"of {count_of(answering, 'copied partition')} {sides.new} answers",
+            else f"{sides.new} answers for {count_of(answering, 'copied partition')}",
         ),
         _groups(sides, state, patience_s),
     ]

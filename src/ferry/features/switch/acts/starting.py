@@ -173,7 +173,7 @@ def start_flow(
             await fence_lane(flow, state, "reverse", both, still_mine, keep)
         paused = "" if held is None else f"; the pause by {held.who} ({held.why}) is lifted"
         begins = f" after the cut-over in {count_of(len(cuts), 'partition')}" if cuts else ""
-        led = f"; it continues {count_of(groups, 'group')} from offsets on {flow.flow.target}" if groups else ""
+        led = f"; its runs write offsets of {count_of(groups, 'group')} on {flow.flow.target}" if groups else ""
         stay = f"; {several(left_out)} does not go back, because a transform made it" if left_out else ""
         return Evidence(
             sentence=f"{flow.flow} is started{begins}{paused}{led}{stay}",

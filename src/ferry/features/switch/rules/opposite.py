@@ -53,10 +53,10 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, ret
     ]
     if since:
         newest = max(since, key=lambda one: one.end.at_ms if one.end is not None else 0).switch
+        remedy = f": move them with ferry failback '{newest.via}', which starts it" if returns else ""
         return (
             f"{newest.verb} {newest.id} has moved clients to {newest.via.target} since {switch.id} moved them to "
-            f"{switch.via.target}, and {switch.via} has not been started again: move them with ferry failback "
-            f"'{newest.via}', which starts it"
+            f"{switch.via.target}, and {switch.via} has not been started again{remedy}"
         )
     said = f"{switch.verb} {switch.id} has moved clients to {switch.via.target} already"
     return f"{said}: go back with ferry failback '{switch.via}'" if returns else said

@@ -510,16 +510,14 @@ def loss_sentence(
         return "what is lost is not known: neither the ledger nor the source shows a partition of the flow"
     if not records and not unsure:
         return f"nothing is lost: the copy of {there} reaches the ends that the source reported"
-    is_known = f"{agreeing(records, 'offset is', 'offsets are')} known to be lost"
     before = "before the loss" if lost_ms is not None else "before they were counted"
     if not unsure:
         age = "of an age that is not known" if worst is None else f"the oldest came {worst:.1f} s {before} at most"
         return f"{agreeing(records, 'record is', 'records are')} lost, at most: {age}"
-    window = (
-        "and since when is not known either"
-        if worst is None
-        else f"and all that is lost came in the {worst:.1f} s {before} at most"
-    )
+    since = "the age of the oldest is not known"
+    if worst is not None:
+        since = f"all of it came in the {worst:.1f} s {before} at most"
+    lost = f"at least {agreeing(records, 'offset is', 'offsets are')} lost, and" if records else "lost is"
     never = (
         f"; nothing was copied of {count_of(len(unseen), 'partition')}, and the ledger has no end of it "
         f"({several(list(map(str, unseen)))}): paused, refused, empty or left to a later run"
@@ -532,8 +530,8 @@ def loss_sentence(
         f"of {there} do not answer, or end before where they did",
     )
     return (
-        f"how many records are lost is not known: {silent}; {is_known}, more may have come since the source was last "
-        f"seen, {window}{never}"
+        f"how many records are lost is not known: {silent}; {lost} whatever came after the source was last "
+        f"seen; {since}{never}"
     )
 
 
@@ -545,11 +543,12 @@ def uncopied_sentence(found: Collection[PartitionState]) -> str:
     if not found:
         return "what is not copied yet is not known: neither the ledger nor the source shows a partition of the flow"
     unsure = sum(one.source_known != "source" for one in found)
-    missing = count_of(sum(max(0, one.source_end - one.copied_end) for one in found), "offset")
+    offsets = sum(max(0, one.source_end - one.copied_end) for one in found)
+    missing = count_of(offsets, "offset")
     there = count_of(len(found), "partition")
     if not unsure:
         return f"{there}, {missing} not copied yet"
-    unknown = f"how many offsets are not copied yet is not known, at least {missing}"
+    unknown = "how many offsets are not copied yet is not known" + (f", at least {missing}" if offsets else "")
     return f"{there}, of which {unsure} did not answer: {unknown}"
 
 

@@ -208,7 +208,7 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
         *([f"{rpo.records} records"] if rpo.records is not None else []),
         *([f"{rpo.seconds:g} s"] if rpo.seconds is not None else []),
     ]
-    allowed = " and ".join(limits) or "no limit is set, ferry.rpo.records and ferry.rpo.seconds"
+    allowed = " and ".join(limits)
     behind = [lag for lag in lags if is_behind(lag, max_records=rpo.records, max_seconds=rpo.seconds)]
     unaged = total.unknown or total.seconds is None
     age = "since when is not known" if unaged else f"for {total.seconds:.1f} s at most"
@@ -230,12 +230,14 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
             message=f"the lag of {count_of(len(silent), 'partition')} is not known ({_named(silent)}), of the others "
             f"{agreeing(total.records, 'record is', 'records are')} not copied: see ferry lag",
         )
-    return Check(
-        name="lag",
-        ok=True,
-        message=f"not copied: {count_of(total.records, 'record')} of {count_of(total.behind, 'partition')}, {age} "
-        f"({allowed})",
-    )
+    found = f"not copied: {count_of(total.records, 'record')} of {count_of(total.behind, 'partition')}, {age}"
+    if total.behind and not allowed:
+        message = (
+            f"{found}; whether that is too much is not known, because no limit is set: set ferry.rpo.records or "
+            "ferry.rpo.seconds"
+        )
+        return Check(name="lag", ok=True, message=message, known=False)
+    return Check(name="lag", ok=True, message=f"{found} ({allowed or 'no limit is set'})")
 
 
 def _passed(looked: Looked) -> Check:
@@ -397,7 +399,7 @@ def _groups(looked: Looked) -> Check:
         )
     kinds = {one.group for one in looked.groups if one.why is Why.KIND}
     aside = [*_counted("never moved, because of their kind", kinds), *_aside(looked)]
-    writes = f"by what is copied now, a run would write offsets of {looked.behind_groups} of them"
+    writes = f"a run that copies nothing more would write offsets of {count_of(looked.behind_groups, 'group')}"
     if looked.unsynced:
         writes = f"no run writes their offsets, because {looked.unsynced}"
     message = f"every {'other ' if aside else ''}group that the file takes can be moved; {writes}"
@@ -532,7 +534,8 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     """Check what came to the cluster that clients left in a switch, after it was drained; None if nothing is compared.
 
     `ends` are the ends of the drained topics there now. `copied` are topics that the flow back writes there; that flow
-    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds.
+    searches them for records of others itself. The check blocks no switch, because a failback exports what it finds. A
+    switch that starts no flow back is followed by none if it has identical offsets, so none is named then.
     """
     switch = after.switch
     old, by = switch.via.source, f"{switch.verb} {switch.id}"
@@ -548,7 +551,8 @@ def came_since(after: SwitchState, ends: Mapping[TopicPartition, int], copied: C
     if came:
         lacks = f"and are not on {switch.via.target}: stop who writes there, and write them again"
         where = f"since {by} drained it ({_named(map(str, came))})"
-        said = [f"{came_sentence(came, old)} {where}, {lacks}; ferry failback exports them"]
+        exports = "; ferry failback exports them" if switch.options.reverse else ""
+        said = [f"{came_sentence(came, old)} {where}, {lacks}{exports}"]
     if silent:
         said.append(
             f"whether records came to {count_of(len(silent), 'partition')} of {old} is not known ({several(silent)}): "

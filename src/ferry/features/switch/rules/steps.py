@@ -215,14 +215,16 @@ def refuse_other_approval(state: SwitchState, approved_by: str | None) -> None:
 def refuse_abandoning(state: SwitchState, moved_on: SwitchState | None = None) -> None:
     """Raise Refused if a switch has ended, or if clients may have moved already.
 
-    `moved_on` is an opposite switch that was begun since: then that one moves the clients.
+    `moved_on` is an opposite switch that was begun since: then that one moves the clients. A failback is named only
+    after a switch that starts the flow back: with identical offsets none does, and no failback follows.
     """
     switch = state.switch
     if state.end is not None:
         raise Refused(f"switch {switch.id} is {state.end.outcome} already, since {state.end.who} ended it")
     if POINT_OF_NO_RETURN in state.done and moved_on is None:
+        verb = "ferry switchover" if switch.verb is Verb.FAILBACK else "ferry failback"
+        returns = f", then go back with {verb} '{switch.named}'" if switch.options.reverse else ""
         raise Refused(
             f"switch {switch.id} has promoted {switch.via.target}, clients may be there already: finish it with "
-            f"ferry {switch.verb} '{switch.named}' --id {switch.id}, then go back with "
-            f"{'ferry switchover' if switch.verb is Verb.FAILBACK else 'ferry failback'} '{switch.named}'"
+            f"ferry {switch.verb} '{switch.named}' --id {switch.id}{returns}"
         )

@@ -48,11 +48,13 @@ class Compared:
     """The result of some stretches.
 
     `records` are those of the source that were compared. `bytes` are those of the batches that were read for it on both
-    sides, as stored. `more` counts differences that are not listed.
+    sides, as stored. `identical` are those of `records` that were compared with the target's record at the same offset,
+    because copies have identical offsets. `more` counts differences that are not listed.
     """
 
     records: int = 0
     bytes: int = 0
+    identical: int = 0
     differences: list[Difference] = field(default_factory=list)
     more: int = 0
     not_compared: list[NotCompared] = field(default_factory=list)
@@ -61,6 +63,7 @@ class Compared:
         """Add the result of others."""
         self.records += other.records
         self.bytes += other.bytes
+        self.identical += other.identical
         room = MOST_TOLD - len(self.differences)
         self.differences += other.differences[:room]
         self.more += other.more + len(other.differences[room:])
@@ -135,6 +138,7 @@ class Comparer:
         for pair in pairs:
             found.records += pair.comparison.records
             found.bytes += pair.bytes
+            found.identical += pair.comparison.records if pair.stretch.identical else 0
             found.differences += pair.comparison.differences
             found.more += pair.comparison.more
             found.not_compared += pair.left

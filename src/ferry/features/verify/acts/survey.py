@@ -14,7 +14,14 @@ from ferry.features.verify.rules.beginnings import begins
 from ferry.features.verify.rules.clients import with_clients
 from ferry.features.verify.rules.portions import OffsetBytes
 from ferry.features.verify.rules.repartitioned import DealtCopy, source_ranges
-from ferry.features.verify.rules.stretches import Asked, Ends, Stretch, no_receipt_yet, stretches
+from ferry.features.verify.rules.stretches import (
+    Asked,
+    Ends,
+    Stretch,
+    at_source_offsets,
+    no_receipt_yet,
+    stretches,
+)
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -72,6 +79,8 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     every, theirs = with_clients(
         copied(view, flow.lane, await connections.cache.rows(view, is_wanted)), switch_states(view).values(), flow.flow
     )
+    kept = {one.target for one in last_receipts(view, flow.lane).values() if one.identical}
+    every = [at_source_offsets(one) if one.target in kept else one for one in every]
     runs = None if wanted.run is None else of_run(view, flow.lane, wanted.run)
     repartitioned = await survey_dealt(flow, connections, view, wanted)
     if not repartitioned.topics or any(runs is None or one.source in runs for one in every):
@@ -92,7 +101,8 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     there = list(_with_both_sides(every, source, target, found))
     bounds = await _bounds(source, there, wanted)
     ends = await _ends(connections, [one for one in there if one.source in bounds], found)
-    await _offset_by_offset(flow, connections, view, [one for one in there if one.source in ends], ends, found)
+    ahead = [one for one in there if one.source in ends and one.target in kept]
+    await _offset_by_offset(flow, connections, ahead, ends, found)
     compacted = await compacted_topics(source, {one.source.topic for one in there}, found.notes)
     compacted_copies = await compacted_topics(target, {one.target.topic for one in there}, found.notes)
     for one in there:
@@ -107,6 +117,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
             )
             cleaned = wanted.compacted or one.source.topic in compacted or one.target.topic in compacted_copies
             some, left = stretches(one, asked, ends[one.source], compacted=cleaned)
+            some = [replace(part, identical=one.target in kept) for part in some]
             found.stretches += [one for one in some if not one.transform]
             found.transformed += [one for one in some if one.transform]
             found.not_compared += left
@@ -259,21 +270,18 @@ async def _ends(connections: FlowConnections, every: Sequence[Copied], found: Su
 async def _offset_by_offset(
     flow: FlowConfig,
     connections: FlowConnections,
-    view: LedgerView,
     every: Sequence[Copied],
     ends: dict[TopicPartition, Ends],
     found: Survey,
 ) -> None:
-    """Add to `ends` where the source ends for the flow, for copies with identical offsets that have more than receipts.
+    """Add to `ends` where the source ends for the flow, of copies with identical offsets that have more than receipts.
 
     Their records are in no transaction, so readers see them before their receipts.
     """
-    lasts = last_receipts(view, flow.lane)
-    ahead = [one for one in every if one.target in lasts and ends[one.source].stable > one.target_next]
-    kept = [one for one in ahead if lasts[one.target].identical]
-    places = dict.fromkeys((one.source for one in kept), LATEST)
+    ahead = [one for one in every if ends[one.source].stable > one.target_next]
+    places = dict.fromkeys((one.source for one in ahead), LATEST)
     listed = await listed_offsets(connections.source, places, isolation=isolation_of(flow))
-    for one in kept:
+    for one in ahead:
         if one.source in listed.found:
             ends[one.source] = replace(ends[one.source], same_until=listed.found[one.source])
         else:

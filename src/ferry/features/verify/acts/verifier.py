@@ -185,6 +185,7 @@ class Verifier:
             more=compared.more,
             not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
             notes=(*found.notes, *([NOTHING] if nothing else []), *self._doubts(differences)),
+            identical=compared.identical if any(one.identical for one in found.stretches) else None,
             begins=found.begins,
             sample=self._wanted.sample,
             seed=None if self._wanted.sample is None else self._wanted.seed,

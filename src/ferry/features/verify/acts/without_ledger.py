@@ -1,17 +1,19 @@
 """What to compare of two clusters between which another mirror copies: no ledger shows which offset became which.
 
 Topics are paired by the flow's policy, partitions by their numbers. Where the comparison begins is found by time: both
-logs are read from the later of their first records on. They are aligned by the contents of records.
+logs are read from the later of their first records on. They are aligned by the contents of records. If the file asks
+for identical offsets, each record is compared with that at the same offset.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
+from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.verify.acts.logs import compacted_topics
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.wanted import Wanted
@@ -24,6 +26,7 @@ from ferry.kafka.fetch.source import SourceReader
 from ferry.lane.connections import FlowConnections
 from ferry.model import NotCompared, NotComparedKind, Segment, TopicPartition
 from ferry.plan.gather import isolation_of
+from ferry.policy import is_heartbeats_topic
 
 _STAMP = "message.timestamp.type"
 _NEWS_SECONDS = 0.5
@@ -70,8 +73,9 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
     targets = await _logs(target, pairs.values(), wanted, READ_COMMITTED)
     sources = await _logs(source, pairs, wanted, isolation_of(flow))
     both = {here: there for here, there in pairs.items() if here in sources and there in targets}
+    aligned = {here: there for here, there in both.items() if not _is_identical(flow, here.topic)}
     if wanted.since_ms is None:
-        sources, targets = await _from_common_times(connections, both, sources, targets, isolation_of(flow))
+        sources, targets = await _from_common_times(connections, aligned, sources, targets, isolation_of(flow))
     cleaned = await compacted_topics(source, {one.topic for one in both}, found.notes)
     cleaned_copies = await compacted_topics(target, {one.topic for one in both.values()}, found.notes)
     for here, there in pairs.items():
@@ -81,6 +85,11 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
             continue
         mine, copy = sources[here], targets[there]
         since = wanted.since_ms is not None
+        compacted = wanted.compacted or here.topic in cleaned or there.topic in cleaned_copies
+        if here not in aligned:
+            one = _by_offset(here, there, mine, copy, since=since, to_end=wanted.until_ms is not None)
+            found.stretches.append(replace(one, compacted=compacted))
+            continue
         found.stretches.append(
             Stretch(
                 source=here,
@@ -89,13 +98,39 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
                 target_range=(copy.start, max(copy.start, copy.end)),
                 segments=(_reach(mine),) if mine.start < mine.end else (),
                 covered_until=_NO_RECEIPTS,
-                compacted=wanted.compacted or here.topic in cleaned or there.topic in cleaned_copies,
+                compacted=compacted,
                 by_content=((since and copy.start > copy.first) or copy.first == 0,
                             (since and mine.start > mine.first) or mine.first == 0),
                 to_end=wanted.until_ms is not None,
             )
         )  # fmt: skip
     return found
+
+
+def _is_identical(flow: FlowConfig, topic: str) -> bool:
+    return flow.of(IdenticalSettings).keeps and not is_heartbeats_topic(flow.topics.policy, topic)
+
+
+def _by_offset(
+    here: TopicPartition, there: TopicPartition, mine: _Log, copy: _Log, *, since: bool, to_end: bool
+) -> Stretch:
+    """Return a stretch of two logs whose records have to be at the same offsets.
+
+    It begins where both have begun, or at a time of the source's (`since`). What the target lacks at its end is a
+    difference if the end was asked for (`to_end`).
+    """
+    start = mine.start if since else max(mine.start, copy.start)
+    there_end = min(copy.end, mine.end) if to_end else copy.end
+    end = max(start, mine.end if to_end else min(mine.end, copy.end))
+    return Stretch(
+        source=here,
+        target=there,
+        source_range=(start, end),
+        target_range=(start, max(start, there_end)),
+        segments=(Segment(source_start=start, target_start=start, count=end - start),) if start < end else (),
+        covered_until=_NO_RECEIPTS,
+        identical=True,
+    )
 
 
 def _reach(log: _Log) -> Segment:

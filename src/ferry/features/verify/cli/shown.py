@@ -43,7 +43,9 @@ def print_verified(result: Verified) -> None:
         if not begin.is_whole:
             echo(begin.sentence)
     if result.begins and result.is_whole:
-        echo("receipts and gaps name each partition from the beginning of its log")
+        echo("receipts and gaps cover each partition from the beginning of its log")
+    if result.identical is not None:
+        echo(f"{count_of(result.identical, 'record')} compared with the record at the same offset of the target")
     for note in result.notes:
         echo(f"note: {note}")
     if result.sample is not None:

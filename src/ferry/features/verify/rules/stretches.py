@@ -60,6 +60,8 @@ class Stretch:
     covered_until: int
     void: tuple[Range, ...] = ()
     shared: bool = False
+    identical: bool = False
+    """Whether each record has to be at its source offset."""
     compacted: bool = False
     transform: str = ""
     """Digest of the transform that made the target's records; empty: they are the source's."""
@@ -90,6 +92,11 @@ def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCom
         message=f"offsets {start} to {end - 1} of {source} were not compared: {why}",
         asked=True,
     )
+
+
+def at_source_offsets(copied: Copied) -> Copied:
+    """Return what a lane with identical offsets has copied, as it has to be, whatever the segments of receipts say."""
+    return replace(copied, segments=tuple(replace(one, target_start=one.source_start) for one in copied.segments))
 
 
 def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[Stretch], list[NotCompared]]:

@@ -1,0 +1,351 @@
+"""The real slot passes holes of transactional sources, over scripted brokers: copies, crashes, late markers, damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ferry.clock import wall_ms
+from ferry.errors import FerryError
+from ferry.features.identical.acts import copier, markers, slot
+from ferry.features.identical.acts.markers import APART_MS, MARKING_MS
+from ferry.features.identical.rules.planned import MARGIN_MS
+from ferry.kafka.connect import codes
+from ferry.ledger.producer_codec import markings
+from ferry.ledger.receipts import last_receipts, receipts
+from ferry.model import Segment
+from ferry.protocol.slot import SlotResult
+from tests.pure.identical.test_slot import Identical, found
+from tests.pure.protocol.world import LANE, TOPIC
+from tests.pure.scripted.batches import GONE, row
+from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.lane import at_work, place
+from tests.pure.scripted.wire import scripted
+
+LATE_MS = 600_000 + MARGIN_MS
+"""How late a marker may be, with `connections.max.idle.ms` of the brokers in `found`."""
+AFTER_ALL_MS = MARKING_MS + APART_MS + LATE_MS + 1
+
+
+class Marking(Identical):
+    """A lane whose login may write markers. `shape`: r a record, c a committed one and its marker, a an aborted one."""
+
+    def __init__(self, *shapes: str, nodes: tuple[int, ...] = (1,)) -> None:
+        super().__init__([[] for _ in shapes])
+        self.found = found(may_mark=True)
+        for number, shape in enumerate(shapes):
+            self.grow(shape, number)
+
+    def grow(self, shape: str, partition: int = 0) -> None:
+        """More is written at the source."""
+        act: dict[str, Callable[[int, int], None]] = {
+            "r": self.produce, "c": self.produce_committed, "a": self.produce_aborted
+        }  # fmt: skip
+        for one in shape:
+            act[one](partition, 1)
+
+    def until(self, partition: int = 0) -> int | None:
+        """Until when markers may be sent, as the ledger says."""
+        return markings(self.view(), LANE).get(place(partition))
+
+    def run(self, name: str, **options: Any) -> SlotResult:
+        """A run of the lane."""
+        return self.copy(self.begin(self.open(name)), **options)
+
+    def stands(self, partition: int = 0) -> int:
+        """Up to where the target has the source's records at their offsets, and holes; fails if anything else is there.
+
+        A hole is a marker of the lane.
+        """
+        there, here = self.target.log(TOPIC, partition).entries, self.source.log(TOPIC, partition)
+        wanted = {offset for offset, _ in here.committed()}
+        for offset, entry in enumerate(there):
+            if entry.committed is None:
+                assert int(row(entry.payload)[2] or b"") == offset, "a record has another offset than at the source"
+                assert offset in wanted, "a record that readers of the source do not get"
+            else:
+                assert offset < here.end, "a marker after the source's end"
+                assert offset not in wanted, "a record was passed"
+        return len(there)
+
+
+@contextmanager
+def later(monkeypatch: pytest.MonkeyPatch, by_ms: int) -> Iterator[None]:
+    """Wall clocks are that much later."""
+    with monkeypatch.context() as patched:
+        for module in (slot, markers):
+            patched.setattr(module, "wall_ms", lambda: wall_ms() + by_ms)
+        yield
+
+
+SHAPES = ["c", "ca", "rcarc", "aaa", "racracrac", "rrrc", "crrr"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_transactional_source_is_copied_offset_by_offset(shape: str) -> None:
+    lane = Marking(shape, "rr")
+    with at_work(lane):
+        result = lane.run("r")
+        assert (result.refusals, result.retries) == ({}, 0)
+        assert lane.is_identical()
+        last = last_receipts(lane.view(), LANE)[place(0)]
+        end = lane.source.log(TOPIC).end
+        assert (last.end, last.target_next, last.identical, last.missing) == (end, end, True, 0)
+        assert last.control_batches == shape.count("c") + shape.count("a")
+        assert last.aborted_batches == shape.count("a")
+        assert (lane.until(0), lane.until(1)) == (0, None)
+
+
+def test_segments_name_the_records_alone() -> None:
+    lane = Marking("rcar")
+    with at_work(lane):
+        lane.run("r")
+        assert last_receipts(lane.view(), LANE)[place()].segments == (
+            Segment(source_start=0, target_start=0, count=2),
+            Segment(source_start=5, target_start=5, count=1),
+        )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_next_runs_continue_after_markers(shape: str) -> None:
+    lane = Marking(shape)
+    with at_work(lane):
+        for name in ("first", "second", "third"):
+            result = lane.run(name)
+            assert (result.refusals, lane.is_identical()) == ({}, True)
+            lane.grow(shape)
+
+
+def test_chunks_and_requests_of_one_batch_are_the_same_copy() -> None:
+    lane = Marking("rcarcarca", "carca")
+    with at_work(lane):
+        result = lane.run("r", chunk_bytes=1, request_bytes=1)
+        assert (lane.is_identical(), result.refusals) == (True, {})
+        assert lane.until() == 0
+
+
+def test_a_long_hole_takes_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copier, "MOST_MARKERS", 3)
+    lane = Marking("r")
+    lane.produce_aborted(0, 20)
+    lane.grow("r")
+    with at_work(lane):
+        assert lane.run("r").refusals == {}
+        assert lane.is_identical()
+        last = last_receipts(lane.view(), LANE)[place(0)]
+        assert (last.aborted_batches, last.control_batches, last.missing) == (1, 1, 0)
+
+
+def test_a_plan_that_ends_in_a_hole_ends_there() -> None:
+    lane = Marking("rr")
+    lane.produce_aborted(0, 5)
+    lane.grow("rr")
+    with at_work(lane):
+        lane.most_records = 4
+        assert lane.run("first").refusals == {}
+        assert lane.stands() == 4
+        lane.most_records = None
+        assert lane.run("second").refusals == {}
+        assert lane.is_identical()
+
+
+def test_without_the_permission_the_hole_is_refused_and_nothing_is_written_for_it() -> None:
+    lane = Marking("rcr")
+    lane.found = found()
+    with at_work(lane):
+        result = lane.run("r")
+        assert [(one.code, dict(one.facts)["at"]) for one in result.refusals.values()] == [("identical.hole", 2)]
+        assert (lane.stands(), lane.until(), lane.target.count("WriteTxnMarkers")) == (2, None, 0)
+
+
+def test_a_permission_that_was_taken_away_is_named_and_the_other_partitions_are_copied() -> None:
+    lane = Marking("rcr", "rr")
+    with at_work(lane):
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", code=codes.CLUSTER_AUTHORIZATION_FAILED, times=9))
+        result = lane.run("r")
+        assert [one.code for one in result.refusals.values()] == ["identical.hole"]
+        assert (lane.stands(0), lane.stands(1)) == (2, 2)
+        assert lane.ends() == {place(0): 2, place(1): 2}
+        lane.target.faults.clear()
+        assert lane.run("second").refusals == {}
+        assert lane.is_identical()
+
+
+def test_a_record_that_is_gone_is_refused_whoever_may_write_markers() -> None:
+    lane = Marking("rrcrr")
+    entries = lane.source.log(TOPIC).entries
+    entries[4] = replace(entries[4], payload=GONE)
+    with at_work(lane):
+        result = lane.run("r")
+        assert [(one.code, dict(one.facts)["at"]) for one in result.refusals.values()] == [("identical.absent", 4)]
+        assert lane.target.log(TOPIC).end == 4
+
+
+@pytest.mark.parametrize("code", [5, 6, 7, 19, 20, 56])
+@pytest.mark.parametrize("applied", [True, False])
+def test_an_error_is_followed_by_a_look_and_the_run_continues(code: int, applied: bool) -> None:
+    lane = Marking("rcarcr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", code=code, applied=applied, skip=1))
+        result = lane.copy(attempt)
+        assert (lane.is_identical(), result.refusals, result.retries) == (True, {}, 1)
+        assert lane.until() == 0
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_marker_without_an_answer_stops_the_partition_until_it_cannot_arrive(
+    applied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rcrcr", "rr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=applied))
+        result = lane.copy(attempt)
+        assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
+        assert (lane.stands(0), lane.stands(1)) == (3 if applied else 2, 2)
+        assert lane.until()
+        for by_ms, done in ((0, False), (MARKING_MS, False), (AFTER_ALL_MS - 60_000, False), (AFTER_ALL_MS, True)):
+            with later(monkeypatch, by_ms):
+                result = lane.run(f"after-{by_ms}")
+            refused = {one.code for one in result.refusals.values()}
+            assert refused == (set() if done or (applied and by_ms > MARKING_MS) else {"identical.not-quiet"})
+        assert (lane.is_identical(), lane.until()) == (True, 0)
+
+
+def test_nothing_is_written_before_a_batch_can_prove_that_no_marker_is_late() -> None:
+    """It would end at the next hole, and wait there for a lateness."""
+    lane = Marking("rcrcr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=True))
+        lane.copy(attempt)
+        result = lane.run("second")
+        (refusal,) = result.refusals.values()
+        facts = dict(refusal.facts)
+        assert (refusal.code, facts["at"], facts["until"]) == ("identical.not-quiet", 3, lane.until())
+        assert (lane.stands(), lane.ends()) == (3, {place(): 3})
+
+
+def test_a_marker_that_arrived_costs_no_lateness(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane = Marking("rcrcr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=True))
+        lane.copy(attempt)
+        assert lane.stands() == 3
+        with later(monkeypatch, MARKING_MS + APART_MS + 1_000):
+            assert lane.run("second").refusals == {}
+        assert (lane.is_identical(), lane.until()) == (True, 0)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_holes_without_a_receipt_get_one_after_a_crash(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lane = Marking("r" + shape)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+        with pytest.raises(FerryError):
+            lane.copy(attempt)
+        assert (lane.is_identical(), lane.ends()) == (True, {})
+        assert lane.run("second").refusals == {}
+        assert lane.is_identical()
+        (receipt,) = receipts(lane.view(), lane=LANE)
+        end = lane.source.log(TOPIC).end
+        assert (receipt.start, receipt.end, receipt.target_next, receipt.missing) == (0, end, end, 0)
+        assert receipt.control_batches == shape.count("c") + shape.count("a")
+        assert receipt.aborted_batches == shape.count("a")
+        lane.grow("rc")
+        with later(monkeypatch, AFTER_ALL_MS):
+            assert lane.run("third").refusals == {}
+        assert (lane.is_identical(), lane.until()) == (True, 0)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_late_marker_lands_in_its_hole_or_is_waited_for(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run's marker stays in the network, and it dies; the second one comes to the hole."""
+    lane = Marking("rcrcr")
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        first = lane.begin(lane.open("first"))
+        late = Fault(api="WriteTxnMarkers", held=True)
+        lane.target.faults.append(late)
+        lane.start(first, target=elsewhere)
+        lane.run_until(lambda: late.happened > 0)
+        for number in range(most):
+            result = lane.run(f"next-{number}")
+            assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
+            assert lane.stands() == 2
+        lane.target.release()
+        assert lane.stands() == 3
+        with later(monkeypatch, AFTER_ALL_MS):
+            assert lane.run("last").refusals == {}
+        assert lane.is_identical()
+
+
+def test_a_marker_that_fails_amid_others_of_its_request_is_sent_again() -> None:
+    """Brokers answer once for all markers of a producer, with what the last one met."""
+    lane = Marking("r")
+    lane.produce_aborted(0, 4)
+    lane.grow("r")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+
+        def lose_one() -> None:
+            lane.target.log(TOPIC).entries.pop()
+
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", then=lose_one))
+        result = lane.copy(attempt)
+        assert (lane.is_identical(), result.refusals, result.retries) == (True, {}, 1)
+
+
+@pytest.mark.parametrize("shape", ["c", "a", "rc"])
+def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
+    lane = Marking("rrc")
+    with at_work(lane):
+        for name in ("first", "second", "third"):
+            assert lane.run(name).refusals == {}
+            assert lane.is_identical()
+            lane.target.expire()
+            lane.grow(shape + "rr")
+        assert lane.run("last").refusals == {}
+        assert lane.is_identical()
+
+
+def test_a_marker_of_another_producer_is_foreign() -> None:
+    lane = Marking("rcr")
+    with at_work(lane):
+        lane.run("first")
+        lane.target.log(TOPIC).mark(77, 0, committed=True)
+        lane.grow("r")
+        result = lane.run("second")
+        assert {one.code for one in result.refusals.values()} == {"identical.foreign"}
+
+
+@pytest.mark.parametrize("api", ["Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"])
+@pytest.mark.parametrize("fate", ["lost", "applied and lost", "error"])
+@pytest.mark.parametrize("skip", range(4))
+def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    lane = Marking("rrcraracr", "crc")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        error = codes.COORDINATOR_NOT_AVAILABLE if api in ("EndTxn", "InitProducerId", "TxnOffsetCommit") else 7
+        fault = Fault(
+            api=api,
+            skip=skip,
+            lost="lost" in fate,
+            applied="applied" in fate,
+            code=error if fate == "error" else None,
+        )
+        lane.target.faults.append(fault)
+        lane.copy(attempt, chunk_bytes=1)
+        assert lane.stands(0) + lane.stands(1) > 0
+        lane.target.faults.clear()
+        with later(monkeypatch, AFTER_ALL_MS):
+            assert lane.run("second").refusals == {}
+        assert (lane.is_identical(), lane.until(0), lane.until(1)) == (True, 0, 0)

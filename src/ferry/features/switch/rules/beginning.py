@@ -46,8 +46,6 @@ def beginnings(
                 given[place] = cut
             continue
         at = _passed_to(last, passed.get(place, ()))
-        if cut <= at:
-            continue
         found += (
             Gap(
                 source=place,
@@ -72,7 +70,7 @@ def beginnings(
 
 
 def _split(start: int, end: int, stranded: Range | None) -> list[tuple[int, int, bool]]:
-    """Return the parts of offsets `[start, end)`, and whether each is stranded."""
+    """Return the parts of offsets `[start, end)`, and whether each is stranded; none if the end is not after it."""
     first, after = (end, end) if stranded is None else stranded
     first, after = max(start, min(first, end)), max(start, min(after, end))
     parts = [(start, first, False), (first, after, True), (after, end, False)]

@@ -184,7 +184,7 @@ def version_of(root: Path) -> str:
 
 def main() -> int:
     """Write the pages into the folder that the command line names."""
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print("usage: python tools/man_pages.py FOLDER", file=sys.stderr)
         return 2
     print(f"{len(written(Path(sys.argv[1]), ROOT, version_of(ROOT)))} pages in {sys.argv[1]}")

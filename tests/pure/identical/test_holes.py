@@ -11,15 +11,16 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.errors import FerryError
-from ferry.features.identical.acts import copier, markers, slot
+from ferry.features.identical.acts import copier, data_writer, markers, slot
 from ferry.features.identical.acts.markers import APART_MS, MARKING_MS
-from ferry.features.identical.rules.planned import MARGIN_MS
+from ferry.features.identical.rules.marked import CHECK_MS
+from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import Segment
 from ferry.protocol.slot import SlotResult
-from tests.pure.identical.test_slot import Identical, found
+from tests.pure.identical.test_slot import DAY, Identical, found
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.batches import GONE, row
 from tests.pure.scripted.faults import Fault
@@ -302,6 +303,68 @@ def test_a_marker_that_fails_amid_others_of_its_request_is_sent_again() -> None:
         lane.target.faults.append(Fault(api="WriteTxnMarkers", then=lose_one))
         result = lane.copy(attempt)
         assert (lane.is_identical(), result.refusals, result.retries) == (True, {}, 1)
+
+
+MAX_AGE_MS = DAY - LEASE_MS - 2 * ((DAY - LEASE_MS) // 4)
+"""How old the producer state may be whose sequence number is used."""
+
+
+def test_a_number_that_is_no_offset_is_not_used_when_its_producer_state_may_expire() -> None:
+    lane = Marking("rc", "rr")
+    with at_work(lane):
+        lane.run("first")
+        for number in (0, 1):
+            lane.grow("rr", number)
+        lane.target.aged_ms = MAX_AGE_MS + 1
+        result = lane.run("second")
+        (refusal,) = result.refusals.values()
+        facts = dict(refusal.facts)
+        assert (refusal.code, facts["at"], facts["place"]) == ("identical.expires", 3, str(place(0)))
+        assert int(facts["until"]) - wall_ms() == pytest.approx(DAY - lane.target.aged_ms + CHECK_MS, abs=5_000)
+        assert (lane.stands(0), lane.stands(1)) == (3, 4)
+        lane.target.expire()
+        assert lane.run("third").refusals == {}
+        assert lane.is_identical()
+
+
+@pytest.mark.parametrize(("later_ms", "sent"), [(30_000, True), (60_000, False)])
+def test_a_number_that_is_no_offset_is_sent_while_its_producer_state_is_young(
+    later_ms: int, sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slot lives for longer than its producer state may age."""
+    lane = Marking("rc")
+    with at_work(lane):
+        lane.run("first")
+        lane.grow("r")
+        lane.target.aged_ms = MAX_AGE_MS - 60_000
+        attempt = lane.begin(lane.open("second"))
+
+        def slept() -> int:
+            monkeypatch.setattr(slot, "wall_ms", lambda: wall_ms() + later_ms)
+            return wall_ms() + later_ms
+
+        monkeypatch.setattr(data_writer, "wall_ms", slept)
+        result = lane.copy(attempt)
+        assert {one.code for one in result.refusals.values()} == (set() if sent else {"identical.expires"})
+        assert (lane.is_identical(), lane.stands(), result.retries) == (sent, 4 if sent else 3, 0 if sent else 1)
+
+
+@pytest.mark.parametrize(("shape", "api"), [("rrr", "Produce"), ("arr", "WriteTxnMarkers")])
+def test_each_batch_and_each_marker_renews_its_producer_state(
+    shape: str, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rc")
+    with at_work(lane):
+        lane.run("first")
+        lane.grow(shape)
+        lane.target.aged_ms = MAX_AGE_MS - 60_000
+        attempt = lane.begin(lane.open("second"))
+        before = lane.target.count(api)
+        monkeypatch.setattr(
+            data_writer, "wall_ms", lambda: wall_ms() + (60_000 if lane.target.count(api) > before else 0)
+        )
+        result = lane.copy(attempt, request_bytes=1)
+        assert (lane.is_identical(), result.retries, result.refusals) == (True, 0, {})
 
 
 @pytest.mark.parametrize("shape", ["c", "a", "rc"])

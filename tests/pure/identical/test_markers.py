@@ -65,6 +65,10 @@ class MarkerMachine(LaterMachine):
         it.sleep(QUIET)
         last = it.start()
         outcome = it.finish(last)
+        if outcome == Refuse(Code.EXPIRES):
+            it.sleep(EXPIRATION + 1)
+            it.expire()
+            outcome = it.finish(it.start())
         assert outcome is not None
         fitting = {Code.ABSENT, Code.STATE_TOO_SHORT, Code.MOVED}
         assert isinstance(outcome, Done) or outcome.code in fitting, "\n".join([*it.trace, f"{outcome}"])
@@ -173,6 +177,11 @@ def answers_believed() -> AbstractContextManager[object]:
     return returning(marking_writer, "proves", True)
 
 
+def numbers_for_ever() -> AbstractContextManager[object]:
+    """A writer uses the number of a producer state however soon that expires."""
+    return returning(marked, "usable_until", None)
+
+
 def leaders_log() -> AbstractContextManager[object]:
     """The end of the leader's log is taken for the end, replicated or not."""
     look = World.look
@@ -190,6 +199,11 @@ def leaders_log() -> AbstractContextManager[object]:
 def late_marker(it: World, task: Task) -> None:
     """The writer's next marker is late, and the writer is gone."""
     it.lose(it.run_until(task, "mark"), "late", dies=True)
+
+
+def grow(it: World, shape: str) -> None:
+    """The source gets records of now."""
+    it.source.grow(shape, it.now, it.now)
 
 
 def ended(it: World, *tasks: Task) -> None:
@@ -361,6 +375,24 @@ def deposed_leader() -> None:
     ended(it, b)
 
 
+def state_about_to_expire() -> None:
+    """`a` reads the state, and its batch is late. The state expires; `b` takes the offset for the number."""
+    it = World("rm")
+    it.finish(it.start())
+    it.sleep(EXPIRATION - 1)
+    grow(it, "r")
+    a = it.run_until(it.start(), "send")
+    if a.pending is not None:
+        it.lose(a, "late", dies=True)
+    it.sleep(1)
+    it.expire()
+    grow(it, "r")
+    b = it.run_until(it.start(), "send")
+    if it.late:
+        it.deliver_late(0)
+    ended(it, b)
+
+
 Clause = Callable[[], AbstractContextManager[object]]
 SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (at_once, marker_late),
@@ -377,6 +409,7 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (absent_passed, record_is_back),
     (marker_follows, deleted_up_to_a_marker),
     (answers_believed, one_of_two_fails),
+    (numbers_for_ever, state_about_to_expire),
     (leaders_log, marker_not_replicated),
     (clauses.stale_looks_sent, deposed_leader),
 ]

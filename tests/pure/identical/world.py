@@ -159,9 +159,11 @@ class World:
         state = log.states.get(LANE)
         sequence = (state.batches[-1][1] + 1 if state.batches else 0) if state is not None else None
         settled = stale is not None or log.hw == log.end
-        return Look(at=asked_at, end=end, settled=settled, tail=self._tail(end), state_sequence=sequence), (
-            stale is not None
+        timestamp = state.timestamp if state is not None else 0
+        seen = Look(
+            at=asked_at, end=end, settled=settled, tail=self._tail(end), state_sequence=sequence, state_ms=timestamp
         )
+        return seen, stale is not None
 
     def _tail(self, end: int) -> Tail | None:
         entries = self.target.entries

@@ -58,6 +58,11 @@ def forgets(marking: Marking, known: set[Marking]) -> bool:
     return marking not in known
 
 
+def all_seen(marking: Marking, known: set[Marking]) -> bool:
+    """Whether a writer may commit what it says of markers: it has seen all that was said before."""
+    return marking in known
+
+
 def only_seen(hole: Hole) -> bool:
     """Whether all readers of the source see this hole: markers and aborted records, not compacted or deleted ones."""
     return hole.seen
@@ -178,9 +183,11 @@ class MarkingWriter(OffsetWriter):
         """
         fence, ledger = self.fence, self.cluster.ledger
 
-        def committed() -> bool:
+        def committed() -> bool | Marking:
             if fenced(fence, ledger.fences):
                 raise OldEpoch("the slot was fenced")
+            if not all_seen(ledger.marking, self.known):
+                return ledger.marking
             act(ledger)
             return True
 
@@ -190,6 +197,9 @@ class MarkingWriter(OffsetWriter):
         self.own_until = 0
         if isinstance(answer, OldEpoch):
             self.superseded = True
+            return False
+        if isinstance(answer, Marking):
+            self.learn(answer)
             return False
         while not isinstance(answer, int) and not self.superseded:
             answer = yield self.cluster.request("fence", lambda: ledger.fence(self.generation))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,13 +12,13 @@ import pytest
 from ferry.clock import wall_ms
 from ferry.errors import FerryError
 from ferry.features.identical.acts import copier, data_writer, markers, slot
-from ferry.features.identical.acts.markers import APART_MS, MARKING_MS
+from ferry.features.identical.acts.markers import APART_MS, MARKING_MS, Markers
 from ferry.features.identical.rules.marked import CHECK_MS
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
-from ferry.model import Segment
+from ferry.model import LedgerRecord, Segment, Slice, TopicPartition
 from ferry.protocol.slot import SlotResult
 from tests.pure.identical.test_slot import DAY, Identical, found
 from tests.pure.protocol.world import LANE, TOPIC
@@ -378,6 +378,81 @@ def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
             lane.grow(shape + "rr")
         assert lane.run("last").refusals == {}
         assert lane.is_identical()
+
+
+@contextmanager
+def early_readings(monkeypatch: pytest.MonkeyPatch, times: int) -> Iterator[None]:
+    """That many readings of the ledger end where the run begins: a broker answers that leads no more."""
+    left, learn = iter(range(times)), Markers.learn
+
+    def early(
+        it: Markers, pieces: Iterable[Slice], records: Iterable[LedgerRecord], end: int
+    ) -> dict[TopicPartition, int | None]:
+        if next(left, None) is None:
+            return learn(it, pieces, records, end)
+        return learn(it, pieces, [], 0)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Markers, "learn", early)
+        yield
+
+
+def test_a_record_about_markers_that_an_early_reading_did_not_show_is_seen_before_one_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A task marks, late; another one of the same run does not see that in the ledger at first."""
+    lane = Marking("rcr")
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        attempt = lane.begin(lane.open("r"))
+        late = Fault(api="WriteTxnMarkers", held=True)
+        lane.target.faults.append(late)
+        lane.start(attempt, target=elsewhere)
+        lane.run_until(lambda: late.happened > 0)
+        with early_readings(monkeypatch, 1):
+            result = lane.copy(attempt)
+        assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
+        lane.target.release()
+        assert lane.stands() == 3
+
+
+def test_an_early_reading_does_not_close_what_another_task_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other task has markers of an earlier run to close, and stops before the hole."""
+    lane = Marking("rcr")
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=True))
+        lane.copy(attempt)
+        lane.grow("rcr")
+        with later(monkeypatch, AFTER_ALL_MS):
+            attempt = lane.begin(lane.open("second"))
+            late = Fault(api="WriteTxnMarkers", held=True)
+            lane.target.faults.append(late)
+            lane.start(attempt, target=elsewhere)
+            lane.run_until(lambda: late.happened > 0)
+            with early_readings(monkeypatch, 1):
+                lane.copy(attempt)
+            assert lane.until()
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_marker_at_the_end_that_the_ledger_does_not_show_is_not_called_foreign_at_once(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rc", "r")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+        with pytest.raises(FerryError):
+            lane.copy(attempt)
+        with early_readings(monkeypatch, times):
+            result = lane.copy(attempt)
+        refused = {one.code for one in result.refusals.values()}
+        assert refused == (set() if times == 1 else {"target.unseen"})
+        assert lane.stands(1) == 1
 
 
 def test_a_marker_of_another_producer_is_foreign() -> None:

@@ -21,6 +21,7 @@ from tests.pure.identical import clauses, marking_writer, world
 from tests.pure.identical.machine import LaterMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task, World
+from tests.pure.identical.writer import ANSWERED
 from tests.pure.wire.logs import marker
 
 QUIET = MARKING + LATENESS + 1
@@ -49,6 +50,11 @@ class MarkerMachine(LaterMachine):
     def fail_one_of_several(self, on: bool) -> None:
         """One marker of several in a request fails, or none does."""
         self.world.partial = on
+
+    @rule()
+    def read_early(self) -> None:
+        """The next reading of the ledger lacks what comes after this moment."""
+        self.world.shown = self.world.ledger.marking
 
     @rule()
     def expire_after_idleness(self) -> None:
@@ -158,6 +164,11 @@ def closed_by_all() -> AbstractContextManager[object]:
 def transactions_late() -> AbstractContextManager[object]:
     """A transaction of the slot may commit after its writer continued."""
     return returning(marking_writer, "fenced", False)
+
+
+def ledger_read_once() -> AbstractContextManager[object]:
+    """A writer does not read the ledger again before it commits."""
+    return returning(marking_writer, "all_seen", True)
 
 
 def absent_passed() -> AbstractContextManager[object]:
@@ -318,6 +329,14 @@ def receipts_late() -> None:
     ended(it, it.start())
 
 
+def ledger_read_early() -> None:
+    """`a` marks 3, late. `b` reads the ledger up to an end that is before the record of that."""
+    it = World("rrrmrrr")
+    late_marker(it, it.start())
+    it.shown = ANSWERED
+    ended(it, it.start())
+
+
 def record_is_back() -> None:
     """`a` comes to a record that one broker has deleted. Another broker has it, and `b` sends it."""
     it = World("rrrrrrr")
@@ -406,6 +425,7 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (repeats_trusted, early_reading),
     (closed_by_all, closed_at_a_hole),
     (transactions_late, receipts_late),
+    (ledger_read_once, ledger_read_early),
     (absent_passed, record_is_back),
     (marker_follows, deleted_up_to_a_marker),
     (answers_believed, one_of_two_fails),

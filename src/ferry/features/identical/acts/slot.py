@@ -142,10 +142,10 @@ class IdenticalSlot(KafkaSlot):
         The plan says what earlier runs did. Only tasks of this run have written since, and this slot's have no
         transaction open any more.
         """
-        records: list[LedgerRecord] = []
+        records, end = list[LedgerRecord](), self._ref.generation
         if any(piece.late_ms is not None for piece in todo.values()):
-            records, _ = await self._ledger.read(self._ref.generation, None)
-        until = self._markers.learn(todo.values(), records)
+            records, end = await self._ledger.read(end, None)
+        until = self._markers.learn(todo.values(), records, end)
         return {place: replace(piece, marked_ms=until[piece.target]) for place, piece in todo.items()}
 
     def _refuse_early(self, pieces: Iterable[Slice], ends: Mapping[TopicPartition, Standing]) -> None:

@@ -243,6 +243,8 @@ async def _tail(target: Cluster, piece: Slice, standing: Standing) -> Tail | Non
     batch = last[0]
     producer, epoch, sequence = producer_of(batch)
     counted = piece.marked_ms is not None
+    if batch.is_control and producer == piece.producer and not counted and piece.late_ms is not None:
+        raise Retryable("it ends with a marker of this lane, and the ledger does not show yet that it sends some there")
     own = counted if batch.is_control else not batch.is_transactional
     return tail_of(
         producer=producer if own else -1,

@@ -63,6 +63,16 @@ def all_seen(marking: Marking, known: set[Marking]) -> bool:
     return marking in known
 
 
+def clock_fits(ahead: int) -> bool:
+    """Whether a writer may become quiet by its wall clock, by what the ledger's broker shows of that."""
+    return ahead == 0
+
+
+def outlasted(wall: int, said_until: int) -> bool:
+    """Whether the time in the ledger is over, by the wall clock: the other clock may have been stopped."""
+    return wall >= said_until
+
+
 def only_seen(hole: Hole) -> bool:
     """Whether all readers of the source see this hole: markers and aborted records, not compacted or deleted ones."""
     return hole.seen
@@ -80,6 +90,11 @@ class MarkingWriter(OffsetWriter):
     earlier_until: int = 0
     """Up to when the ledger lets earlier writers send markers; 0: all were answered."""
     own_until: int = 0
+    """Up to when this writer sends markers, by the clock that counts sleep."""
+    said_until: int = 0
+    """The same as the ledger has it, by the wall clock."""
+    began: tuple[int, int] = 0, 0
+    """When it began, by both clocks."""
     sequence: int = 0
     state_ms: int = 0
     """The last timestamp of the producer state."""
@@ -95,6 +110,7 @@ class MarkingWriter(OffsetWriter):
     def begin(self, claim: Claim) -> None:
         """Take what the ledger shows of markers."""
         self.covered, self.fence = self.receipts, claim.fence
+        self.began = self.cluster.wall(), self.cluster.clock()
         self.learn(claim.marking)
 
     def learn(self, marking: Marking) -> None:
@@ -110,11 +126,13 @@ class MarkingWriter(OffsetWriter):
 
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
-        self.quiet = self.quiet or trusts_readings(look.at, self.earlier_until)
-        self.sequence, self.read_at, self.state_ms = marked.next_sequence(look), look.at, look.state_ms
+        self.quiet = self.quiet or trusts_readings(self.asked_ms, self.earlier_until)
+        self.sequence, self.read_at, self.state_ms = marked.next_sequence(look), self.asked_ms, look.state_ms
         logged = look.tail.next_sequence if look.tail is not None else None
         self.follows = self.follows or record_follows(logged or 0, self.first)
-        self.quiet = self.quiet or marked.is_quiet(look.at, self.earlier_until, self.cluster.limits.lateness or 0)
+        lateness = self.cluster.limits.lateness or 0
+        timed = clock_fits(self.cluster.ahead) and marked.is_quiet(self.read_at, self.earlier_until, lateness)
+        self.quiet = self.quiet or timed
 
     def sequence_at(self, end: int) -> int:
         """The count of records under the producer id."""
@@ -124,7 +142,7 @@ class MarkingWriter(OffsetWriter):
         """Whether the state that has the next number may be gone when the batch arrives, or what is late then."""
         limits = self.cluster.limits
         until = marked.usable_until(end, self.sequence, self.state_ms, limits.expiration - rules.strict_for(limits))
-        return until is not None and self.cluster.clock() >= until
+        return until is not None and self.cluster.wall() >= until
 
     def tidy(self, end: int) -> Asking:
         """Delete the empty records when a record follows."""
@@ -136,7 +154,8 @@ class MarkingWriter(OffsetWriter):
         self.sequence += run.count
         self.state_ms = run.oldest
         self.follows = self.follows or end > self.first
-        self.quiet = self.quiet or marked.shows_all_markers(self.read_at, self.earlier_until)
+        shows = clock_fits(self.cluster.ahead) and marked.shows_all_markers(self.read_at, self.earlier_until)
+        self.quiet = self.quiet or shows
         yield from self.answered(end)
 
     def answered(self, end: int) -> Asking:
@@ -164,7 +183,8 @@ class MarkingWriter(OffsetWriter):
 
     def open(self) -> Generator[Request, object, bool]:
         """Say in the ledger, by a transaction of the slot, up to when markers are sent; whether that is known."""
-        until = self.cluster.clock() + MARKING
+        now = self.cluster.clock()
+        until = marked.no_earlier(self.cluster.wall(), self.began[0] + now - self.began[1]) + MARKING
         marking = Marking(until)
         self.known.add(marking)
 
@@ -172,7 +192,7 @@ class MarkingWriter(OffsetWriter):
             ledger.marking = marking
 
         if not opens() or (yield from self.transaction("open", act)):
-            self.own_until = until
+            self.own_until, self.said_until = now + MARKING, until
             return True
         return False
 
@@ -239,12 +259,13 @@ class MarkingWriter(OffsetWriter):
             stamped.is_outdated(known_at, now, limits.lease)
             or rules.lease_over(self.view(hole), limits)
             or not marked.may_send(now, self.own_until)
+            or outlasted(cluster.wall(), self.said_until)
         ):
             return None
         count = min(MARKERS_AT_ONCE, min(hole.end, self.planned_end) - end)
         answer = yield cluster.request("mark", lambda: cluster.mark(count), writes=True, stale=stale)
         if stops(answer):
-            self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.own_until)
+            self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.said_until)
             yield from self.stop(end, Code.NOT_QUIET)
             return None
         if not isinstance(answer, int) or not proves(count):

@@ -42,6 +42,8 @@ class OffsetWriter(Writer):
     first: int = 0
     noted: bool = False
     tidied: bool = False
+    asked_ms: int = 0
+    """When the last reading was asked for, by the wall clock."""
 
     def copy(self) -> Asking:
         """Copy until nothing is left, something is refused, or a newer run is there."""
@@ -71,7 +73,7 @@ class OffsetWriter(Writer):
 
     def once(self) -> Asking:
         """One reading of the target, and all batches that follow from it."""
-        asked_at = self.cluster.clock()
+        asked_at, self.asked_ms = self.cluster.clock(), self.cluster.wall()
         seen = yield self.cluster.request("look", lambda: self.cluster.look(asked_at))
         if not isinstance(seen, tuple):
             return

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Refused
 from ferry.features.identical.acts import copier, data_writer, markers, slot
 from ferry.features.identical.acts.markers import APART_MS, MARKING_MS, Markers
 from ferry.features.identical.rules.marked import CHECK_MS
@@ -19,9 +19,11 @@ from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import LedgerRecord, Segment, Slice, TopicPartition
+from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.protocol.slot import SlotResult
 from tests.pure.identical.test_slot import DAY, Identical, found
 from tests.pure.protocol.world import LANE, TOPIC
+from tests.pure.scripted import partitions
 from tests.pure.scripted.batches import GONE, row
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import at_work, place
@@ -378,6 +380,70 @@ def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
             lane.grow(shape + "rr")
         assert lane.run("last").refusals == {}
         assert lane.is_identical()
+
+
+@pytest.mark.parametrize("late_ms", [MAX_SKEW_MS + 60_000, -MAX_SKEW_MS - 60_000, MAX_SKEW_MS - 60_000])
+def test_a_slot_whose_clock_is_wrong_does_not_judge_by_it_when_markers_are_late(
+    late_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rcr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True))
+        lane.copy(attempt)
+        attempt = lane.begin(lane.open("second"))
+        monkeypatch.setattr(partitions, "wall_ms", lambda: wall_ms() - late_ms)
+        if abs(late_ms) > MAX_SKEW_MS:
+            with pytest.raises(Refused):
+                lane.copy(attempt)
+            assert lane.stands() == 2
+        else:
+            assert {one.code for one in lane.copy(attempt).refusals.values()} == {"identical.not-quiet"}
+
+
+def test_a_ledger_without_the_brokers_time_does_not_show_that_the_clock_is_right() -> None:
+    lane = Marking("rcr")
+    lane.target.stamps = False
+    with at_work(lane):
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True))
+        lane.copy(attempt)
+        assert {one.code for one in lane.run("second").refusals.values()} == {"identical.clock.unstamped"}
+        assert lane.until()
+
+
+def test_a_machine_that_was_stopped_sends_no_marker_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock that counts sleep did not count that; the wall clock was set again."""
+    lane = Marking("rcr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        opened = Markers.open
+
+        async def then_stopped(it: Markers, places: Iterable[TopicPartition]) -> None:
+            await opened(it, places)
+            monkeypatch.setattr(markers, "wall_ms", lambda: wall_ms() + MARKING_MS + APART_MS)
+            monkeypatch.setattr(Markers, "open", opened)
+
+        monkeypatch.setattr(Markers, "open", then_stopped)
+        result = lane.copy(attempt)
+        assert (lane.is_identical(), result.retries, result.refusals) == (True, 1, {})
+
+
+def test_a_clock_that_was_set_back_does_not_shorten_the_time_for_markers(monkeypatch: pytest.MonkeyPatch) -> None:
+    lane = Marking("rcr")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True))
+        opened = Markers.open
+
+        async def set_back(it: Markers, places: Iterable[TopicPartition]) -> None:
+            monkeypatch.setattr(markers, "wall_ms", lambda: wall_ms() - DAY)
+            await opened(it, places)
+
+        monkeypatch.setattr(Markers, "open", set_back)
+        began = wall_ms()
+        lane.copy(attempt)
+        assert (lane.until() or 0) > began + MARKING_MS
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -56,6 +56,11 @@ class MarkerMachine(LaterMachine):
         """The next reading of the ledger lacks what comes after this moment."""
         self.world.shown = self.world.ledger.marking
 
+    @rule(ahead=st.sampled_from([0, 0, QUIET]))
+    def set_clocks(self, ahead: int) -> None:
+        """The wall clocks of the writers that begin next are fast."""
+        self.world.ahead = ahead
+
     @rule()
     def expire_after_idleness(self) -> None:
         """Nobody writes for a while."""
@@ -67,6 +72,7 @@ class MarkerMachine(LaterMachine):
         if not hasattr(self, "world"):
             return
         it = self.world
+        it.ahead = 0
         self.end_faults()
         it.sleep(QUIET)
         last = it.start()
@@ -139,7 +145,10 @@ def opened_for_ever() -> AbstractContextManager[object]:
     def open_once(now: int, until: int) -> bool:
         return until > 0
 
-    return patch.object(marked, "may_send", open_once)
+    stack = ExitStack()
+    stack.enter_context(patch.object(marked, "may_send", open_once))
+    stack.enter_context(wall_clock_ignored())
+    return stack
 
 
 def reading_trusted() -> AbstractContextManager[object]:
@@ -169,6 +178,25 @@ def transactions_late() -> AbstractContextManager[object]:
 def ledger_read_once() -> AbstractContextManager[object]:
     """A writer does not read the ledger again before it commits."""
     return returning(marking_writer, "all_seen", True)
+
+
+def clocks_unknown() -> AbstractContextManager[object]:
+    """A writer becomes quiet by its wall clock, however fast that is."""
+    return returning(marking_writer, "clock_fits", True)
+
+
+def wall_clock_ignored() -> AbstractContextManager[object]:
+    """A writer compares the time in the ledger with the clock that counts sleep alone."""
+    return returning(marking_writer, "outlasted", False)
+
+
+def set_back() -> AbstractContextManager[object]:
+    """A writer says until when it sends markers by its wall clock alone."""
+
+    def of_the_wall(wall: int, since_boot: int) -> int:
+        return wall
+
+    return patch.object(marked, "no_earlier", of_the_wall)
 
 
 def absent_passed() -> AbstractContextManager[object]:
@@ -337,6 +365,34 @@ def ledger_read_early() -> None:
     ended(it, it.start())
 
 
+def fast_clock() -> None:
+    """`a` marks 3, late. The wall clock of `b` is fast."""
+    it = World("rrrmrrr")
+    late_marker(it, it.start())
+    it.ahead = QUIET
+    ended(it, it.start())
+
+
+def stopped_guest() -> None:
+    """`a` says that it sends markers; its machine is stopped. `b` copies all. The machine of `a` continues."""
+    it = World("rrrmrrr")
+    a = it.run_until(it.start(), "open")
+    it.step(a)
+    it.sleep(QUIET)
+    a.writer.cluster.paused += QUIET
+    it.finish(it.start())
+    ended(it, a)
+
+
+def clock_set_back() -> None:
+    """The wall clock of `a` is set back before it says until when it sends markers; it marks 3, late. `b` begins."""
+    it = World("rrrmrrr")
+    a = it.run_until(it.start(), "read")
+    a.writer.cluster.ahead -= 2 * QUIET
+    late_marker(it, a)
+    ended(it, it.start())
+
+
 def record_is_back() -> None:
     """`a` comes to a record that one broker has deleted. Another broker has it, and `b` sends it."""
     it = World("rrrrrrr")
@@ -426,6 +482,9 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (closed_by_all, closed_at_a_hole),
     (transactions_late, receipts_late),
     (ledger_read_once, ledger_read_early),
+    (clocks_unknown, fast_clock),
+    (wall_clock_ignored, stopped_guest),
+    (set_back, clock_set_back),
     (absent_passed, record_is_back),
     (marker_follows, deleted_up_to_a_marker),
     (answers_believed, one_of_two_fails),

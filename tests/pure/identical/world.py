@@ -69,10 +69,15 @@ class Near(Cluster):
         self.world = world
         self.limits = world.limits
         self.ledger = world.ledger
+        self.ahead = world.ahead
 
     def clock(self) -> int:
         """The clock that counts sleep."""
-        return self.world.now
+        return self.world.now - self.paused
+
+    def wall(self) -> int:
+        """The wall clock."""
+        return self.world.now + self.ahead
 
     def request(self, label: str, act: Act, *, writes: bool = False, stale: bool = False) -> Request:
         """A request, with the time at which the connection was alive for certain."""
@@ -157,6 +162,8 @@ class World:
         """Whether one marker of several in a request fails."""
         self.shown: Marking | None = None
         """What the next reading of the ledger shows of markers, if its end is an early one."""
+        self.ahead = 0
+        """How fast the wall clocks are of the writers that begin next."""
         self.completed_at = 0
         """When the slot's last transaction was complete."""
         self.checking = True

@@ -151,9 +151,17 @@ class Cluster:
 
     limits: Limits
     ledger: Ledger
+    ahead: int = 0
+    """How fast the writer's wall clock is."""
+    paused: int = 0
+    """For how long its machine was stopped: the clock that counts sleep did not count that."""
 
     def clock(self) -> int:
         """The writer's clock."""
+        raise NotImplementedError
+
+    def wall(self) -> int:
+        """The writer's wall clock."""
         raise NotImplementedError
 
     def request(self, label: str, act: Act, *, writes: bool = False, stale: bool = False) -> Request:

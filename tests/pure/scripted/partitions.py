@@ -39,9 +39,13 @@ class Partitions(State):
                         TopicPartition(topic=name, partition=part.index),
                         bytes(part.records),
                     )
+                stamped = self.stamps and name == self.ledger and not code
                 parts.append(
                     kind.TopicProduceResponse.PartitionProduceResponse(
-                        index=part.index, error_code=code, base_offset=base
+                        index=part.index,
+                        error_code=code,
+                        base_offset=base,
+                        log_append_time_ms=wall_ms() if stamped else -1,
                     )
                 )
             topics.append(

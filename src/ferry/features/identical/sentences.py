@@ -257,9 +257,15 @@ IDENTICAL: Mapping[str, Entry] = {
     # While a slot copies.
     "identical.clock": Entry(
         None,
-        "the clock of this machine is {seconds} s slower than a broker's, or that of the machine where the run began; "
-        "the age of records would be judged wrongly",
+        "the clock of this machine is {seconds} s away from a broker's, or from that of the machine where the run "
+        "began; the age of records and markers would be judged wrongly",
         "set it by NTP",
+    ),
+    "identical.clock.unstamped": Entry(
+        K.INVALID_CONFIG,
+        "a marker to {place} may be late, and the clock that decides that may be wrong: records of topic {ledger} do "
+        "not have the broker's time, so {source} is not copied from offset {at} on",
+        "set message.timestamp.type of {ledger} to LogAppendTime",
     ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,

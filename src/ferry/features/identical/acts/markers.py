@@ -14,7 +14,14 @@ from kafka.protocol.producer import WriteTxnMarkersRequest
 
 from ferry.clock import boot_ms, wall_ms
 from ferry.errors import Retryable
-from ferry.features.identical.rules.marked import after_silence, is_quiet, may_send, quiet_from, shows_all_markers
+from ferry.features.identical.rules.marked import (
+    after_silence,
+    is_quiet,
+    may_send,
+    no_earlier,
+    quiet_from,
+    shows_all_markers,
+)
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import Writer
 from ferry.ledger.producer_codec import marking_of, marking_record
@@ -49,8 +56,12 @@ class _Known:
 class Markers:
     """The markers of one slot. A slot that takes over again keeps what it knew, unless another writer came between."""
 
-    def __init__(self, writer: Writer, ledger: LedgerTopic, ref: SlotRef) -> None:
-        """`writer` is the slot's own: an initialised successor aborts what it has not committed."""
+    def __init__(self, writer: Writer, ledger: LedgerTopic, ref: SlotRef, began_ms: int) -> None:
+        """`writer` is the slot's own: an initialised successor aborts what it has not committed.
+
+        `began_ms` is when the attempt began (wall clock of the machine that planned it).
+        """
+        self._began_ms, self._began_boot_ms = max(wall_ms(), began_ms), boot_ms()
         self._writer, self._ledger, self._ref = writer, ledger, ref
         self._of: dict[TopicPartition, _Known] = {}
         self._own: set[int] = set()
@@ -98,6 +109,11 @@ class Markers:
         known = self._of[place]
         known.quiet = known.quiet or shows_all_markers(known.read_at, known.earlier_until)
 
+    def is_timed(self, place: TopicPartition) -> bool:
+        """Return whether the wall clock decides from when on the slot may pass holes of a partition."""
+        known = self._of[place]
+        return not known.quiet and known.earlier_until > 0
+
     def is_quiet(self, place: TopicPartition) -> bool:
         """Return whether the slot may pass holes of a partition."""
         return self._of[place].quiet
@@ -127,7 +143,7 @@ class Markers:
         some = [self._of[place] for place in sorted(places) if not may_send(now, self._of[place].own_until)]
         if not some:
             return
-        at = wall_ms()
+        at = no_earlier(wall_ms(), self._began_ms + now - self._began_boot_ms)
         until = at + MARKING_MS + APART_MS
         await self._append([self._record(known, until, at) for known in some])
         await self._read_rest()
@@ -137,9 +153,12 @@ class Markers:
 
     def check(self, places: Iterable[TopicPartition]) -> None:
         """Raise Retryable unless markers may be sent to partitions now."""
-        now = boot_ms()
-        for place in places:
-            if not (self._of[place].quiet and may_send(now, self._of[place].own_until)):
+        now, at = boot_ms(), wall_ms()
+        for known in (self._of[place] for place in places):
+            # The clock that counts sleep does not count for how long a guest was stopped.
+            over = not may_send(now, known.own_until) or not may_send(at, known.said_until)
+            if over or not known.quiet:
+                place = known.piece.target
                 raise Retryable(f"the time to send markers to {place} is over: its end is read again")
 
     def sent(self, places: Iterable[TopicPartition]) -> None:

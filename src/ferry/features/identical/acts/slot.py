@@ -31,7 +31,7 @@ from ferry.ledger.receipt_codec import receipt_records
 from ferry.messages.catalogue import sentence
 from ferry.model import LedgerRecord, Plan, Receipt, Slice, TopicPartition
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.protocol.drops import Drop, Dropped
+from ferry.protocol.drops import Drop, Dropped, drop
 from ferry.protocol.slot import refuse_if_superseded
 from ferry.wire.content import MOST_DECOMPRESSED
 
@@ -49,7 +49,7 @@ class IdenticalSlot(KafkaSlot):
         self._readings = Readings(self._read_again)
         self._pieces: dict[TopicPartition, Slice] = {}
         self._sendings = Sendings(self._note_sending, self._lease)
-        self._markers = Markers(self._writer, self._ledger, self._ref)
+        self._markers = Markers(self._writer, self._ledger, self._ref, wiring.began_ms)
         self._sequences: dict[TopicPartition, int] = {}
         self._states: dict[TopicPartition, int] = {}
         """The last timestamps of the producer states that want these numbers."""
@@ -106,14 +106,15 @@ class IdenticalSlot(KafkaSlot):
         await self._check_targets(plan, todo)
         await self._logs.check(todo.values())
         self._pieces = {piece.target: piece for piece in todo.values()}
+        unjudged = await self._unjudged([place for place in self._pieces if self._markers.is_timed(place)])
         planned = {piece.target: piece.end for piece in plan.of_slot(self._ref.slot)}
         asked_ms = wall_ms()
         ends = await standings(self._target, todo.values(), planned)
         self._readings.note({place: standing.reading for place, standing in ends.items()})
-        self._markers.read(ends, asked_ms)
+        self._markers.read(ends.keys() - unjudged, asked_ms)
         self._sequences = {place: standing.sequence for place, standing in ends.items()}
         self._states = {place: standing.state_ms for place, standing in ends.items()}
-        self._refuse_early(todo.values(), ends)
+        self._refuse_early(todo.values(), ends, unjudged)
         most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
         for piece, standing in advanced(todo.values(), ends):
             end = standing.end
@@ -148,7 +149,25 @@ class IdenticalSlot(KafkaSlot):
         until = self._markers.learn(todo.values(), records, end)
         return {place: replace(piece, marked_ms=until[piece.target]) for place, piece in todo.items()}
 
-    def _refuse_early(self, pieces: Iterable[Slice], ends: Mapping[TopicPartition, Standing]) -> None:
+    async def _unjudged(self, places: Collection[TopicPartition]) -> frozenset[TopicPartition]:
+        """Return the partitions of which this machine's clock decides whether markers are late, if it may be wrong.
+
+        The ledger's broker stamps a record for that: one which is there already. Raises Refused if the clock is wrong.
+        """
+        if not places:
+            return frozenset()
+        await self._note_sending(places)
+        skew_ms = self._ledger.skew_ms
+        if skew_ms is not None and abs(skew_ms) > MAX_SKEW_MS:
+            raise Refused(sentence("identical.clock", seconds=abs(skew_ms) // 1000))
+        return frozenset(places if skew_ms is None else ())
+
+    def _refuse_early(
+        self,
+        pieces: Iterable[Slice],
+        ends: Mapping[TopicPartition, Standing],
+        unjudged: Collection[TopicPartition],
+    ) -> None:
         """Raise Dropped for partitions to which nothing may be written yet. What they have gets its receipts."""
         early, now = list[Drop](), wall_ms()
         for piece in pieces:
@@ -156,7 +175,12 @@ class IdenticalSlot(KafkaSlot):
             if here.end >= piece.end:
                 continue
             usable = usable_until(here.end, here.sequence, here.state_ms, piece.max_age_ms or 0)
-            if until := self._markers.waits_until(piece.target):
+            if piece.target in unjudged:
+                ledger, place = self._ledger.place.topic, str(piece.target)
+                early.append(
+                    drop("identical.clock.unstamped", piece, here.end, at=here.end, place=place, ledger=ledger)
+                )
+            elif until := self._markers.waits_until(piece.target):
                 early.append(not_quiet(piece, here.end, until))
             elif usable is not None and now >= usable:
                 gone = gone_from(here.state_ms, piece.max_age_ms or 0, piece.late_ms or 0)

@@ -54,6 +54,14 @@ def may_send(now: int, until: int) -> bool:
     return now < until
 
 
+def no_earlier(wall: int, since_boot: int) -> int:
+    """Return the time from which on markers are said to be sent: a wall clock may have been set back meanwhile.
+
+    `since_boot` is the wall clock of the beginning, with the time that has passed by the clock that counts sleep.
+    """
+    return max(wall, since_boot)
+
+
 def after_silence(earlier_until: int, own_until: int) -> int:
     """Return up to when markers were sent that may be late, when one of this writer's own was not answered."""
     return max(earlier_until, own_until)

@@ -48,9 +48,12 @@ def fenced(fence: int, newest: int) -> bool:
     return fence != newest
 
 
-def proves(count: int) -> bool:
-    """Whether an answer shows that all markers of a request were appended: the broker has one for all of them."""
-    return count == 1
+def proves() -> bool:
+    """Whether an answer shows that the markers are where they should be.
+
+    The broker has one answer for all of a request, and it names no offset.
+    """
+    return False
 
 
 def forgets(marking: Marking, known: set[Marking]) -> bool:
@@ -268,11 +271,20 @@ class MarkingWriter(OffsetWriter):
             self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.said_until)
             yield from self.stop(end, Code.NOT_QUIET)
             return None
-        if not isinstance(answer, int) or not proves(count):
+        if not isinstance(answer, int) or not (proves() or (yield from self.ends(end + count))):
             return None
         self.state_ms = now
         yield from self.answered(end + count)
         return end + count, now
+
+    def ends(self, end: int) -> Generator[Request, object, bool]:
+        """Whether the log ends there, by another reading."""
+        asked_at = self.cluster.clock()
+        seen = yield self.cluster.request("look", lambda: self.cluster.look(asked_at))
+        if not isinstance(seen, tuple):
+            return False
+        look: Look = seen[0]
+        return not seen[1] and rules.settled(look) and look.end == end
 
     def stop(self, end: int, code: Code) -> Asking:
         """Write receipts up to there, and leave the rest to a later run."""

@@ -369,6 +369,23 @@ def test_each_batch_and_each_marker_renews_its_producer_state(
         assert (lane.is_identical(), result.retries, result.refusals) == (True, 0, {})
 
 
+@pytest.mark.parametrize("shape", ["rc", "rcr", "ra"])
+def test_a_foreign_record_right_before_a_marker_gets_no_receipt(shape: str) -> None:
+    lane = Marking(shape)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        at = shape.count("c") + 1
+
+        def foreign() -> None:
+            log = lane.target.log(TOPIC)
+            log.entries.insert(at, replace(log.entries[0], producer=77))
+
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", then=foreign))
+        result = lane.copy(attempt)
+        assert result.refusals
+        assert lane.ends().get(place(), 0) <= at
+
+
 @pytest.mark.parametrize("shape", ["c", "a", "rc"])
 def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
     lane = Marking("rrc")

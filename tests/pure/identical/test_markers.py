@@ -20,6 +20,7 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import clauses, marking_writer, world
 from tests.pure.identical.machine import LaterMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
+from tests.pure.identical.test_damage import foreign
 from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task, World
 from tests.pure.identical.writer import ANSWERED
 from tests.pure.wire.logs import marker
@@ -212,7 +213,7 @@ def marker_follows() -> AbstractContextManager[object]:
 
 
 def answers_believed() -> AbstractContextManager[object]:
-    """The answer to several markers proves that all were appended."""
+    """The answer to markers proves that they are where they should be."""
     return returning(marking_writer, "proves", True)
 
 
@@ -411,8 +412,8 @@ def deleted_up_to_a_marker() -> None:
         it.source.retain(3, broker)
     it.lose(it.run_until(it.start(), "send"), "late", dies=True)
     b = it.run_until(it.start(), "mark")
-    it.advance(b)
-    it.advance(b)
+    for _ in ("mark", "its answer", "look", "its answer"):
+        it.advance(b)
     if b.label == "delete":
         it.advance(b)
     it.fail_over(0)
@@ -568,6 +569,21 @@ def test_an_end_with_receipts_costs_no_wait() -> None:
     it.source.grow("rm", it.now, it.now)
     assert isinstance(it.finish(it.start()), Done)
     assert (it.now, it.target.end) == (began, 6)
+
+
+@pytest.mark.parametrize("shape", ["rrm", "rrmm"])
+def test_a_foreign_record_before_a_marker_gets_no_receipt(shape: str) -> None:
+    def copied() -> tuple[World, Done | Refuse | None]:
+        it = World(shape)
+        a = it.run_until(it.start(), "mark")
+        foreign(it)
+        return it, it.finish(a)
+
+    it, outcome = copied()
+    assert (isinstance(outcome, Refuse), it.ledger.receipts <= 2) == (True, True)
+    with answers_believed():
+        it, outcome = copied()
+        assert it.ledger.receipts > 2
 
 
 @pytest.mark.parametrize("hole", ["m", "mm"])

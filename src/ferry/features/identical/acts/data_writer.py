@@ -249,8 +249,9 @@ class DataWriter(Writer):
         for place, (_, end) in ends.items():
             self._ended(place, end)
             self._states[place] = sent_ms
-        # There is one answer for all markers of a partition: one of them may have failed.
-        await self.readings.confirm(place for place, count in counts.items() if count > 1)
+        # There is one answer for all markers of a partition: one of them may have failed. It names no offset, so
+        # something of another producer may be before them.
+        await self.readings.confirm(ends)
         return {}
 
     def raise_for(self, code: int, what: str, *, may_be_fenced: bool = True) -> None:

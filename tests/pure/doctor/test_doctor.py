@@ -151,6 +151,7 @@ def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(
         f"ferry.switch.redirect.url = https://me:{PLANTED}-5@gateway/hooks/{PLANTED}-6?key={PLANTED}-7",
         "ferry.switch.stop.url = https://gateway/hooks/${env:FERRY_TEST_TOKEN}",
         "b.ssl.keystore.password = ${env:FERRY_TEST_TOKEN}",
+        f"ferry.report.dir = s3://key:{PLANTED}-9@bucket/reports",
         "topics = nothing",
         topics={"users": 1},
     )

@@ -197,7 +197,12 @@ def producer_of(batch: Batch) -> tuple[int, int, int]:
     """
     if batch.magic != MAGIC:
         return -1, -1, -1
-    number, epoch, sequence = _PRODUCER.unpack_from(batch.data, _PRODUCER_AT)
+    return stamp_of(batch.data)
+
+
+def stamp_of(data: bytes | memoryview) -> tuple[int, int, int]:
+    """Return producer id, producer epoch and first sequence number from the bytes of a batch of the format v2."""
+    number, epoch, sequence = _PRODUCER.unpack_from(data, _PRODUCER_AT)
     return number, epoch, sequence
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.features.identical.rules import marked, stamped
 from ferry.features.identical.rules import next_step as rules
-from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse
+from ferry.features.identical.rules.values import Code, Done, Hole, Look, Refuse, Run
 from tests.pure.identical.broker import OldEpoch
 from tests.pure.identical.offset_writer import OffsetWriter
 from tests.pure.identical.writer import Asking, Claim, Ledger, Marking, Request
@@ -58,6 +58,11 @@ def forgets(marking: Marking, known: set[Marking]) -> bool:
     return marking not in known
 
 
+def all_seen(marking: Marking, known: set[Marking]) -> bool:
+    """Whether a writer may commit what it says of markers: it has seen all that was said before."""
+    return marking in known
+
+
 def only_seen(hole: Hole) -> bool:
     """Whether all readers of the source see this hole: markers and aborted records, not compacted or deleted ones."""
     return hole.seen
@@ -76,6 +81,8 @@ class MarkingWriter(OffsetWriter):
     """Up to when the ledger lets earlier writers send markers; 0: all were answered."""
     own_until: int = 0
     sequence: int = 0
+    state_ms: int = 0
+    """The last timestamp of the producer state."""
     quiet: bool = False
     read_at: int = 0
     answers: int = 0
@@ -104,7 +111,7 @@ class MarkingWriter(OffsetWriter):
     def take(self, look: Look) -> None:
         """The next sequence number; a reading that is late enough makes the writer quiet."""
         self.quiet = self.quiet or trusts_readings(look.at, self.earlier_until)
-        self.sequence, self.read_at = marked.next_sequence(look), look.at
+        self.sequence, self.read_at, self.state_ms = marked.next_sequence(look), look.at, look.state_ms
         logged = look.tail.next_sequence if look.tail is not None else None
         self.follows = self.follows or record_follows(logged or 0, self.first)
         self.quiet = self.quiet or marked.is_quiet(look.at, self.earlier_until, self.cluster.limits.lateness or 0)
@@ -113,14 +120,21 @@ class MarkingWriter(OffsetWriter):
         """The count of records under the producer id."""
         return self.sequence
 
+    def expires(self, end: int) -> bool:
+        """Whether the state that has the next number may be gone when the batch arrives, or what is late then."""
+        limits = self.cluster.limits
+        until = marked.usable_until(end, self.sequence, self.state_ms, limits.expiration - rules.strict_for(limits))
+        return until is not None and self.cluster.clock() >= until
+
     def tidy(self, end: int) -> Asking:
         """Delete the empty records when a record follows."""
         if self.follows:
             yield from OffsetWriter.tidy(self, end)
 
-    def appended(self, end: int, count: int) -> Asking:
+    def appended(self, end: int, run: Run) -> Asking:
         """The answer proves that the leader answered the reading."""
-        self.sequence += count
+        self.sequence += run.count
+        self.state_ms = run.oldest
         self.follows = self.follows or end > self.first
         self.quiet = self.quiet or marked.shows_all_markers(self.read_at, self.earlier_until)
         yield from self.answered(end)
@@ -169,9 +183,11 @@ class MarkingWriter(OffsetWriter):
         """
         fence, ledger = self.fence, self.cluster.ledger
 
-        def committed() -> bool:
+        def committed() -> bool | Marking:
             if fenced(fence, ledger.fences):
                 raise OldEpoch("the slot was fenced")
+            if not all_seen(ledger.marking, self.known):
+                return ledger.marking
             act(ledger)
             return True
 
@@ -181,6 +197,9 @@ class MarkingWriter(OffsetWriter):
         self.own_until = 0
         if isinstance(answer, OldEpoch):
             self.superseded = True
+            return False
+        if isinstance(answer, Marking):
+            self.learn(answer)
             return False
         while not isinstance(answer, int) and not self.superseded:
             answer = yield self.cluster.request("fence", lambda: ledger.fence(self.generation))
@@ -206,7 +225,7 @@ class MarkingWriter(OffsetWriter):
             yield from self.refuse(Refuse(Code.MARKERS))
             return None
         if not self.quiet:
-            yield from self.stop(end)
+            yield from self.stop(end, Code.NOT_QUIET)
             return None
         yield from self.keep()
         if self.superseded:
@@ -226,19 +245,20 @@ class MarkingWriter(OffsetWriter):
         answer = yield cluster.request("mark", lambda: cluster.mark(count), writes=True, stale=stale)
         if stops(answer):
             self.quiet, self.earlier_until = False, marked.after_silence(self.earlier_until, self.own_until)
-            yield from self.stop(end)
+            yield from self.stop(end, Code.NOT_QUIET)
             return None
         if not isinstance(answer, int) or not proves(count):
             return None
+        self.state_ms = now
         yield from self.answered(end + count)
         return end + count, now
 
-    def stop(self, end: int) -> Asking:
-        """Write receipts up to the hole, and leave it to a later run."""
+    def stop(self, end: int, code: Code) -> Asking:
+        """Write receipts up to there, and leave the rest to a later run."""
         if end > max(self.first, self.covered):
             yield from self.tidy(end)
             yield from self.commit(end)
-        yield from self.refuse(Refuse(Code.NOT_QUIET))
+        yield from self.refuse(Refuse(code))
 
     def finish(self, end: int) -> Asking:
         """All is there."""

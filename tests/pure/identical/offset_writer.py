@@ -107,9 +107,13 @@ class OffsetWriter(Writer):
         yield from self.refuse(Refuse(Code.MARKERS))
         return None
 
-    def appended(self, end: int, count: int) -> Asking:
-        """A batch of `count` records was answered, and the log ends at `end`."""
+    def appended(self, end: int, run: Run) -> Asking:
+        """A batch of these records was answered, and the log ends at `end`; `run.oldest` is its largest timestamp."""
         yield from ()
+
+    def expires(self, end: int) -> bool:
+        """Whether the next sequence number may not be used any more."""
+        return False
 
     def ahead(self, end: int) -> Generator[Request, object, object]:
         """What comes next: empty records, or what the source has."""
@@ -161,6 +165,9 @@ class OffsetWriter(Writer):
             if not rules.strict(newest, self.view(ahead), limits):
                 yield from self.refuse(Refuse(Code.STATE_TOO_SHORT))
                 return
+            if self.expires(end):
+                yield from self.stop(end, Code.EXPIRES)
+                return
             if not (self.noted or (yield from self.note())):
                 return
             now = cluster.clock()
@@ -179,8 +186,12 @@ class OffsetWriter(Writer):
             if not isinstance(answer, int) and not continues(answer):
                 return
             end, known_at = end + count, now
-            yield from self.appended(end, count)
+            yield from self.appended(end, newest)
         yield from self.finish(end)
+
+    def stop(self, end: int, code: Code) -> Asking:
+        """Leave the rest to a later run."""
+        yield from self.refuse(Refuse(code))
 
     def finish(self, end: int) -> Asking:
         """All is there: delete the empty records, and write the receipts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,15 +11,16 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.errors import FerryError
-from ferry.features.identical.acts import copier, markers, slot
-from ferry.features.identical.acts.markers import APART_MS, MARKING_MS
-from ferry.features.identical.rules.planned import MARGIN_MS
+from ferry.features.identical.acts import copier, data_writer, markers, slot
+from ferry.features.identical.acts.markers import APART_MS, MARKING_MS, Markers
+from ferry.features.identical.rules.marked import CHECK_MS
+from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
-from ferry.model import Segment
+from ferry.model import LedgerRecord, Segment, Slice, TopicPartition
 from ferry.protocol.slot import SlotResult
-from tests.pure.identical.test_slot import Identical, found
+from tests.pure.identical.test_slot import DAY, Identical, found
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.batches import GONE, row
 from tests.pure.scripted.faults import Fault
@@ -304,6 +305,68 @@ def test_a_marker_that_fails_amid_others_of_its_request_is_sent_again() -> None:
         assert (lane.is_identical(), result.refusals, result.retries) == (True, {}, 1)
 
 
+MAX_AGE_MS = DAY - LEASE_MS - 2 * ((DAY - LEASE_MS) // 4)
+"""How old the producer state may be whose sequence number is used."""
+
+
+def test_a_number_that_is_no_offset_is_not_used_when_its_producer_state_may_expire() -> None:
+    lane = Marking("rc", "rr")
+    with at_work(lane):
+        lane.run("first")
+        for number in (0, 1):
+            lane.grow("rr", number)
+        lane.target.aged_ms = MAX_AGE_MS + 1
+        result = lane.run("second")
+        (refusal,) = result.refusals.values()
+        facts = dict(refusal.facts)
+        assert (refusal.code, facts["at"], facts["place"]) == ("identical.expires", 3, str(place(0)))
+        assert int(facts["until"]) - wall_ms() == pytest.approx(DAY - lane.target.aged_ms + CHECK_MS, abs=5_000)
+        assert (lane.stands(0), lane.stands(1)) == (3, 4)
+        lane.target.expire()
+        assert lane.run("third").refusals == {}
+        assert lane.is_identical()
+
+
+@pytest.mark.parametrize(("later_ms", "sent"), [(30_000, True), (60_000, False)])
+def test_a_number_that_is_no_offset_is_sent_while_its_producer_state_is_young(
+    later_ms: int, sent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slot lives for longer than its producer state may age."""
+    lane = Marking("rc")
+    with at_work(lane):
+        lane.run("first")
+        lane.grow("r")
+        lane.target.aged_ms = MAX_AGE_MS - 60_000
+        attempt = lane.begin(lane.open("second"))
+
+        def slept() -> int:
+            monkeypatch.setattr(slot, "wall_ms", lambda: wall_ms() + later_ms)
+            return wall_ms() + later_ms
+
+        monkeypatch.setattr(data_writer, "wall_ms", slept)
+        result = lane.copy(attempt)
+        assert {one.code for one in result.refusals.values()} == (set() if sent else {"identical.expires"})
+        assert (lane.is_identical(), lane.stands(), result.retries) == (sent, 4 if sent else 3, 0 if sent else 1)
+
+
+@pytest.mark.parametrize(("shape", "api"), [("rrr", "Produce"), ("arr", "WriteTxnMarkers")])
+def test_each_batch_and_each_marker_renews_its_producer_state(
+    shape: str, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rc")
+    with at_work(lane):
+        lane.run("first")
+        lane.grow(shape)
+        lane.target.aged_ms = MAX_AGE_MS - 60_000
+        attempt = lane.begin(lane.open("second"))
+        before = lane.target.count(api)
+        monkeypatch.setattr(
+            data_writer, "wall_ms", lambda: wall_ms() + (60_000 if lane.target.count(api) > before else 0)
+        )
+        result = lane.copy(attempt, request_bytes=1)
+        assert (lane.is_identical(), result.retries, result.refusals) == (True, 0, {})
+
+
 @pytest.mark.parametrize("shape", ["c", "a", "rc"])
 def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
     lane = Marking("rrc")
@@ -315,6 +378,81 @@ def test_producer_state_that_is_gone_changes_nothing(shape: str) -> None:
             lane.grow(shape + "rr")
         assert lane.run("last").refusals == {}
         assert lane.is_identical()
+
+
+@contextmanager
+def early_readings(monkeypatch: pytest.MonkeyPatch, times: int) -> Iterator[None]:
+    """That many readings of the ledger end where the run begins: a broker answers that leads no more."""
+    left, learn = iter(range(times)), Markers.learn
+
+    def early(
+        it: Markers, pieces: Iterable[Slice], records: Iterable[LedgerRecord], end: int
+    ) -> dict[TopicPartition, int | None]:
+        if next(left, None) is None:
+            return learn(it, pieces, records, end)
+        return learn(it, pieces, [], 0)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Markers, "learn", early)
+        yield
+
+
+def test_a_record_about_markers_that_an_early_reading_did_not_show_is_seen_before_one_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A task marks, late; another one of the same run does not see that in the ledger at first."""
+    lane = Marking("rcr")
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        attempt = lane.begin(lane.open("r"))
+        late = Fault(api="WriteTxnMarkers", held=True)
+        lane.target.faults.append(late)
+        lane.start(attempt, target=elsewhere)
+        lane.run_until(lambda: late.happened > 0)
+        with early_readings(monkeypatch, 1):
+            result = lane.copy(attempt)
+        assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
+        lane.target.release()
+        assert lane.stands() == 3
+
+
+def test_an_early_reading_does_not_close_what_another_task_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other task has markers of an earlier run to close, and stops before the hole."""
+    lane = Marking("rcr")
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+        lane.connect([source, target])
+        target.loop.run(elsewhere.refresh, None)
+        attempt = lane.begin(lane.open("first"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", lost=True, applied=True))
+        lane.copy(attempt)
+        lane.grow("rcr")
+        with later(monkeypatch, AFTER_ALL_MS):
+            attempt = lane.begin(lane.open("second"))
+            late = Fault(api="WriteTxnMarkers", held=True)
+            lane.target.faults.append(late)
+            lane.start(attempt, target=elsewhere)
+            lane.run_until(lambda: late.happened > 0)
+            with early_readings(monkeypatch, 1):
+                lane.copy(attempt)
+            assert lane.until()
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_marker_at_the_end_that_the_ledger_does_not_show_is_not_called_foreign_at_once(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = Marking("rc", "r")
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
+        with pytest.raises(FerryError):
+            lane.copy(attempt)
+        with early_readings(monkeypatch, times):
+            result = lane.copy(attempt)
+        refused = {one.code for one in result.refusals.values()}
+        assert refused == (set() if times == 1 else {"target.unseen"})
+        assert lane.stands(1) == 1
 
 
 def test_a_marker_of_another_producer_is_foreign() -> None:

@@ -21,6 +21,7 @@ from tests.pure.identical import clauses, marking_writer, world
 from tests.pure.identical.machine import LaterMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task, World
+from tests.pure.identical.writer import ANSWERED
 from tests.pure.wire.logs import marker
 
 QUIET = MARKING + LATENESS + 1
@@ -51,6 +52,11 @@ class MarkerMachine(LaterMachine):
         self.world.partial = on
 
     @rule()
+    def read_early(self) -> None:
+        """The next reading of the ledger lacks what comes after this moment."""
+        self.world.shown = self.world.ledger.marking
+
+    @rule()
     def expire_after_idleness(self) -> None:
         """Nobody writes for a while."""
         self.world.sleep(EXPIRATION + 1)
@@ -65,6 +71,10 @@ class MarkerMachine(LaterMachine):
         it.sleep(QUIET)
         last = it.start()
         outcome = it.finish(last)
+        if outcome == Refuse(Code.EXPIRES):
+            it.sleep(EXPIRATION + 1)
+            it.expire()
+            outcome = it.finish(it.start())
         assert outcome is not None
         fitting = {Code.ABSENT, Code.STATE_TOO_SHORT, Code.MOVED}
         assert isinstance(outcome, Done) or outcome.code in fitting, "\n".join([*it.trace, f"{outcome}"])
@@ -156,6 +166,11 @@ def transactions_late() -> AbstractContextManager[object]:
     return returning(marking_writer, "fenced", False)
 
 
+def ledger_read_once() -> AbstractContextManager[object]:
+    """A writer does not read the ledger again before it commits."""
+    return returning(marking_writer, "all_seen", True)
+
+
 def absent_passed() -> AbstractContextManager[object]:
     """Deleted records are passed as markers of the source are."""
     return returning(marking_writer, "only_seen", True)
@@ -171,6 +186,11 @@ def marker_follows() -> AbstractContextManager[object]:
 def answers_believed() -> AbstractContextManager[object]:
     """The answer to several markers proves that all were appended."""
     return returning(marking_writer, "proves", True)
+
+
+def numbers_for_ever() -> AbstractContextManager[object]:
+    """A writer uses the number of a producer state however soon that expires."""
+    return returning(marked, "usable_until", None)
 
 
 def leaders_log() -> AbstractContextManager[object]:
@@ -190,6 +210,11 @@ def leaders_log() -> AbstractContextManager[object]:
 def late_marker(it: World, task: Task) -> None:
     """The writer's next marker is late, and the writer is gone."""
     it.lose(it.run_until(task, "mark"), "late", dies=True)
+
+
+def grow(it: World, shape: str) -> None:
+    """The source gets records of now."""
+    it.source.grow(shape, it.now, it.now)
 
 
 def ended(it: World, *tasks: Task) -> None:
@@ -304,6 +329,14 @@ def receipts_late() -> None:
     ended(it, it.start())
 
 
+def ledger_read_early() -> None:
+    """`a` marks 3, late. `b` reads the ledger up to an end that is before the record of that."""
+    it = World("rrrmrrr")
+    late_marker(it, it.start())
+    it.shown = ANSWERED
+    ended(it, it.start())
+
+
 def record_is_back() -> None:
     """`a` comes to a record that one broker has deleted. Another broker has it, and `b` sends it."""
     it = World("rrrrrrr")
@@ -361,6 +394,24 @@ def deposed_leader() -> None:
     ended(it, b)
 
 
+def state_about_to_expire() -> None:
+    """`a` reads the state, and its batch is late. The state expires; `b` takes the offset for the number."""
+    it = World("rm")
+    it.finish(it.start())
+    it.sleep(EXPIRATION - 1)
+    grow(it, "r")
+    a = it.run_until(it.start(), "send")
+    if a.pending is not None:
+        it.lose(a, "late", dies=True)
+    it.sleep(1)
+    it.expire()
+    grow(it, "r")
+    b = it.run_until(it.start(), "send")
+    if it.late:
+        it.deliver_late(0)
+    ended(it, b)
+
+
 Clause = Callable[[], AbstractContextManager[object]]
 SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (at_once, marker_late),
@@ -374,9 +425,11 @@ SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
     (repeats_trusted, early_reading),
     (closed_by_all, closed_at_a_hole),
     (transactions_late, receipts_late),
+    (ledger_read_once, ledger_read_early),
     (absent_passed, record_is_back),
     (marker_follows, deleted_up_to_a_marker),
     (answers_believed, one_of_two_fails),
+    (numbers_for_ever, state_about_to_expire),
     (leaders_log, marker_not_replicated),
     (clauses.stale_looks_sent, deposed_leader),
 ]

@@ -54,7 +54,8 @@ class Again(Near):
         assert self.ledger.plan is not None
         ledger = self.ledger
         ledger.fences += 1  # InitProducerId comes first
-        return replace(self.ledger.plan, receipts=ledger.receipts, marking=ledger.marking, fence=ledger.fences)
+        found = replace(self.ledger.plan, receipts=ledger.receipts, marking=ledger.marking, fence=ledger.fences)
+        return self.world.early(found)
 
 
 def again(it: World) -> Task:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ferry.features.identical.rules.values import Code, Done, Hole, Limits, Look, Refuse, Run, Send, Tail
 from tests.pure.identical.broker import Coordinator, NotLeader, Partition, Refused, WrongState
 from tests.pure.identical.source import Source
-from tests.pure.identical.writer import LANE, SLOT, Act, Asking, Claim, Cluster, Ledger, Records, Request, Writer
+from tests.pure.identical.writer import (
+    LANE,
+    SLOT,
+    Act,
+    Asking,
+    Claim,
+    Cluster,
+    Ledger,
+    Marking,
+    Records,
+    Request,
+    Writer,
+)
 
 LEASE, LATENESS, EXPIRATION = 3, 6, 40
 LIMITS = Limits(
@@ -67,7 +81,7 @@ class Near(Cluster):
     def claim(self) -> Claim:
         """Append the run to the ledger."""
         source = self.world.source
-        return self.ledger.claim(source.end, source.starts[source.leader])
+        return self.world.early(self.ledger.claim(source.end, source.starts[source.leader]))
 
     def look(self, asked_at: int) -> tuple[Look, bool]:
         """ListOffsets, a fetch of the last batches, DescribeProducers."""
@@ -141,6 +155,8 @@ class World:
         self.doubled = False
         self.partial = False
         """Whether one marker of several in a request fails."""
+        self.shown: Marking | None = None
+        """What the next reading of the ledger shows of markers, if its end is an early one."""
         self.completed_at = 0
         """When the slot's last transaction was complete."""
         self.checking = True
@@ -151,6 +167,11 @@ class World:
         self.tasks.append(task)
         return task
 
+    def early(self, claim: Claim) -> Claim:
+        """What a reading of the ledger shows whose end is that of a broker which leads no more."""
+        shown, self.shown = self.shown, None
+        return claim if shown is None else replace(claim, marking=shown)
+
     def look(self, asked_at: int) -> tuple[Look, bool]:
         """What the leader shows, or one that leads no more."""
         stale, self.stale_end = self.stale_end, None
@@ -159,9 +180,11 @@ class World:
         state = log.states.get(LANE)
         sequence = (state.batches[-1][1] + 1 if state.batches else 0) if state is not None else None
         settled = stale is not None or log.hw == log.end
-        return Look(at=asked_at, end=end, settled=settled, tail=self._tail(end), state_sequence=sequence), (
-            stale is not None
+        timestamp = state.timestamp if state is not None else 0
+        seen = Look(
+            at=asked_at, end=end, settled=settled, tail=self._tail(end), state_sequence=sequence, state_ms=timestamp
         )
+        return seen, stale is not None
 
     def _tail(self, end: int) -> Tail | None:
         entries = self.target.entries

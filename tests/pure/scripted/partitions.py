@@ -174,7 +174,7 @@ class Partitions(State):
                         producer_id=one,
                         producer_epoch=state.epoch,
                         last_sequence=state.batches[-1][1] - 1 if state.batches else -1,
-                        last_timestamp=0,
+                        last_timestamp=wall_ms() - self.aged_ms,
                         coordinator_epoch=0,
                         current_txn_start_offset=-1,
                     )

@@ -56,6 +56,9 @@ class State:
     behind: dict[TopicPartition, int] = field(default_factory=dict)
     """How many of the leader's newest entries the other replicas in sync do not have yet: they are not listed."""
 
+    aged_ms: int = 0
+    """How old the last timestamps of producer states are."""
+
     def __post_init__(self) -> None:
         self.target = Target((), self.version)
         self.ids: dict[str, uuid.UUID] = {}

@@ -280,6 +280,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "{at} on until then",
         "run again after that time",
     ),
+    "identical.expires": Entry(
+        K.NO_LEADER,
+        "the producer state of {place} is too old, so {source} is copied from offset {at} on when it is gone: not "
+        "before {until:time}",
+        "run again after that time",
+    ),
     "identical.absent": Entry(
         K.INVALID_CONFIG,
         "the log of {source} has no record at offset {at}: it was compacted or deleted, so another broker of the "

@@ -44,9 +44,11 @@ class OneByOne(ProduceQueue):
 
     async def _join(self, request: Request) -> None:
         await super()._join(request)
-        self._data.until_ms = min(
-            out.batch.max_timestamp + (part.piece.max_age_ms or 0) for part, out in request.entries.values()
-        )
+        until: list[int | None] = []
+        for part, out in request.entries.values():
+            place, most = part.piece.target, part.piece.max_age_ms or 0
+            until += [out.batch.max_timestamp + most, self._data.usable_until(place, out, request.batches[place], most)]
+        self._data.until_ms = min(one for one in until if one is not None)
 
     async def send(self, node: int, request: Request) -> None:
         """Send one more request when all others were answered. Raises as `send_first`."""
@@ -55,7 +57,7 @@ class OneByOne(ProduceQueue):
 
     def _misplaced(self, part: Part, out: PreparedBatch, base: int) -> Drop | None:
         if base == out.start:
-            self._data.appended(part.piece.target, out.end)
+            self._data.appended(part.piece.target, out)
             return None
         return drop("identical.shifted", part.piece, out.start, place=str(part.piece.target), at=out.start, base=base)
 
@@ -233,6 +235,11 @@ class IdenticalCopier(Copier):
 def not_quiet(piece: Slice, at: int, until: int) -> Drop:
     """Make the drop of a partition that is not written from offset `at` on, because a marker may arrive there."""
     return drop("identical.not-quiet", piece, at, at=at, place=str(piece.target), until=until)
+
+
+def expires(piece: Slice, at: int, until: int) -> Drop:
+    """Make the drop of a partition whose next sequence number is that of a producer state which may expire soon."""
+    return drop("identical.expires", piece, at, at=at, place=str(piece.target), until=until)
 
 
 def _not_permitted(piece: Slice, at: int) -> Drop:

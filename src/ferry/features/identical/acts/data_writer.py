@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 from kafka.future import Future
 
 from ferry.clock import boot_ms, wall_ms
+from ferry.copy.prepared_batch import PreparedBatch
 from ferry.errors import FerryError, Retryable
 from ferry.features.identical.acts.markers import Markers, codes_of, markers_request
+from ferry.features.identical.rules.marked import usable_until
 from ferry.features.identical.rules.planned import LEASE_MS
 from ferry.features.identical.rules.stamped import is_outdated
 from ferry.kafka.connect.cluster import Cluster, TooOld
 from ferry.kafka.produce.writer import Writer
 from ferry.model import TopicPartition
-from ferry.wire.batch import Batch, restamped
+from ferry.wire.batch import Batch, restamped, stamp_of
 
 
 class Lease:
@@ -159,18 +161,25 @@ class DataWriter(Writer):
         """When the next request becomes too old to be sent (wall clock): by then producer state could expire early."""
         self._lease = lease
         self._under_way: dict[TopicPartition, Reading] = {}
+        self._states: dict[TopicPartition, int] = {}
 
-    def appended(self, place: TopicPartition, end: int) -> None:
-        """Take the answer to the batch under way: the partition ended there when it was appended."""
-        self._ended(place, end)
+    def appended(self, place: TopicPartition, out: PreparedBatch) -> None:
+        """Take the answer to the batch under way: the partition ended after it when it was appended."""
+        self._ended(place, out.end)
+        self._states[place] = out.batch.max_timestamp
         self.markers.appended(place)
 
     def _ended(self, place: TopicPartition, end: int) -> None:
         self.readings.note({place: replace(self._under_way[place], end=end)})
 
-    def begin(self, numbers: Mapping[TopicPartition, int]) -> None:
-        """Take the sequence numbers of the next records."""
+    def begin(self, numbers: Mapping[TopicPartition, int], states: Mapping[TopicPartition, int]) -> None:
+        """Take the sequence numbers of the next records, and the last timestamps of the states that want them."""
         self._sequences |= numbers
+        self._states |= states
+
+    def usable_until(self, place: TopicPartition, out: PreparedBatch, data: memoryview, max_age_ms: int) -> int | None:
+        """Return until when the sequence number of a stamped batch may be used (wall clock, ms); None: at any time."""
+        return usable_until(out.start, stamp_of(data)[2], self._states.get(place, 0), max_age_ms)
 
     def stamped(self, place: TopicPartition, batch: Batch) -> memoryview:
         """Return the next batch for a partition as this producer writes it, in no transaction."""
@@ -194,7 +203,7 @@ class DataWriter(Writer):
             self._lease.check()
             self.readings.check(node, batches)
             if wall_ms() >= self.until_ms:
-                raise Retryable("a batch has become too old to be sent while it waited")
+                raise Retryable("a batch, or the one before it, has become too old while it waited to be sent")
             self._under_way = self.readings.sent(node, batches)
 
         return await self.cluster.submit(self.produced(None, batches, None), node, before=check)
@@ -210,16 +219,16 @@ class DataWriter(Writer):
         await self.markers.open(ends)
         await self._lease.keep()
         await self.readings.keep(ends)
-        sent = False
+        sent, sent_ms = False, 0
 
         def check() -> None:
-            nonlocal sent
+            nonlocal sent, sent_ms
             self._lease.check()
             self.readings.check(node, ends)
             self.markers.check(ends)
             self._under_way = self.readings.sent(node, ends)
             self.markers.sent(ends)
-            sent = True
+            sent, sent_ms = True, wall_ms()
 
         counts = {place: end - at for place, (at, end) in ends.items()}
         try:
@@ -239,6 +248,7 @@ class DataWriter(Writer):
             return wrong
         for place, (_, end) in ends.items():
             self._ended(place, end)
+            self._states[place] = sent_ms
         # There is one answer for all markers of a partition: one of them may have failed.
         await self.readings.confirm(place for place, count in counts.items() if count > 1)
         return {}

@@ -54,12 +54,18 @@ class Markers:
         self._writer, self._ledger, self._ref = writer, ledger, ref
         self._of: dict[TopicPartition, _Known] = {}
         self._own: set[int] = set()
+        self._read_to = ref.generation
+        """Up to which ledger offset the records about markers were taken into account."""
 
-    def learn(self, pieces: Iterable[Slice], records: Iterable[LedgerRecord]) -> dict[TopicPartition, int | None]:
-        """Take what the plan and the ledger since then say, after the slot was initialised.
+    def learn(
+        self, pieces: Iterable[Slice], records: Iterable[LedgerRecord], end: int
+    ) -> dict[TopicPartition, int | None]:
+        """Take what the plan and the ledger since then say, up to its offset `end`, after the slot was initialised.
 
+        A broker that leads no more may have shown an early end. So the rest is read before something is committed.
         Returns until when markers may have been sent to each target partition; None: never.
         """
+        self._read_to = end
         newest: dict[TopicPartition, tuple[int, int]] = {}
         for record in records:
             found = None if record.fate is Fate.ABORTED else marking_of(record, self._ref.lane)
@@ -115,7 +121,7 @@ class Markers:
         """Write to the ledger that markers are sent to partitions from now on, where it does not say so.
 
         Raises Fenced if another writer took the slot over, and OutcomeUnknown or Retryable: then it may say so, and
-        nothing was sent.
+        nothing was sent. Retryable is also raised if another writer's record about markers was not read before.
         """
         now = boot_ms()
         some = [self._of[place] for place in sorted(places) if not may_send(now, self._of[place].own_until)]
@@ -124,6 +130,7 @@ class Markers:
         at = wall_ms()
         until = at + MARKING_MS + APART_MS
         await self._append([self._record(known, until, at) for known in some])
+        await self._read_rest()
         await self._writer.commit()
         for known in some:
             known.own_until, known.said_until = now + MARKING_MS, until
@@ -149,20 +156,38 @@ class Markers:
     async def append_closing(self, places: Iterable[TopicPartition], records: list[Record]) -> frozenset[int]:
         """Append records in the slot's transaction, and that all markers were answered, where that is so.
 
-        Returns their ledger offsets. The slot says again that it sends markers before it sends the next one.
+        Returns their ledger offsets. The slot says again that it sends markers before it sends the next one. Raises
+        Retryable as `open` does.
         """
         at, closing = wall_ms(), []
         for known in (self._of[place] for place in sorted(places) if place in self._of):
             known.own_until = 0
             if known.quiet and (known.earlier_until or known.said_until):
                 closing.append(self._record(known, 0, at))
-        return await self._append([*records, *closing])
+        offsets = await self._append([*records, *closing])
+        if closing:
+            await self._read_rest()
+        return offsets
 
     def closed(self, places: Iterable[TopicPartition]) -> None:
         """Note that the transaction of `append_closing` was committed."""
         for known in (self._of[place] for place in places if place in self._of):
             if known.quiet:
                 known.earlier_until = known.said_until = 0
+
+    async def _read_rest(self) -> None:
+        """Read the ledger up to this slot's own records, which are there for certain."""
+        end = max(self._own) + 1
+        records, _ = await self._ledger.read(min(self._read_to, end), end)
+        for record in records:
+            if record.fate is Fate.ABORTED or record.offset in self._own:
+                continue
+            found = marking_of(record, self._ref.lane)
+            if found is not None and found[0] in self._of and record.offset not in self._of[found[0]].seen:
+                raise Retryable(
+                    f"the ledger did not show a record about markers to {found[0]} before: it is read again"
+                )
+        self._read_to = end
 
     async def _append(self, records: list[Record]) -> frozenset[int]:
         offsets = await self._ledger.append_in(self._writer, records)

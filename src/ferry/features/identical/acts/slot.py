@@ -17,20 +17,21 @@ from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring
 from ferry.errors import Refused
-from ferry.features.identical.acts.copier import IdenticalCopier, not_quiet
+from ferry.features.identical.acts.copier import IdenticalCopier, expires, not_quiet
 from ferry.features.identical.acts.data_writer import DataWriter, Lease, Reading, Readings, Sendings
 from ferry.features.identical.acts.found import rebuilt
 from ferry.features.identical.acts.markers import Markers
 from ferry.features.identical.acts.passing import delete_before, pass_over
 from ferry.features.identical.acts.target import Standing, advanced, read_again, standings
 from ferry.features.identical.rules.empty import passed_of
+from ferry.features.identical.rules.marked import gone_from, usable_until
 from ferry.kafka.admin.topic_settings import batch_limits
 from ferry.ledger.producer_codec import sending_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.messages.catalogue import sentence
 from ferry.model import LedgerRecord, Plan, Receipt, Slice, TopicPartition
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.protocol.drops import Dropped
+from ferry.protocol.drops import Drop, Dropped
 from ferry.protocol.slot import refuse_if_superseded
 from ferry.wire.content import MOST_DECOMPRESSED
 
@@ -50,6 +51,8 @@ class IdenticalSlot(KafkaSlot):
         self._sendings = Sendings(self._note_sending, self._lease)
         self._markers = Markers(self._writer, self._ledger, self._ref)
         self._sequences: dict[TopicPartition, int] = {}
+        self._states: dict[TopicPartition, int] = {}
+        """The last timestamps of the producer states that want these numbers."""
         self._producer = -1
         self._found: list[PartProgress] = []
         self._to_delete: dict[TopicPartition, Slice] = {}
@@ -109,6 +112,7 @@ class IdenticalSlot(KafkaSlot):
         self._readings.note({place: standing.reading for place, standing in ends.items()})
         self._markers.read(ends, asked_ms)
         self._sequences = {place: standing.sequence for place, standing in ends.items()}
+        self._states = {place: standing.state_ms for place, standing in ends.items()}
         self._refuse_early(todo.values(), ends)
         most, left = max(self._limits.memory_bytes, MOST_DECOMPRESSED), dict(todo)
         for piece, standing in advanced(todo.values(), ends):
@@ -138,19 +142,25 @@ class IdenticalSlot(KafkaSlot):
         The plan says what earlier runs did. Only tasks of this run have written since, and this slot's have no
         transaction open any more.
         """
-        records: list[LedgerRecord] = []
+        records, end = list[LedgerRecord](), self._ref.generation
         if any(piece.late_ms is not None for piece in todo.values()):
-            records, _ = await self._ledger.read(self._ref.generation, None)
-        until = self._markers.learn(todo.values(), records)
+            records, end = await self._ledger.read(end, None)
+        until = self._markers.learn(todo.values(), records, end)
         return {place: replace(piece, marked_ms=until[piece.target]) for place, piece in todo.items()}
 
     def _refuse_early(self, pieces: Iterable[Slice], ends: Mapping[TopicPartition, Standing]) -> None:
         """Raise Dropped for partitions to which nothing may be written yet. What they have gets its receipts."""
-        early = [
-            not_quiet(piece, ends[piece.target].end, until)
-            for piece in pieces
-            if ends[piece.target].end < piece.end and (until := self._markers.waits_until(piece.target))
-        ]
+        early, now = list[Drop](), wall_ms()
+        for piece in pieces:
+            here = ends[piece.target]
+            if here.end >= piece.end:
+                continue
+            usable = usable_until(here.end, here.sequence, here.state_ms, piece.max_age_ms or 0)
+            if until := self._markers.waits_until(piece.target):
+                early.append(not_quiet(piece, here.end, until))
+            elif usable is not None and now >= usable:
+                gone = gone_from(here.state_ms, piece.max_age_ms or 0, piece.late_ms or 0)
+                early.append(expires(piece, here.end, gone))
         if early:
             raise Dropped(early)
 
@@ -190,7 +200,7 @@ class IdenticalSlot(KafkaSlot):
             self._markers,
             self._limits.transaction_timeout_ms,
         )
-        writer.begin(self._sequences)
+        writer.begin(self._sequences, self._states)
         return writer
 
     async def copy_chunk(self) -> list[PartProgress]:

@@ -30,12 +30,14 @@ from ferry.wire.batch import Batch, producer_of
 class Standing:
     """Where a target partition ends, settled, and where its log begins.
 
-    `sequence` is the sequence number of the next record.
+    `sequence` is the sequence number of the next record. `state_ms` is the last timestamp of the producer state that
+    wants it; 0 if there is none.
     """
 
     begin: int
     reading: Reading
     sequence: int
+    state_ms: int
 
     @property
     def end(self) -> int:
@@ -55,13 +57,13 @@ async def standings(
     pieces = {piece.target: piece for piece in todo}
     at, nodes = boot_ms(), _leaders(target, pieces)
     begins = await listed_offsets(target, dict.fromkeys(pieces, EARLIEST), isolation=READ_UNCOMMITTED)
-    states: dict[TopicPartition, int] = {}
+    states: dict[TopicPartition, tuple[int, int]] = {}
     counted = [place for place, piece in pieces.items() if piece.marked_ms is not None]
 
     async def read_states() -> None:
         for node in {nodes[place] for place in counted if place in nodes}:
             some = [place for place in counted if nodes.get(place) == node]
-            states.update(await next_sequences(target, node, {place: pieces[place].producer for place in some}))
+            states.update(await producer_states(target, node, {place: pieces[place].producer for place in some}))
 
     ends = await _settled_ends(target, pieces, nodes, read_states)
     drops: list[Drop] = [*ends.drops]
@@ -71,11 +73,13 @@ async def standings(
         if place not in begins.found:
             drops.append(_silent(target, piece))
             continue
-        look = Look(at=at, end=end, settled=True, tail=None, state_sequence=states.get(place))
+        wanted, state_ms = states.get(place, (None, 0))
+        look = Look(at=at, end=end, settled=True, tail=None, state_sequence=wanted, state_ms=state_ms)
         standing = Standing(
             begin=begins.found[place],
             reading=Reading(end=end, at=at, node=nodes[place]),
             sequence=next_sequence(look),
+            state_ms=state_ms,
         )
         try:
             wrong = await _wrong(target, piece, standing, planned[place])
@@ -100,10 +104,12 @@ class _Ends:
     drops: Sequence[Drop]
 
 
-async def next_sequences(
+async def producer_states(
     target: Cluster, node: int, producers: Mapping[TopicPartition, int | None]
-) -> dict[TopicPartition, int]:
-    """Return the sequence numbers that a broker wants next, as it shows them; without those of which it has no state.
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Return the sequence numbers that a broker wants next, and the last timestamps of these states.
+
+    Partitions of which it has no state are left out.
 
     A broker that does not lead answers, too. So its end is to be the same, as it shows as the leader, before and
     afterwards. Raises Retryable on errors.
@@ -114,7 +120,7 @@ async def next_sequences(
         by_topic.setdefault(place.topic, []).append(place.partition)
     topics = [topic(name=name, partition_indexes=numbers) for name, numbers in by_topic.items()]
     answer = await target.ask(DescribeProducersRequest(topics=topics), node)
-    found: dict[TopicPartition, int] = {}
+    found: dict[TopicPartition, tuple[int, int]] = {}
     shown: set[TopicPartition] = set()
     for row in answer.topics:
         for part in row.partitions:
@@ -124,7 +130,7 @@ async def next_sequences(
             shown.add(place)
             for one in part.active_producers:
                 if one.producer_id == producers.get(place):
-                    found[place] = one.last_sequence + 1
+                    found[place] = one.last_sequence + 1, one.last_timestamp
     if shown != producers.keys():
         raise Retryable(f"broker {node} of cluster {target.alias} does not show the producers of all partitions")
     return found
@@ -237,6 +243,8 @@ async def _tail(target: Cluster, piece: Slice, standing: Standing) -> Tail | Non
     batch = last[0]
     producer, epoch, sequence = producer_of(batch)
     counted = piece.marked_ms is not None
+    if batch.is_control and producer == piece.producer and not counted and piece.late_ms is not None:
+        raise Retryable("it ends with a marker of this lane, and the ledger does not show yet that it sends some there")
     own = counted if batch.is_control else not batch.is_transactional
     return tail_of(
         producer=producer if own else -1,

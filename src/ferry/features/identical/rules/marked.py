@@ -7,8 +7,12 @@ Times are milliseconds.
 
 from __future__ import annotations
 
+from ferry.features.identical.rules.planned import LEASE_MS
 from ferry.features.identical.rules.values import Look
 from ferry.wire.batch import Batch
+
+CHECK_MS = 10 * 60 * 1000
+"""How often brokers drop producer states that have expired."""
 
 
 def is_seen(batch: Batch, offset: int) -> bool:
@@ -62,3 +66,21 @@ def next_sequence(look: Look) -> int:
     the broker takes any number. Then it is the record's offset, which is the same for all writers.
     """
     return look.end if look.state_sequence is None else look.state_sequence
+
+
+def usable_until(offset: int, sequence: int, state_ms: int, max_age: int) -> int | None:
+    """Return until when a batch with a sequence number may be sent for an offset; None: at any time.
+
+    A writer that reads after the state expired takes the offset for the number. So a batch with another number must
+    arrive while the state lives, and so must what is late then. `state_ms`: the last timestamp of the state. `max_age`:
+    how old the last batch may be, as for the batch that is sent.
+    """
+    return None if sequence == offset else state_ms + max_age
+
+
+def gone_from(state_ms: int, max_age: int, lateness: int) -> int:
+    """Return from when on a producer state is gone, if it lasts just as long as `max_age` shows.
+
+    Nothing but the time of a refusal depends on it: `lateness` is 0 where it is not known.
+    """
+    return state_ms + max_age + LEASE_MS + max(2 * lateness, max_age) + CHECK_MS

@@ -32,6 +32,8 @@ class Code(StrEnum):
     """There are holes, and Ferry may not write markers: Alter on Cluster is missing."""
     ABSENT = "absent"
     """There is a hole of compacted or deleted records: another broker of the source may have them yet."""
+    EXPIRES = "expires"
+    """A number that is not the record's offset would be used, and the producer state that has it expires soon."""
     NOT_QUIET = "not-quiet"
     """There is a hole, and a marker of an earlier writer, or one that was not answered, may arrive yet."""
 
@@ -84,6 +86,8 @@ class Look:
     """None: nothing can be read."""
     state_sequence: int | None = None
     """What DescribeProducers shows as the next sequence of the lane's producer id: last + 1; None: no state."""
+    state_ms: int = 0
+    """The last timestamp that DescribeProducers shows with it: the state ages by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs so
 	@$(if $(ARGS),:,$(BIN)/python -m tests.durations)
 
 .PHONY: test-all
-test-all: setup $(KERBEROS) ## Run every test there is, what is random with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
+test-all: setup $(KERBEROS) ## Run every test there is, the pure ones and chaos with two seeds, then the soak (hours); ARGS="tests/spark" runs some, once
 	$(call say,Running all tests but the soak: Kafka $(KAFKA)$(,) and $(OLD_KAFKA) where a test asks for it)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)

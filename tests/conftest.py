@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import croniter  # type: ignore[import-untyped]  # noqa: F401 - its import starts a process, which pure tests refuse
+import hypothesis.core
 import matplotlib.font_manager  # noqa: F401 - its first import of all starts a process, too
 import pytest
 from hypothesis import HealthCheck, settings
@@ -39,9 +40,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the session's seed once, FERRY_SEED, else a fresh one that the header shows; time its files."""
+    """Choose the session's seed once, FERRY_SEED, else a fresh one that the header shows; time its files.
+
+    Hypothesis draws by the same seed, but where a profile (`quick`) or a test fixes its draws.
+    """
     given = getattr(config, "workerinput", {}).get(SEED_VARIABLE) or os.environ.get(SEED_VARIABLE)
     config.stash[SEED] = int(given or secrets.randbits(32))
+    hypothesis.core.global_force_seed = config.stash[SEED]  # type: ignore[assignment]  # None before
     config.pluginmanager.register(Shared())
     config.pluginmanager.register(Limits())
     if not hasattr(config, "workerinput"):

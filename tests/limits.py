@@ -53,5 +53,6 @@ def within(seconds: float, what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGALRM, before)
+        # None: code that is not Python's has set a handler, which Python cannot set again.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
         signal.setitimer(signal.ITIMER_REAL, left)

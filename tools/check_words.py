@@ -29,6 +29,7 @@ CHECKED = (
     "plugins/*.html",
     "plugins/*.js",
     "alerts/*.json",
+    "alerts/ferry-rules.yml",
 )
 EXEMPT = ("docs/adr/", "tests/", "docs/internals/fault-campaign.md", "docs/internals/steady-soak.md")
 """Decisions are kept unchanged, and so are records of what was measured."""
@@ -36,6 +37,7 @@ CODE_BLOCK = re.compile(r"^( *)(```|~~~).*?^\1\2", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"``[^`]+``|`[^`\n]+`|\{[\w.:]+\}")
 """Code spans, and names of facts in messages."""
 TAG = re.compile(r"<!--.*?-->|<[^<>\n]+>|\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+RULE = re.compile(r"^( *)(?:summary|description): (.*(?:\n\1 +.*)*)", re.MULTILINE)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ENDED = re.compile(r"(?<=[.!?:;])\s+(?=[\"'(A-Z`*\[<]|$)|\n{2,}")
 
@@ -125,6 +127,13 @@ def of_dashboard(text: str) -> Iterator[Text]:
             yield Text(number, "string", CODE.sub(blank, found[2]))
 
 
+def of_rules(text: str) -> Iterator[Text]:
+    """Return summaries and descriptions of Prometheus's rules."""
+    for found in RULE.finditer(text):
+        words = TAG.sub(blank, CODE.sub(blank, found[2].removeprefix(">-"))).strip(' "')
+        yield Text(text.count("\n", 0, found.start()) + 1, "prose", words)
+
+
 def of_page(text: str) -> Iterator[Text]:
     """Return the words between the tags of a template."""
     for number, line in enumerate(TAG.sub(blank, text).splitlines(), 1):
@@ -141,6 +150,8 @@ def texts(file: Path) -> Iterator[Text]:
             yield from of_python(text)
         case ".json":
             yield from of_dashboard(text)
+        case ".yml":
+            yield from of_rules(text)
         case _:
             yield from of_page(text)
 

@@ -150,8 +150,8 @@ def _topic_paused_by_keyboard(frame: Frame, flows: Flows) -> None:
     topic = f"{ALIAS}-audit"
     frame.goto(f"{flows.home.url}{HERE}/topics")
     frame.get_by_role("button", name=f"Pause topic {topic}").press("Enter")
-    frame.get_by_label("Why, shown to other operators").press_sequentially("schema migration")
-    frame.get_by_label("Why, shown to other operators").press("Enter")
+    frame.get_by_label("Reason, shown to other operators").press_sequentially("schema migration")
+    frame.get_by_label("Reason, shown to other operators").press("Enter")
     expect(frame.get_by_role("button", name=f"Resume topic {topic}")).to_be_visible()
     with LedgerAccess(flows.lab(ALIAS).flow) as ledger:
         held = pauses(ledger.view(), wall_ms())[topic]

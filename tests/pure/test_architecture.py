@@ -144,6 +144,17 @@ def test_what_a_run_writes_is_written_by_what_is_named() -> None:
     assert {name for name in names if not any(has(path, name) for path in files)} == set()
 
 
+def test_each_file_that_imports_by_a_name_is_named() -> None:
+    words = TEXT.split("Some imports are made when a program runs")[1].split("\n\nSome other parts")[0]
+    named = {path for path in re.findall(r"`([\w/]+\.py)`", words) if not path.startswith("plugins/")}
+    named |= set(re.findall(r"`plugins/([\w/]+\.py)`", words))
+    roots = (SOURCE, ROOT / "plugins")
+    files = {one.relative_to(root).as_posix(): one.read_text() for root in roots for one in root.rglob("*.py")}
+    by_registry = re.compile(r"^from ferry\.registry import .*\bimported\b", re.MULTILINE)
+    found = {name for name, text in files.items() if "import_module" in text or by_registry.search(text)}
+    assert found == named - {"messages/catalogue.py"}
+
+
 def test_other_exceptions_are_counted() -> None:
     written = re.findall(r"(\d+) (?:patterns|imports) in\s+`([\w-]+)`", TEXT)
     allowed = {name: len(one["ignore_imports"]) for name, one in CONTRACTS.items() if one.get("ignore_imports")}

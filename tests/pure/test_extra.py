@@ -111,6 +111,8 @@ def test_the_marks_are_those_that_the_suite_leaves_out() -> None:
 @pytest.mark.parametrize(("file", "test", "text"), IN_PLACE, ids=[f"{file}-{test}" for file, test, _ in IN_PLACE])
 def test_what_stands_in_for_a_test_is_there_and_keeps_tests(file: str, test: str, text: str) -> None:
     assert text
+    if "its other" in text:
+        assert kept(file), "make test leaves out the file's other tests, too"
     for path in PATH.findall(text):
         assert (TESTS / path).exists(), f"{path} is not below tests/"
         assert keeps_tests(path), f"make test leaves out all of {path}"

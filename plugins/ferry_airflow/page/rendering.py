@@ -220,7 +220,7 @@ def unforeseen_page(request: Request, error: Exception) -> Response:
     log.error("%s %r failed, mark %s", request.method, request.url.path, mark, exc_info=error)
     detail = f"Unexpected {type(error).__name__}: the log of Airflow's API server has its trace, at mark {mark}."
     if request.method not in ("GET", "HEAD"):
-        detail += " Whether the request was carried out is not known: look before you ask again."
+        detail += " Whether the request was carried out is not known: check before you ask again."
     try:
         return _answer(request, _UNFORESEEN, detail, None)
     except Exception:

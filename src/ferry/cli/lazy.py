@@ -112,7 +112,9 @@ class LazyGroup(PlainGroup):
             super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as every group does; without a command's name it is `first`."""
+        """Parse as every group does; without a command's name it is `first`. `ferry help X` is `ferry X --help`."""
+        if not self.words and args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         # For the first word a shell also offers the commands.
         is_asked = not args and ctx.resilient_parsing
         if (

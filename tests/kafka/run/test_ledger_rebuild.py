@@ -263,7 +263,7 @@ def test_a_ledger_that_tells_of_copied_records_is_not_replaced_and_what_would_be
     assert lab.micro_run().records == 50, "who cannot wait for an export copies all anew"
     copy, ledger = lab.target_topic(topic), ledger_topic(lab.alias)
     for dry_run in (True, False):
-        with pytest.raises(Refused, match="2 receipts of copied records") as refused:
+        with pytest.raises(Refused, match=r"receipts of copied records \(2\)") as refused:
             rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=dry_run)
         said = str(refused.value)
         assert f"--bootstrap-server {target_cluster.bootstrap} --delete --topic {ledger}, and rebuild again" in said

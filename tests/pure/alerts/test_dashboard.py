@@ -74,3 +74,13 @@ def test_the_words_of_the_dashboard_are_checked() -> None:
     assert "Rewritten" in texts
     assert "alerts/*.json" in tool["CHECKED"]
     assert list(tool["complaints"](FILE)) == []
+
+
+def test_the_words_of_the_rules_are_checked() -> None:
+    tool = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "check_words.py"))
+    rules = FILE.with_name("ferry-rules.yml")
+    assert "alerts/ferry-rules.yml" in tool["CHECKED"]
+    texts = list(tool["of_rules"](rules.read_text()))
+    assert len(texts) == 2 * rules.read_text().count("- alert: ")
+    assert any("Check with\n" in text.words for text in texts), "a folded text is read whole"
+    assert list(tool["complaints"](rules)) == []

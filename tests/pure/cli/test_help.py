@@ -39,6 +39,21 @@ def test_help_repeats_no_types(words: str, capsys: pytest.CaptureFixture[str]) -
     assert re.findall(r"<\w+>", shown) == []
 
 
+@pytest.mark.parametrize("words", ["", "run", "config", "config explain", "migrate import-mm1"])
+def test_help_is_a_word_too(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = helped(capsys, *words.split())
+    with pytest.raises(SystemExit) as ended:
+        main(["help", *words.split()])
+    assert (ended.value.code, capsys.readouterr().out) == (0, shown)
+    assert f"Usage: ferry {words}".strip() in shown
+
+
+def test_there_is_no_help_on_what_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["help", "nothing"])
+    assert (ended.value.code, "nothing" in capsys.readouterr().err) == (2, True)
+
+
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([])

@@ -137,7 +137,10 @@ def bundled(path: Path) -> dict[str, str]:
         return {name.name.partition("/")[2]: archive.extractfile(name).read().decode() for name in members}  # type: ignore[union-attr]
 
 
-def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(made: World, tmp_path: Path) -> None:
+def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(
+    made: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FERRY_TEST_TOKEN", f"{PLANTED}-8")
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     begun(
         made,
@@ -145,6 +148,10 @@ def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(made: Worl
         f"b.ssl.key.password = {PLANTED}-2",
         f"ferry.report.private.key.password = {PLANTED}-3",
         f"ferry.switch.stop.command = curl -H 'Authorization: Bearer {PLANTED}-4' https://gateway/stop",
+        f"ferry.switch.redirect.url = https://me:{PLANTED}-5@gateway/hooks/{PLANTED}-6?key={PLANTED}-7",
+        "ferry.switch.stop.url = https://gateway/hooks/${env:FERRY_TEST_TOKEN}",
+        "b.ssl.keystore.password = ${env:FERRY_TEST_TOKEN}",
+        f"ferry.report.dir = s3://key:{PLANTED}-9@bucket/reports",
         "topics = nothing",
         topics={"users": 1},
     )

@@ -28,6 +28,7 @@ from tests.pure.scripted.batches import GONE, row
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import at_work, place
 from tests.pure.scripted.wire import scripted
+from tests.tiers import share
 
 LATE_MS = 600_000 + MARGIN_MS
 """How late a marker may be, with `connections.max.idle.ms` of the brokers in `found`."""
@@ -550,7 +551,7 @@ def test_a_marker_of_another_producer_is_foreign() -> None:
 
 @pytest.mark.parametrize("api", ["Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"])
 @pytest.mark.parametrize("fate", ["lost", "applied and lost", "error"])
-@pytest.mark.parametrize("skip", range(4))
+@pytest.mark.parametrize("skip", share(range(4), 1, 4))
 def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lane = Marking("rrcraracr", "crc")
     with at_work(lane):

@@ -60,6 +60,8 @@ class Lane:
         """How many a run may copy."""
         self.transform: Transform | None = None
         """By what the topic is repartitioned; None: records keep their partition."""
+        self.plan: Plan | None = None
+        """Of the run that was opened last."""
         self.memory_bytes = 1 << 20
         for number, sizes in enumerate(partitions):
             for size in sizes:
@@ -130,7 +132,8 @@ class Lane:
 
         async def work() -> Plan:
             port = KafkaDriver(LedgerTopic(target, FLOW.source), FLOW, LANE, TIMEOUT_MS)
-            return (await fence_and_seal(port, record, decide, known)).plan
+            self.plan = (await fence_and_seal(port, record, decide, known)).plan
+            return self.plan
 
         return work
 

@@ -59,10 +59,15 @@ class Dealt:
         return RowSlot(wiring, rows=Rows(record_batches(self._rows(), 2)), rules={TOPIC: RULE})
 
     def _rows(self) -> list[tuple[Any, ...]]:
-        """A record's value names its source partition and offset; every other one goes to the next target partition."""
+        """A record's value names its source partition and offset; every other one goes to the next target partition.
+
+        As in Spark, there are rows for the units of the plan alone.
+        """
+        planned = {unit.target.partition for unit in self.lane.plan.dealt} if self.lane.plan else set()
         return [
             (TOPIC, number, part, at, 1_000, b"k", b"%d-%d" % (part, at), [], None, why)
             for number in range(self.partitions)
+            if number in planned
             for part, at, why in self._dealt_to(number)
         ]
 

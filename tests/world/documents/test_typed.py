@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -160,7 +161,7 @@ def test_every_runbook_ends_and_prints_as_it_says(
         "records come to the source": lambda: _send_more(primary, 200),
         "the source deletes records": lambda: _delete_before(primary, 2_450),
         "the ledger is lost": lambda: delete_topic(backup, "ferry-ledger.primary.internal"),
-        "the source is lost": primary.stop,
+        "the source is lost": partial(primary.stop, grace_seconds=0),
         "records come to the target": lambda: _send_more(backup, 20),
         "the source is back": primary.start,
     }

@@ -275,6 +275,15 @@ def test_an_object_store_keeps_reports_and_gives_no_number_twice() -> None:
     assert [(one.kept.number, one.problem) for one in checked(url)] == [(1, ""), (2, ""), (3, "")]
 
 
+def test_the_password_of_an_object_store_is_shown_nowhere() -> None:
+    url = "memory://key:secret@bucket/reports"
+    filled(url, count=1)
+    folder = ReportFolder(store_of(url), None)
+    assert folder.where == "memory://bucket/reports"
+    assert "secret" not in repr(folder.write(EVIDENCE))
+    assert store_of("memory://container@account/reports").where == "memory://container@account/reports"
+
+
 class Minio(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Refuses a taken name as s3fs does where the store does not name the condition: with EINVAL, as a bad request."""
 

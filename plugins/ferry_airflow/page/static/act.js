@@ -301,7 +301,7 @@
       title: topic ? `Pause topic ${topic}` : "Pause the flow", go: "Pause",
       text: `Runs omit it from the next plan on, until an operator resumes it. An active run copies what is in its plan.${topic ? "" : " If it has not written offsets of groups yet, it leaves them to the first run after the pause."}`,
       fields: [
-        field("why", "Why, shown to other operators", "text", { required: true, maxLength: 500, autocomplete: "off" }),
+        field("why", "Reason, shown to other operators", "text", { required: true, maxLength: 500, autocomplete: "off" }),
         field("until", `Until (${zone()}; empty: until resumed)`, "datetime-local"),
       ],
       body: (data) => ({ topic, why: data.get("why"), ...(data.get("until") ? { until: local(data, "until") } : {}) }),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,6 +17,9 @@ from ferry.errors import BadInput
 from ferry.model import facts_of, with_text
 
 T = TypeVar("T")
+
+_USER = re.compile(r"(?<=://)[^/@,\s]+(?=@)")
+"""User and password of an address, as a folder of reports in a store may have them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,7 @@ class Setting:
             value = shown_host(value) if name.startswith("ferry.switch.") else shown_address(value)
         if entry.key.endswith(".command") and not has_reference(value):
             value = shown_command(value)
+        value = _USER.sub(HIDDEN, value)
         return cls(name=name, value=value, line=entry.line, key=entry.key)
 
 

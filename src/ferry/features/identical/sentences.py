@@ -38,6 +38,12 @@ IDENTICAL: Mapping[str, Entry] = {
         "that name",
         "set it to false, or use ferry.offsets = translated",
     ),
+    "identical.file.isolation": Entry(
+        None,
+        "isolation.level = read_uncommitted copies aborted records, so another run could write other records at their "
+        "offsets",
+        "set it to read_committed, or use ferry.offsets = translated",
+    ),
     # When a command begins.
     "identical.command": Entry(
         None,
@@ -269,10 +275,10 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.hole": Entry(
         K.INVALID_CONFIG,
-        "offset {at} of {source} is a transaction's marker or an aborted record, which this login may not pass by a "
+        "offset {at} of {source} is a transaction's marker or an aborted record, and this run may not pass it by a "
         "marker at the target",
-        f"grant ALTER on the target's cluster (ferry acls required); or {_TRANSLATED}, and to another target topic if "
-        "this one has records",
+        f"{_TRANSLATED}, and to another target topic if this one has records; or, for trials, set "
+        "ferry.offsets.may.mark = true and grant ALTER on the target's cluster (ferry acls required)",
     ),
     "identical.not-quiet": Entry(
         K.NO_LEADER,

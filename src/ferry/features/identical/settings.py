@@ -48,6 +48,15 @@ MAY_PASS = FerryKey(
     "([identical offsets](identical-offsets.md#a-log-that-does-not-begin-at-0))",
 )
 
+MAY_MARK = FerryKey(
+    name="ferry.offsets.may.mark",
+    default="false",
+    values="`true` or `false`",
+    meaning="with `ferry.offsets = identical`: whether transactional sources are copied, whose markers and aborted "
+    "records are passed by markers. For trials: in rare cases it can double or shift a record "
+    "([identical offsets](identical-offsets.md#transactions))",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdenticalSettings(FeatureSettings):
@@ -59,6 +68,9 @@ class IdenticalSettings(FeatureSettings):
 
     may_pass: bool = setting(MAY_PASS, values.boolean)
     """Whether a copy may begin with empty records, which readers of the target can see until they are deleted."""
+
+    may_mark: bool = setting(MAY_MARK, values.boolean)
+    """Whether offsets without a record of transactional sources are passed by markers, which nothing compares."""
 
     where: str = ""
     """File, line and key of `ferry.offsets`; empty: it is at its default, or the file was not read."""
@@ -98,6 +110,8 @@ class IdenticalSettings(FeatureSettings):
             return {OFFSETS.name: sentence("identical.file.merged", topics=merged)}
         if flow.topics.sync_topic_deletes:
             return {OFFSETS.name: sentence("identical.file.deletes")}
+        if flow.copy.isolation_level != "read_committed":
+            return {OFFSETS.name: sentence("identical.file.isolation")}
         return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
 
     def reads_target_settings(self) -> str:
@@ -139,7 +153,7 @@ class IdenticalSettings(FeatureSettings):
         why = (
             "to pass offsets without a record, of transactional producers; without it such a partition is refused there"
         )
-        return f"{why} ({OFFSETS.name})" if self.keeps else ""
+        return f"{why} ({MAY_MARK.name})" if self.keeps and self.may_mark else ""
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from ferry.config.flow.report import FOLDER
+from ferry.config.text.secrets import shown_address
 from ferry.errors import BadInput, Refused
 from ferry.files import draft, is_full, read_bounded, sync_folder
 
@@ -152,20 +154,21 @@ class _ObjectStore:
     """Objects under a URL. One put makes an object whole, and the store refuses a second one of the same name."""
 
     def __init__(self, url: str) -> None:
-        self.where = url
+        # A user without a password may be a container of Azure.
+        self.where = shown_address(url) if urlsplit(url).password else url
         try:
             from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra: only who keeps reports in an object store has it
         except ImportError:
             raise BadInput(
-                f"{FOLDER} {url} needs the package fsspec, and the one for its scheme: install"
+                f"{FOLDER} {self.where} needs the package fsspec, and the one for its scheme: install"
                 " ferry-replicator[reports], or name a folder of this machine"
             ) from None
         try:
             self._fs, self._path = url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
-            raise BadInput(f"{FOLDER} {url}: {error}; install that package, or name another folder") from None
+            raise BadInput(f"{FOLDER} {self.where}: {error}; install that package, or name another folder") from None
         except OSError as error:  # some file systems connect at once
-            raise BadInput(f"{FOLDER} {url}: {reason(error)}; correct it, or name another folder") from None
+            raise BadInput(f"{FOLDER} {self.where}: {reason(error)}; correct it, or name another folder") from None
 
     def exists(self) -> bool:
         """Return whether the folder exists."""

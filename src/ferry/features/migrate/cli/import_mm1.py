@@ -246,17 +246,24 @@ def _json(conversion: Conversion, output: Path | None) -> Json:
 
 
 def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> None:
-    """Print the account; if the file goes to standard output, the account goes to standard error."""
+    """Print the account, and again at its end what is left to decide.
+
+    If the file goes to standard output, the account goes to standard error.
+    """
     if output is None:
         echo(conversion.text, end="", flush=True)
     account = sys.stderr if output is None else sys.stdout
     for outcome in conversion.outcomes:
         echo(_sentence(outcome), file=account)
-    left = len(conversion.to_decide())
+    left = conversion.to_decide()
+    if left:
+        echo(f"To decide ({len(left)}):", file=account)
+        for outcome in left:
+            echo(f"  {_sentence(outcome)}", file=account)
     after = "nothing is written" if dry_run else f"next: ferry config check {output or 'FILE'}"
     echo(
         f"{count_of(len(conversion.flows), 'flow')}, {count_of(len(conversion.outcomes), 'option')} accounted for,"
-        f" {left} left for you to decide; {after}",
+        f" {len(left)} left for you to decide; {after}",
         file=account,
     )
 

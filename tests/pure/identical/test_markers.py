@@ -18,7 +18,7 @@ from ferry.model import Record
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.identical import clauses, marking_writer, world
-from tests.pure.identical.machine import LaterMachine, indexes
+from tests.pure.identical.machine import MAX_RUNS, LaterMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.test_damage import foreign
 from tests.pure.identical.world import EXPIRATION, LATENESS, LIMITS, Task, World
@@ -68,6 +68,22 @@ class MarkerMachine(LaterMachine):
         self.world.sleep(EXPIRATION + 1)
         self.world.expire()
 
+    @precondition(lambda self: len(self.world.tasks) <= MAX_RUNS - 2 and self.world.source.end < 7)
+    @rule(dies=st.booleans(), slept=st.sampled_from([1, 2, EXPIRATION // 2]))
+    def expire_while_a_batch_is_late(self, dies: bool, slept: int) -> None:
+        """All is copied. A run begins shortly before the state expires; its batch is late, and the next run begins."""
+        it = self.world
+        it.run_until(it.start(), "no place: its end")
+        it.sleep(EXPIRATION - slept)
+        grow(it, "r")
+        task = it.run_until(it.start(), "send")
+        if task.pending is not None:
+            it.lose(task, "late", dies=dies)
+        it.sleep(slept)
+        it.expire()
+        grow(it, "r")
+        it.run_until(it.start(), "send")
+
     def teardown(self) -> None:
         """Faults stop, all that is late arrives, and a run that is quiet copies the rest."""
         if not hasattr(self, "world"):
@@ -75,7 +91,7 @@ class MarkerMachine(LaterMachine):
         it = self.world
         it.ahead = 0
         self.end_faults()
-        it.sleep(QUIET)
+        it.sleep(2 * QUIET)  # a fast clock says that it sends markers for longer
         last = it.start()
         outcome = it.finish(last)
         if outcome == Refuse(Code.EXPIRES):

@@ -53,7 +53,7 @@ MAY_MARK = FerryKey(
     default="false",
     values="`true` or `false`",
     meaning="with `ferry.offsets = identical`: whether transactional sources are copied, whose markers and aborted "
-    "records are passed by markers. For trials: in rare cases it can double or shift a record "
+    "records are passed by markers. For trials: it was not tried with faults on real brokers yet "
     "([identical offsets](identical-offsets.md#transactions))",
 )
 

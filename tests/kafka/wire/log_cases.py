@@ -159,7 +159,7 @@ async def two_partitions_and_a_group(talk: Talk) -> None:
 @CASES.of_both
 async def a_position_of_a_member_that_is_not_there(talk: Talk) -> None:
     who = await talk.init()
-    await talk.position(who, 5, generation=3, member="somebody")
+    await talk.position(who, 5, generation=3, member="another")
     await talk.position(who, 5, generation=3)
     await talk.position(who, 5)
 

@@ -16,9 +16,10 @@ from ferry.features.identical.acts.markers import APART_MS, MARKING_MS, Markers
 from ferry.features.identical.rules.marked import CHECK_MS
 from ferry.features.identical.rules.planned import LEASE_MS, MARGIN_MS
 from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
-from ferry.model import LedgerRecord, Segment, Slice, TopicPartition
+from ferry.model import Attempt, LedgerRecord, Segment, Slice, TopicPartition
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.protocol.slot import SlotResult
 from tests.pure.identical.test_slot import DAY, Identical, found
@@ -59,6 +60,13 @@ class Marking(Identical):
     def run(self, name: str, **options: Any) -> SlotResult:
         """A run of the lane."""
         return self.copy(self.begin(self.open(name)), **options)
+
+    def start_with_late_markers(self, attempt: Attempt, target: Cluster) -> None:
+        """Begin to copy over a connection of its own; its first request with markers stays in the network."""
+        late = Fault(api="WriteTxnMarkers", held=True)
+        self.target.faults.append(late)
+        self.start(attempt, target=target)
+        self.run_until(lambda: late.happened > 0)
 
     def stands(self, partition: int = 0) -> int:
         """Up to where the target has the source's records at their offsets, and holes; fails if anything else is there.
@@ -277,10 +285,7 @@ def test_a_late_marker_lands_in_its_hole_or_is_waited_for(most: int, monkeypatch
         lane.connect([source, target])
         target.loop.run(elsewhere.refresh, None)
         first = lane.begin(lane.open("first"))
-        late = Fault(api="WriteTxnMarkers", held=True)
-        lane.target.faults.append(late)
-        lane.start(first, target=elsewhere)
-        lane.run_until(lambda: late.happened > 0)
+        lane.start_with_late_markers(first, elsewhere)
         for number in range(most):
             result = lane.run(f"next-{number}")
             assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
@@ -490,10 +495,7 @@ def test_a_record_about_markers_that_an_early_reading_did_not_show_is_seen_befor
         lane.connect([source, target])
         target.loop.run(elsewhere.refresh, None)
         attempt = lane.begin(lane.open("r"))
-        late = Fault(api="WriteTxnMarkers", held=True)
-        lane.target.faults.append(late)
-        lane.start(attempt, target=elsewhere)
-        lane.run_until(lambda: late.happened > 0)
+        lane.start_with_late_markers(attempt, elsewhere)
         with early_readings(monkeypatch, 1):
             result = lane.copy(attempt)
         assert {one.code for one in result.refusals.values()} == {"identical.not-quiet"}
@@ -513,10 +515,7 @@ def test_an_early_reading_does_not_close_what_another_task_opened(monkeypatch: p
         lane.grow("rcr")
         with later(monkeypatch, AFTER_ALL_MS):
             attempt = lane.begin(lane.open("second"))
-            late = Fault(api="WriteTxnMarkers", held=True)
-            lane.target.faults.append(late)
-            lane.start(attempt, target=elsewhere)
-            lane.run_until(lambda: late.happened > 0)
+            lane.start_with_late_markers(attempt, elsewhere)
             with early_readings(monkeypatch, 1):
                 lane.copy(attempt)
             assert lane.until()

@@ -15,7 +15,8 @@ from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import DRIVER, delivery_writer
 from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, TOPIC, Frame
 from tests.pure.scripted.faults import Fault
-from tests.pure.scripted.test_every_answer import Request, cases
+from tests.pure.scripted.table import Table
+from tests.pure.scripted.test_every_answer import Request
 from tests.pure.scripted.wire import scripted
 from tests.tiers import share
 
@@ -56,46 +57,41 @@ def of_driver(api: str, skip: int = 0) -> Request:
     return Request(judge=judge, fault=Fault(api=api, key=OWN, skip=skip), writes=True)
 
 
-REQUESTS = {
-    "attempt": Request(judge=judge, fault=Fault(api="Produce", topic=DELIVERY_LEDGER), writes=True, versions=(2,)),
-    "slot's fence": Request(judge=judge, fault=Fault(api="InitProducerId", key=SLOT), writes=True),
-    "driver's fence": Request(judge=judge, fault=Fault(api="InitProducerId", key=OWN), writes=True),
-    "fencing": of_driver("Produce"),
-    "fencing's commit": of_driver("EndTxn"),
-    "batch": of_driver("Produce", 1),
-    "batch's commit": of_driver("EndTxn", 1),
-    "end": of_driver("Produce", 2),
-    "end's commit": of_driver("EndTxn", 2),
-    "fencing's partition": replace(of_driver("AddPartitionsToTxn"), versions=(1,)),
-    "end's partition": replace(of_driver("AddPartitionsToTxn", 2), versions=(1,)),
-    "ledger": Request(judge=judge, fault=Fault(api="Fetch", topic=DELIVERY_LEDGER), versions=(2,)),
-    "look": Request(judge=judge, fault=Fault(api="Fetch", topic=DELIVERY_LEDGER, skip=1), versions=(2,)),
-    "ends": Request(judge=judge, fault=Fault(api="ListOffsets"), versions=(2,)),
-    "settings": Request(judge=judge, fault=Fault(api="DescribeConfigs"), versions=(2,)),
-    "coordinator": Request(judge=judge, fault=Fault(api="FindCoordinator"), versions=(2,)),
-    "ledger's topic": Request(judge=judge, fault=Fault(api="Metadata", topic=DELIVERY_LEDGER), versions=(2,)),
-    "topics": Request(judge=judge, fault=Fault(api="Metadata", topic=TOPIC), versions=(2,)),
-}
-CASES = [(name, *case) for name, one in REQUESTS.items() for case in cases(one)]
+TABLE = Table(
+    {
+        "attempt": Request(judge=judge, fault=Fault(api="Produce", topic=DELIVERY_LEDGER), writes=True, versions=(2,)),
+        "slot's fence": Request(judge=judge, fault=Fault(api="InitProducerId", key=SLOT), writes=True),
+        "driver's fence": Request(judge=judge, fault=Fault(api="InitProducerId", key=OWN), writes=True),
+        "fencing": of_driver("Produce"),
+        "fencing's commit": of_driver("EndTxn"),
+        "batch": of_driver("Produce", 1),
+        "batch's commit": of_driver("EndTxn", 1),
+        "end": of_driver("Produce", 2),
+        "end's commit": of_driver("EndTxn", 2),
+        "fencing's partition": replace(of_driver("AddPartitionsToTxn"), versions=(1,)),
+        "end's partition": replace(of_driver("AddPartitionsToTxn", 2), versions=(1,)),
+        "ledger": Request(judge=judge, fault=Fault(api="Fetch", topic=DELIVERY_LEDGER), versions=(2,)),
+        "look": Request(judge=judge, fault=Fault(api="Fetch", topic=DELIVERY_LEDGER, skip=1), versions=(2,)),
+        "ends": Request(judge=judge, fault=Fault(api="ListOffsets"), versions=(2,)),
+        "settings": Request(judge=judge, fault=Fault(api="DescribeConfigs"), versions=(2,)),
+        "coordinator": Request(judge=judge, fault=Fault(api="FindCoordinator"), versions=(2,)),
+        "ledger's topic": Request(judge=judge, fault=Fault(api="Metadata", topic=DELIVERY_LEDGER), versions=(2,)),
+        "topics": Request(judge=judge, fault=Fault(api="Metadata", topic=TOPIC), versions=(2,)),
+    }
+)
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize(("name", "version", "applied"), share(CASES, 0, 2))
+@pytest.mark.parametrize(("name", "version", "applied"), share(TABLE.cases, 0, 2))
 def test_an_error_code(name: str, version: int, applied: bool) -> None:
-    one, turn = REQUESTS[name], CASES.index((name, version, applied))
-    for code in share(sorted(one.codes), turn, len(one.codes)):
-        judge(version, one.side, replace(one.fault, code=code, applied=applied))
+    TABLE.meet_codes((name, version, applied))
 
 
-@pytest.mark.parametrize(("name", "version", "applied"), share(CASES, 1, 3))
+@pytest.mark.parametrize(("name", "version", "applied"), share(TABLE.cases, 1, 3))
 def test_no_answer(name: str, version: int, applied: bool) -> None:
-    one, turn = REQUESTS[name], CASES.index((name, version, applied))
-    for times in share((1, 3), turn, 2):
-        judge(version, one.side, replace(one.fault, lost=True, applied=applied, times=times))
+    TABLE.lose_answers((name, version, applied))
 
 
-@pytest.mark.parametrize(("name", "version"), [(name, version) for name, version, applied in CASES if not applied])
+@pytest.mark.parametrize(("name", "version"), TABLE.versions)
 def test_a_late_answer(name: str, version: int) -> None:
-    one, turn = REQUESTS[name], CASES.index((name, version, False))
-    for late_s in share((0.2, 45.0), turn, 4):
-        judge(version, one.side, replace(one.fault, late_s=late_s))
+    TABLE.delay_answers(name, version)

@@ -6,8 +6,6 @@ transaction, meets each of Kafka's error codes, before and after it was carried 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ferry.errors import FerryError
@@ -18,7 +16,8 @@ from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.row_lane import LETTERS, Dealt
-from tests.pure.scripted.test_every_answer import CODES, LEDGER, Request, cases
+from tests.pure.scripted.table import Table
+from tests.pure.scripted.test_every_answer import CODES, LEDGER, Request
 from tests.pure.scripted.wire import scripted
 from tests.tiers import share
 
@@ -64,44 +63,39 @@ def judge(version: int, _side: str, fault: Fault) -> None:
         assert dealt.is_whole()
 
 
-REQUESTS = {
-    "commit": Request(judge=judge, fault=Fault(api="EndTxn"), writes=True, codes=CODES),
-    "data": Request(judge=judge, fault=Fault(api="Produce", topic=TOPIC), writes=True),
-    "letter": Request(judge=judge, fault=Fault(api="Produce", topic=LETTERS), writes=True),
-    "all letters": Request(judge=judge, fault=Fault(api="Produce", topic=LETTERS, times=99), versions=(2,)),
-    "receipts": Request(judge=judge, fault=Fault(api="Produce", topic=LEDGER), writes=True),
-    "partitions": Request(judge=judge, fault=Fault(api="AddPartitionsToTxn"), writes=True, versions=(1,)),
-    "letter's partition": Request(
-        judge=judge, fault=Fault(api="AddPartitionsToTxn", topic=LETTERS), writes=True, versions=(1,)
-    ),
-    "fencing": Request(judge=judge, fault=Fault(api="InitProducerId"), writes=True),
-    "ledger": Request(judge=judge, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
-    "letters' topic": Request(judge=judge, fault=Fault(api="Metadata", topic=LETTERS), versions=(2,)),
-    "settings": Request(judge=judge, fault=Fault(api="DescribeConfigs"), versions=(2,)),
-}
-CASES = [(name, *case) for name, one in REQUESTS.items() for case in cases(one)]
+TABLE = Table(
+    {
+        "commit": Request(judge=judge, fault=Fault(api="EndTxn"), writes=True, codes=CODES),
+        "data": Request(judge=judge, fault=Fault(api="Produce", topic=TOPIC), writes=True),
+        "letter": Request(judge=judge, fault=Fault(api="Produce", topic=LETTERS), writes=True),
+        "all letters": Request(judge=judge, fault=Fault(api="Produce", topic=LETTERS, times=99), versions=(2,)),
+        "receipts": Request(judge=judge, fault=Fault(api="Produce", topic=LEDGER), writes=True),
+        "partitions": Request(judge=judge, fault=Fault(api="AddPartitionsToTxn"), writes=True, versions=(1,)),
+        "letter's partition": Request(
+            judge=judge, fault=Fault(api="AddPartitionsToTxn", topic=LETTERS), writes=True, versions=(1,)
+        ),
+        "fencing": Request(judge=judge, fault=Fault(api="InitProducerId"), writes=True),
+        "ledger": Request(judge=judge, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
+        "letters' topic": Request(judge=judge, fault=Fault(api="Metadata", topic=LETTERS), versions=(2,)),
+        "settings": Request(judge=judge, fault=Fault(api="DescribeConfigs"), versions=(2,)),
+    }
+)
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize(("name", "version", "applied"), share(CASES, 0, 2))
+@pytest.mark.parametrize(("name", "version", "applied"), share(TABLE.cases, 0, 2))
 def test_an_error_code(name: str, version: int, applied: bool) -> None:
-    one, turn = REQUESTS[name], CASES.index((name, version, applied))
-    for code in share(sorted(one.codes), turn, len(one.codes)):
-        judge(version, one.side, replace(one.fault, code=code, applied=applied))
+    TABLE.meet_codes((name, version, applied))
 
 
-@pytest.mark.parametrize(("name", "version", "applied"), share(CASES, 1, 3))
+@pytest.mark.parametrize(("name", "version", "applied"), share(TABLE.cases, 1, 3))
 def test_no_answer(name: str, version: int, applied: bool) -> None:
-    one, turn = REQUESTS[name], CASES.index((name, version, applied))
-    for times in share((1, 3), turn, 2):
-        judge(version, one.side, replace(one.fault, lost=True, applied=applied, times=times))
+    TABLE.lose_answers((name, version, applied))
 
 
-@pytest.mark.parametrize(("name", "version"), [(name, version) for name, version, applied in CASES if not applied])
+@pytest.mark.parametrize(("name", "version"), TABLE.versions)
 def test_a_late_answer(name: str, version: int) -> None:
-    one, turn = REQUESTS[name], CASES.index((name, version, False))
-    for late_s in share((0.2, 45.0), turn, 4):
-        judge(version, one.side, replace(one.fault, late_s=late_s))
+    TABLE.delay_answers(name, version)
 
 
 def test_a_topic_of_letters_that_is_refused_stops_its_partitions_alone() -> None:

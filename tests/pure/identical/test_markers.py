@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from ferry.features.identical.rules import marked
-from ferry.features.identical.rules.values import Code, Done, Look, Refuse
+from ferry.features.identical.rules.values import Code, Done, Refuse
 from ferry.model import Record
 from ferry.wire.batch import batches
 from ferry.wire.records import ProducerIdentity, build_batch
-from tests.pure.identical import clauses, marking_writer, world
+from tests.pure.identical import clauses, world
+from tests.pure.identical import marking_clauses as off
 from tests.pure.identical.machine import MAX_RUNS, LaterMachine, indexes
 from tests.pure.identical.marking_writer import MARKING, MarkingWriter
 from tests.pure.identical.test_damage import foreign
@@ -113,140 +114,6 @@ def test_no_interleaving_of_many_breaks_it() -> None:
     run_state_machine_as_test(
         MarkerMachine, settings=settings(max_examples=5_000, stateful_step_count=30, database=None, deadline=None)
     )
-
-
-# Clauses that are switched off.
-
-
-def returning(of: object, name: str, value: object) -> AbstractContextManager[object]:
-    """A rule answers the same whatever it is asked."""
-    return patch.object(of, name, lambda *_, **__: value)
-
-
-def at_once() -> AbstractContextManager[object]:
-    """Holes are passed although markers may be late."""
-    return returning(marked, "is_quiet", True)
-
-
-def lateness_not_awaited() -> AbstractContextManager[object]:
-    """A writer is quiet as soon as no earlier one may send markers."""
-
-    def at(until: int, lateness: int) -> int:
-        return until
-
-    return patch.object(marked, "quiet_from", at)
-
-
-def repeated() -> AbstractContextManager[object]:
-    """A writer continues after a marker that was not answered."""
-    return returning(marking_writer, "stops", False)
-
-
-def own_markers_forgotten() -> AbstractContextManager[object]:
-    """A writer that continues after it stopped has forgotten why."""
-
-    def earlier(earlier_until: int, own_until: int) -> int:
-        return earlier_until
-
-    return patch.object(marked, "after_silence", earlier)
-
-
-def unopened() -> AbstractContextManager[object]:
-    """A writer does not say in the ledger that it is about to send markers."""
-    return returning(marking_writer, "opens", False)
-
-
-def opened_for_ever() -> AbstractContextManager[object]:
-    """A writer sends markers also when the time in the ledger is over."""
-
-    def open_once(now: int, until: int) -> bool:
-        return until > 0
-
-    stack = ExitStack()
-    stack.enter_context(patch.object(marked, "may_send", open_once))
-    stack.enter_context(wall_clock_ignored())
-    return stack
-
-
-def reading_trusted() -> AbstractContextManager[object]:
-    """A reading that ends before a record makes a writer quiet, whichever broker answered it."""
-
-    def trusts(read_at: int, until: int) -> bool:
-        return read_at >= until
-
-    return patch.object(marking_writer, "trusts_readings", trusts)
-
-
-def repeats_trusted() -> AbstractContextManager[object]:
-    """Each batch that is answered makes a writer quiet, however early its reading was."""
-    return returning(marked, "shows_all_markers", True)
-
-
-def closed_by_all() -> AbstractContextManager[object]:
-    """Receipts of a writer that is not quiet say that all markers were answered."""
-    return returning(marking_writer, "closes", True)
-
-
-def transactions_late() -> AbstractContextManager[object]:
-    """A transaction of the slot may commit after its writer continued."""
-    return returning(marking_writer, "fenced", False)
-
-
-def ledger_read_once() -> AbstractContextManager[object]:
-    """A writer does not read the ledger again before it commits."""
-    return returning(marking_writer, "all_seen", True)
-
-
-def clocks_unknown() -> AbstractContextManager[object]:
-    """A writer becomes quiet by its wall clock, however fast that is."""
-    return returning(marking_writer, "clock_fits", True)
-
-
-def wall_clock_ignored() -> AbstractContextManager[object]:
-    """A writer compares the time in the ledger with the clock that counts sleep alone."""
-    return returning(marking_writer, "outlasted", False)
-
-
-def set_back() -> AbstractContextManager[object]:
-    """A writer says until when it sends markers by its wall clock alone."""
-
-    def of_the_wall(wall: int, since_boot: int) -> int:
-        return wall
-
-    return patch.object(marked, "no_earlier", of_the_wall)
-
-
-def absent_passed() -> AbstractContextManager[object]:
-    """Deleted records are passed as markers of the source are."""
-    return returning(marking_writer, "only_seen", True)
-
-
-def marker_follows() -> AbstractContextManager[object]:
-    """Empty records are deleted when a marker follows, not a record."""
-    stack = clauses.all_deleted()
-    stack.enter_context(returning(marking_writer, "record_follows", True))
-    return stack
-
-
-def answers_believed() -> AbstractContextManager[object]:
-    """The answer to markers proves that they are where they should be."""
-    return returning(marking_writer, "proves", True)
-
-
-def numbers_for_ever() -> AbstractContextManager[object]:
-    """A writer uses the number of a producer state however soon that expires."""
-    return returning(marked, "usable_until", None)
-
-
-def leaders_log() -> AbstractContextManager[object]:
-    """The end of the leader's log is taken for the end, replicated or not."""
-    look = World.look
-
-    def unsettled(self: World, asked_at: int) -> tuple[Look, bool]:
-        seen, stale = look(self, asked_at)
-        return replace(seen, end=self.target.end, settled=True, tail=None), stale
-
-    return patch.object(World, "look", unsettled)
 
 
 # Schedules: each ends well with all clauses.
@@ -487,26 +354,26 @@ def state_about_to_expire() -> None:
 
 Clause = Callable[[], AbstractContextManager[object]]
 SCHEDULES: list[tuple[Clause, Callable[[], None]]] = [
-    (at_once, marker_late),
-    (lateness_not_awaited, marker_late_for_long),
+    (off.at_once, marker_late),
+    (off.lateness_not_awaited, marker_late_for_long),
     (clauses.connections_forever, later_than_idle_connections),
-    (repeated, own_marker_late),
-    (own_markers_forgotten, own_marker_late_and_the_ledger_silent),
-    (unopened, marker_late),
-    (opened_for_ever, marks_when_its_time_is_over),
-    (reading_trusted, stale_reading),
-    (repeats_trusted, early_reading),
-    (closed_by_all, closed_at_a_hole),
-    (transactions_late, receipts_late),
-    (ledger_read_once, ledger_read_early),
-    (clocks_unknown, fast_clock),
-    (wall_clock_ignored, stopped_guest),
-    (set_back, clock_set_back),
-    (absent_passed, record_is_back),
-    (marker_follows, deleted_up_to_a_marker),
-    (answers_believed, one_of_two_fails),
-    (numbers_for_ever, state_about_to_expire),
-    (leaders_log, marker_not_replicated),
+    (off.repeated, own_marker_late),
+    (off.own_markers_forgotten, own_marker_late_and_the_ledger_silent),
+    (off.unopened, marker_late),
+    (off.opened_for_ever, marks_when_its_time_is_over),
+    (off.reading_trusted, stale_reading),
+    (off.repeats_trusted, early_reading),
+    (off.closed_by_all, closed_at_a_hole),
+    (off.transactions_late, receipts_late),
+    (off.ledger_read_once, ledger_read_early),
+    (off.clocks_unknown, fast_clock),
+    (off.wall_clock_ignored, stopped_guest),
+    (off.set_back, clock_set_back),
+    (off.absent_passed, record_is_back),
+    (off.marker_follows, deleted_up_to_a_marker),
+    (off.answers_believed, one_of_two_fails),
+    (off.numbers_for_ever, state_about_to_expire),
+    (off.leaders_log, marker_not_replicated),
     (clauses.stale_looks_sent, deposed_leader),
 ]
 
@@ -597,7 +464,7 @@ def test_a_foreign_record_before_a_marker_gets_no_receipt(shape: str) -> None:
 
     it, outcome = copied()
     assert (isinstance(outcome, Refuse), it.ledger.receipts <= 2) == (True, True)
-    with answers_believed():
+    with off.answers_believed():
         it, outcome = copied()
         assert it.ledger.receipts > 2
 

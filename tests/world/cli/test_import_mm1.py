@@ -115,13 +115,14 @@ def test_quiet_writes_the_file_alone(files: list[str]) -> None:
     assert "source->target.topics = a\n" in answer.out
 
 
-def test_an_existing_file_is_replaced_only_by_force(files: list[str], tmp_path: Path, golden: Golden) -> None:
+def test_an_existing_file_is_never_replaced(files: list[str], tmp_path: Path, golden: Golden) -> None:
     output = tmp_path / "new.properties"
     output.write_text("precious")
     refused = imported(*files, "--whitelist", "a", "--output", output)
     assert (refused.code, output.read_text()) == (2, "precious")
     golden(refused.err)
-    assert imported(*files, "--whitelist", "a", "--output", output, "--force").code == 0
+    output.unlink()
+    assert imported(*files, "--whitelist", "a", "--output", output).code == 0
     assert load(output).flows
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.properties", "new.properties", "p.properties"]
 
@@ -171,7 +172,7 @@ def test_positions_come_from_kafka_s_own_export(files: list[str], tmp_path: Path
         ["--whitelist", "a", "--target.bootstrap.servers", ","],
         ["--whitelist", "a", "--offsets", "none.csv"],
         ["--whitelist", "a", "--copy-secrets"],
-        ["--whitelist", "a", "--output", "--force"],
+        ["--whitelist", "a", "--output", "--yes"],
         ["--whitelist", "a", "--output", "/proc/none/x"],
         ["--consumer.config", "{c}", "--whitelist", "a"],
         ["-Djava.security.auth.login.config=none.conf", "--whitelist", "a"],
@@ -208,6 +209,6 @@ def test_a_bad_file_is_named_with_its_line(
 
 
 def test_the_old_files_are_never_overwritten(files: list[str], tmp_path: Path) -> None:
-    answer = imported(*files, "--whitelist", "a", "--output", tmp_path / "c.properties", "--force")
+    answer = imported(*files, "--whitelist", "a", "--output", tmp_path / "c.properties")
     assert answer.code == 2
     assert (tmp_path / "c.properties").read_text() == CONSUMER

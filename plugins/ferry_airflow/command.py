@@ -32,7 +32,7 @@ def airflow(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = F
 
 
 @app.command("setup")
-@command(flow=None, connects=False)
+@command(flow=False, connects=False)
 def setup_command(
     context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the connections. Makes no pool.")] = False,

@@ -295,8 +295,8 @@ class MicroRuns(LaneSession):
     ) -> None:
         """Keep in the ledger for the report what the attempt's slots refused, and which of them ran out of time.
 
-        It also keeps what its transforms read and left out, by topic. An attempt that a newer one took over from writes
-        nothing: only its successor's outcome counts.
+        It also keeps what its transforms read and left out, by topic. Nothing is written if a slot was superseded, or a
+        newer run or attempt has begun. Then only the successor's outcome counts.
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return

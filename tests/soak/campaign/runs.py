@@ -20,6 +20,7 @@ import psutil
 from ferry.run.spark.submit import submit_conf
 from tests.program import PROGRAM, environment
 from tests.soak.campaign.field import FLOW, Field
+from tests.soak.campaign.hasty import TRAP
 from tests.soak.campaign.record import Record
 
 HUNG_S = 300
@@ -35,6 +36,9 @@ CODES = {0, 1, 2, 3, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 EXPECTED = {"unfinished", "slot-failed", "no-leader", "too-few-replicas", "storage-error"}
 """What a run may refuse while brokers come and go; anything else would be about the records."""
 
+NOT_QUIET = "identical.not-quiet"
+"""The one refusal of identical offsets that faults explain."""
+
 ROOT = Path(__file__).resolve().parents[3]
 PLAN = """
 import sys
@@ -44,6 +48,11 @@ from ferry.run.micro_run import MicroRuns, local_origin
 with MicroRuns(load(Path(sys.argv[1])).flow(sys.argv[2])) as runs:
     runs.open_run(sys.argv[3], local_origin())
 """
+
+
+def program_of(*, identical: bool) -> list[str | Path]:
+    """The program that copies: with identical offsets one that waits for seconds instead of minutes."""
+    return [sys.executable, "-m", "tests.soak.campaign.hasty"] if identical else [PROGRAM]
 
 
 @dataclass
@@ -58,6 +67,13 @@ class Run:
     frozen: float = 0.0
     touched: bool = False
     """Whether a fault was aimed at its processes."""
+    trapped: bool = False
+    """Whether a trap waits for it."""
+
+    @property
+    def sprung(self) -> Path:
+        """The file that is made when it comes into its trap."""
+        return self.out.with_suffix(".trap")
 
     @property
     def is_spark(self) -> bool:
@@ -94,6 +110,8 @@ class Runner:
         self._kinds = ["run"] * 8 + ["resume"] * 2 + (["spark", "job"] * 2 if spark else [])
         self._count = 0
         self._unfinished = ""
+        self._trap = ""
+        self._program = program_of(identical=place.identical)
         self._go = threading.Event()
         self._rests = threading.Event()
         self._ended = threading.Event()
@@ -132,15 +150,19 @@ class Runner:
         if not self._record.copied["spark"]:
             self._record.anomaly("no record was copied by Spark")
 
-    def start(self, kind: str) -> Run:
+    def trap(self, text: str) -> None:
+        """Have the next run that begins by itself come into a trap: HOW WHEN REQUEST COUNT of `hasty`. Empty: none."""
+        self._trap = text
+
+    def start(self, kind: str, trap: str = "") -> Run:
         """A run beside all others."""
         self._count += 1
         number = self._count
         config = self._field.configs[self._rng.choice(list(self._field.configs))]
         name = f"run-{number}"
-        command: list[str | Path] = [PROGRAM, "run", FLOW, "--json", "--run", name]
+        command: list[str | Path] = [*self._program, "run", FLOW, "--json", "--run", name]
         if kind == "resume":
-            command = [PROGRAM, "run", FLOW, "--json", "--resume", self._unfinished]
+            command = [*self._program, "run", FLOW, "--json", "--resume", self._unfinished]
         elif kind == "spark":
             command.append("--spark")
         elif kind == "job":
@@ -154,12 +176,17 @@ class Runner:
                 stdin=subprocess.DEVNULL,
                 stdout=told,
                 stderr=complaints,
-                env={**environment(config), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+                env={
+                    **environment(config),
+                    "PYSPARK_PYTHON": sys.executable,
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    **({TRAP: f"{trap} {out.with_suffix('.trap')}"} if trap else {}),
+                },
                 start_new_session=True,
                 cwd=ROOT,
             )
-        self._record.say("run", number=number, kind=kind, config=config.stem)
-        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic())
+        self._record.say("run", number=number, kind=kind, config=config.stem, trap=trap)
+        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic(), trapped=bool(trap))
 
     def _submitted(self, config: Path, name: str) -> list[str | Path]:
         settings = [f"--conf={key}={value}" for key, value in submit_conf(ROOT / ".spark").items()]
@@ -208,6 +235,10 @@ class Runner:
             for word in ("superseded", "exists already", "has no plan", "no record of run", "there is no ledger")
         ):
             self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {said.strip()[-300:]}")
+        codes = {row.get("code", "") for row in body.get("refusals", ())}
+        codes = {code for code in codes if code.startswith("identical.")}
+        if codes - {NOT_QUIET}:
+            self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(codes)}")
         if kinds - EXPECTED:
             self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(kinds - EXPECTED)}")
         if run.kind != "job" and code in (0, 1) and not body:
@@ -231,7 +262,8 @@ class Runner:
             kind = self._rng.choice(self._kinds)
             if kind == "resume" and not self._unfinished:
                 kind = "run"
-            run = self.current = self.start(kind)
+            trap, self._trap = self._trap, ""
+            run = self.current = self.start(kind, trap)
             self.see_through(run)
             self.current = None
 

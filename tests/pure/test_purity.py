@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,6 +18,7 @@ CALLS = READS | ASKS | WRITES | CLOCKS
 """Names of calls by which Python and Ferry read files, folders, the environment and clocks, or write them."""
 
 
+@cache
 def module(name: str) -> Path | None:
     """The file of a module, or None if it is none of Ferry's."""
     place = SOURCE.joinpath(*name.split("."))

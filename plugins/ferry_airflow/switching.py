@@ -22,7 +22,7 @@ from ferry.ledger.runs import sealed_plan
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.local import copy_plan
 from ferry.words import to_the_second
-from ferry_airflow.connection import settings_for
+from ferry_airflow.cluster_settings import settings_for
 from ferry_airflow.measures import seconds_of
 from ferry_airflow.report_places import is_allowed_place, not_allowed
 from ferry_airflow.tables import table

@@ -319,15 +319,6 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def whole_ledger(self) -> LedgerView:
-        """Return the whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
-
-        async def work() -> LedgerView:
-            await self.ledger_topic.find()
-            return fold(*await self.ledger_topic.read())
-
-        return self.wait_for(work)
-
 
 def slot_port(plan: Plan, slot: int) -> str:
     """Return the place of the port that copies a slot, in the registry; empty: that of the kernel."""

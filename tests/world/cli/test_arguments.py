@@ -156,7 +156,7 @@ def test_the_installed_program_says_the_same_as_its_quick_twin_of_these_tests(
         ["run", "a->b", "--bogus"],
         ["dev", "bogus"],
         ["dev", "status", "--bogus"],
-        ["dev", "down", "--clusters", "a,a"],
+        ["dev", "down", "--names", "a,a"],
         ["airflow", "bogus"],
         ["airflow", "setup", "--bogus"],
         ["run", "a->c"],

@@ -16,9 +16,9 @@ import pytest
 from tests.soak.campaign.campaign import campaign
 
 FAULTS = int(os.environ.get("FERRY_FAULTS", "100"))
-PER_ROUND = 10
-RATE = 100
-"""Records a second: a run ends in seconds, so that faults meet each phase of it."""
+PER_ROUND = 25
+RATE = 40
+"""Records a second: there are few, so that runs end in seconds, also next to other work."""
 
 
 @pytest.mark.timeout(24 * 3600)

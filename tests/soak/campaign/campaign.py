@@ -58,7 +58,7 @@ class Progress:
 
     def _watch(self) -> None:
         total = 0
-        while not self._end.wait(0.5):
+        while not self._end.wait(1):
             with suppress(KafkaException):
                 found = sum(self._field.ends().values())
                 if found > total:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,6 +14,7 @@ import psutil
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from ferry.dev.broker import Broker
 from ferry.errors import FerryError
 from ferry.protocol.names import ledger_topic
 from tests.harness import commit_offsets, create_topic, grow_topic
@@ -68,6 +70,8 @@ class Faults:
     topics: int = 0
     partitions: dict[str, int] = field(default_factory=dict)
     _deck: list[str] = field(default_factory=list)
+    _starting: threading.Thread | None = None
+    """Starts a broker of the target again, while other faults than those of brokers may come."""
 
     def __post_init__(self) -> None:
         self.partitions |= dict.fromkeys(COPIED, 4)
@@ -113,6 +117,7 @@ class Faults:
 
     def heal(self) -> None:
         """Have all brokers run and all bytes pass."""
+        self._wait_for_broker()
         self.place.proxies.heal()
         for side in (self.place.source, self.place.target):
             for broker in side.cluster.brokers:
@@ -131,7 +136,19 @@ class Faults:
         self.place.proxies.heal()
         return True
 
+    def _start_again(self, side: Side, broker: Broker) -> None:
+        self._starting = threading.Thread(target=broker.start, kwargs={"seconds": STARTED_S})
+        self._starting.start()
+        if side is self.place.source or not self.place.identical:
+            self._wait_for_broker()
+
+    def _wait_for_broker(self) -> None:
+        if self._starting is not None:
+            self._starting.join()
+            self._starting = None
+
     def _broker(self, name: str) -> bool:
+        self._wait_for_broker()
         side = self.place.source if "source" in name else self.place.target
         node = self.rng.choice([broker.node_id for broker in side.cluster.brokers])
         if name.endswith("-coordinator"):
@@ -150,7 +167,7 @@ class Faults:
             return True
         broker.kill(signal.SIGTERM if name.startswith("stop") else signal.SIGKILL)
         time.sleep(seconds)
-        broker.start(seconds=STARTED_S)
+        self._start_again(side, broker)
         return True
 
     def _leader(self, side: Side, topic: str, partition: int) -> int | None:
@@ -214,6 +231,8 @@ class Faults:
 
     def _trapped(self, name: str) -> bool:
         """Have a run die or fall asleep at a request; False if none came there."""
+        if name == "leader-at":
+            self._wait_for_broker()
         how = self.rng.choice(("kill", "kill-run")) if name == "kill-at" else "stop-run"
         request = self.rng.choice([one for one, weight in REQUESTS.items() for _ in range(weight)])
         count = 1 + int(self.rng.expovariate(1 / LATER[request]))
@@ -256,7 +275,7 @@ class Faults:
             time.sleep(self.rng.uniform(0, 3))
             run.signal_all(signal.SIGCONT)
             time.sleep(self.rng.uniform(0.5, 10))
-            broker.start(seconds=STARTED_S)
+            self._start_again(self.place.target, broker)
         elif name == "doze-at":
             second = self.runner.start("run")
             time.sleep(self.rng.uniform(0.5, 12))
@@ -269,7 +288,7 @@ class Faults:
                 self.runner.see_through(second)
                 if second.process.returncode == 0:
                     break
-                time.sleep(1)
+                time.sleep(3)
             else:
                 self.record.anomaly(f"no successor of run {run.number} came to its end in {SUCCESSOR_S} s")
             run.signal_all(signal.SIGCONT)

@@ -137,7 +137,7 @@ def field(folder: Path, *, identical: bool = False) -> Iterator[Field]:
     try:
         names = COPIED if identical else tuple(PARTITIONS)
         create_topics(source.cluster, replicas=len(source.entries), names=names)
-        configs = _files(folder, source, target, IDENTICAL if identical else "")
+        configs = _files(folder, source, target, identical=identical)
         yield Field(source=source, target=target, proxies=proxies, configs=configs, identical=identical)
     finally:
         proxies.close()
@@ -161,12 +161,12 @@ def flow_text(source: str, target: str, *, slots: int, chunk: int, replicas: int
     return SETTINGS.format(source=source, target=target, slots=slots, chunk=chunk, replicas=replicas)
 
 
-def _files(folder: Path, source: Side, target: Side, more: str) -> dict[tuple[int, int], Path]:
+def _files(folder: Path, source: Side, target: Side, *, identical: bool) -> dict[tuple[int, int], Path]:
     found = {}
-    for slots in SLOTS:
+    for slots in SLOTS[:-1] if identical else SLOTS:
         for chunk in CHUNKS:
             path = folder / f"{slots}-{chunk}.properties"
             text = flow_text(source.bootstrap, target.bootstrap, slots=slots, chunk=chunk, replicas=REPLICAS)
-            path.write_text(text + more)
+            path.write_text(text + (IDENTICAL if identical else ""))
             found[slots, chunk] = path
     return found

@@ -1,7 +1,7 @@
-"""The program `ferry` whose waits for late markers take seconds, and which may die or fall asleep at a request.
+"""The program `ferry`, whose waits for late markers take seconds here, and which may die or sleep at a request.
 
 ```
-python -m tests.soak.campaign.hasty ARGUMENT...     with CAMPAIGN_TRAP="HOW WHEN REQUEST COUNT FILE"
+CAMPAIGN_TRAP="HOW WHEN REQUEST COUNT FILE"
 HOW      kill: SIGKILL for the process that is at this request; kill-run, stop-run: SIGKILL or SIGSTOP for the whole run
 WHEN     before: the last check was made, and nothing was sent; after: it is on its connection, and not answered
 REQUEST  a class of kafka.protocol
@@ -104,9 +104,3 @@ def main() -> None:
     hasten()
     set_trap()
     ferry()
-
-
-if __name__ == "__main__":  # functions of this name cannot be sent to processes
-    from tests.soak.campaign import hasty
-
-    hasty.main()

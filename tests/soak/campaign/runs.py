@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import psutil
 
 from ferry.run.spark.submit import submit_conf
-from tests.program import PROGRAM, environment
+from tests.program import PROGRAM, Begun, environment, warm_start
 from tests.soak.campaign.field import FLOW, Field
 from tests.soak.campaign.hasty import TRAP
 from tests.soak.campaign.record import Record
@@ -29,7 +30,7 @@ HUNG_S = 300
 LEFT_S = 45
 """How long processes of a run that was killed may live on: the longest is a transaction's end."""
 
-BEGUN_S = 10
+BEGUN_S = 30
 """Within it the program begins on a busy machine, and from then on SIGTERM ends it with a report."""
 
 CODES = {0, 1, 2, 3, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
@@ -50,9 +51,9 @@ with MicroRuns(load(Path(sys.argv[1])).flow(sys.argv[2])) as runs:
 """
 
 
-def program_of(*, identical: bool) -> list[str | Path]:
-    """The program that copies: with identical offsets one that waits for seconds instead of minutes."""
-    return [sys.executable, "-m", "tests.soak.campaign.hasty"] if identical else [PROGRAM]
+def program_of(*, identical: bool) -> str:
+    """The module that is the program: with identical offsets one that waits for seconds instead of minutes."""
+    return "tests.soak.campaign.hasty" if identical else "ferry.program"
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Run:
 
     number: int
     kind: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Begun
     out: Path
     began: float
     frozen: float = 0.0
@@ -111,7 +112,6 @@ class Runner:
         self._count = 0
         self._unfinished = ""
         self._trap = ""
-        self._program = program_of(identical=place.identical)
         self._go = threading.Event()
         self._rests = threading.Event()
         self._ended = threading.Event()
@@ -160,9 +160,9 @@ class Runner:
         number = self._count
         config = self._field.configs[self._rng.choice(list(self._field.configs))]
         name = f"run-{number}"
-        command: list[str | Path] = [*self._program, "run", FLOW, "--json", "--run", name]
+        command: list[str | Path] = [PROGRAM, "run", FLOW, "--json", "--run", name]
         if kind == "resume":
-            command = [*self._program, "run", FLOW, "--json", "--resume", self._unfinished]
+            command = [PROGRAM, "run", FLOW, "--json", "--resume", self._unfinished]
         elif kind == "spark":
             command.append("--spark")
         elif kind == "job":
@@ -170,23 +170,30 @@ class Runner:
             shell = '"$1" -c "$3" "$4" "$5" "$6" && shift 6 && exec "$@"'
             command = ["sh", "-c", shell, "sh", *plan, *self._submitted(config, name)]
         out = self._folder / f"{number}-{kind}"
-        with out.with_suffix(".out").open("wb") as told, out.with_suffix(".err").open("wb") as complaints:
-            process = subprocess.Popen(
+        variables = {**environment(config), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        if trap:
+            variables[TRAP] = f"{trap} {out.with_suffix('.trap')}"
+        process = self._begun(command, out, variables)
+        self._record.say("run", number=number, kind=kind, config=config.stem, trap=trap)
+        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic(), trapped=bool(trap))
+
+    def _begun(
+        self, command: Sequence[str | Path], out: Path, variables: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | Begun:
+        told, complaints = out.with_suffix(".out"), out.with_suffix(".err")
+        if self._field.identical:  # more runs, which begin at once
+            program = program_of(identical=True)
+            return warm_start(*command[1:], out=told, err=complaints, variables=variables, program=program)
+        with told.open("wb") as to, complaints.open("wb") as errors:
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=told,
-                stderr=complaints,
-                env={
-                    **environment(config),
-                    "PYSPARK_PYTHON": sys.executable,
-                    "SPARK_LOCAL_IP": "127.0.0.1",
-                    **({TRAP: f"{trap} {out.with_suffix('.trap')}"} if trap else {}),
-                },
+                stdout=to,
+                stderr=errors,
+                env=variables,
                 start_new_session=True,
                 cwd=ROOT,
             )
-        self._record.say("run", number=number, kind=kind, config=config.stem, trap=trap)
-        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic(), trapped=bool(trap))
 
     def _submitted(self, config: Path, name: str) -> list[str | Path]:
         settings = [f"--conf={key}={value}" for key, value in submit_conf(ROOT / ".spark").items()]

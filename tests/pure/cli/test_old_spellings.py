@@ -122,8 +122,8 @@ def test_an_old_option_is_todays_and_is_not_shown(
 
 @pytest.mark.parametrize("words", ["up", "down"])
 def test_the_names_of_local_clusters_had_the_option_of_the_clusters_of_a_file(words: str) -> None:
-    group: Any = get_command(app)
-    one = group.get_command(None, words)
+    found: Any = get_command(app)
+    one = found.get_command(None, words)
     values = [one.make_context(words, [option, "a,b"]).params for option in ("--clusters", "--names")]
     assert values[0] == values[1]
     assert values[0]["names"] == "a,b"

@@ -123,7 +123,7 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
     known = "no switch has moved clients" if moved is None else clients_sentence(moved)
     if not unread:
         return known
-    return f"on which cluster clients are is not known, because a ledger was not read; by what was read, {known}"
+    return f"on which cluster clients are is not known, because a ledger was not read; the other one shows: {known}"
 
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import traceback
@@ -27,8 +28,12 @@ from ferry.cli.global_options import (
 )
 from ferry.cli.lazy import HELP, Rows, Spellings, group_class
 from ferry.cli.output import Unwritten, echo, print_error, take_outlets
+from ferry.cli.plain import spelled, usage_of
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import KINDS, BadInput, FerryError, kind_of
+
+_MORE = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
+"""Typer's sentence about words that no parameter takes."""
 
 STOPPED = 1
 UNWRITTEN = 1
@@ -203,9 +208,18 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         return code
 
 
-def _sentence(error: TyperException) -> str:
-    """Return what is wrong with a command line; for a bad value also its name and what would fit."""
+def _sentence(raised: TyperException) -> str:
+    """Return what is wrong with a command line, and the usage or what would fit."""
+    error: Any = raised
     found: Any = error.__cause__
+    ctx: Any = getattr(error, "ctx", None)
+    is_missing = isinstance(error, typer.BadParameter) and error.format_message().startswith("Missing ")
+    if is_missing and ctx is not None and error.param is not None:
+        return f"{ctx.command_path} needs {spelled(error.param)}: write {usage_of(ctx.command_path, ctx.command)}"
+    more = None if ctx is None else _MORE.fullmatch(error.format_message().strip())
+    if more is not None:
+        usage = usage_of(ctx.command_path, ctx.command)
+        return f"{ctx.command_path} takes no further word {more[1]!r}: write {usage}, and omit the rest"
     if not isinstance(error, typer.BadParameter) or error.param is None or not hasattr(found, "errors"):
         return error.format_message().strip()
     problem = found.errors()[0]

@@ -208,22 +208,22 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         return code
 
 
-def _sentence(raised: TyperException) -> str:
+def _sentence(error: TyperException) -> str:
     """Return what is wrong with a command line, and the usage or what would fit."""
-    error: Any = raised
     found: Any = error.__cause__
     ctx: Any = getattr(error, "ctx", None)
-    is_missing = isinstance(error, typer.BadParameter) and error.format_message().startswith("Missing ")
-    if is_missing and ctx is not None and error.param is not None:
-        return f"{ctx.command_path} needs {spelled(error.param)}: write {usage_of(ctx.command_path, ctx.command)}"
-    more = None if ctx is None else _MORE.fullmatch(error.format_message().strip())
+    message = str(error.format_message()).strip()
+    param = error.param if isinstance(error, typer.BadParameter) else None
+    if ctx is not None and param is not None and message.startswith("Missing "):
+        return f"{ctx.command_path} needs {spelled(param)}: write {usage_of(ctx.command_path, ctx.command)}"
+    more = None if ctx is None else _MORE.fullmatch(message)
     if more is not None:
         usage = usage_of(ctx.command_path, ctx.command)
         return f"{ctx.command_path} takes no further word {more[1]!r}: write {usage}, and omit the rest"
-    if not isinstance(error, typer.BadParameter) or error.param is None or not hasattr(found, "errors"):
-        return error.format_message().strip()
+    if param is None or not hasattr(found, "errors"):
+        return message
     problem = found.errors()[0]
-    kind, value, param = str(problem["type"]), problem["input"], error.param
+    kind, value = str(problem["type"]), problem["input"]
     low, high = getattr(param, "min", None), getattr(param, "max", None)
     bounds = f" from {low:.12g} to {high:.12g}" if low is not None and high is not None else ""
     if low is not None and high is None:
@@ -234,4 +234,4 @@ def _sentence(raised: TyperException) -> str:
         return f"{name} {value!r} is not a {noun}: write one{bounds}, without a unit"
     if kind.endswith("_equal"):
         return f"{name} {value} is out of range: write a {noun}{bounds}"
-    return f"{error.format_message().strip()} ({name} {value!r})"
+    return f"{message} ({name} {value!r})"

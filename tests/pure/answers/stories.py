@@ -104,12 +104,12 @@ def copying(made: World) -> Iterator[tuple[str, Kept]]:
     yield "run-dry", of("plan", ask("run", "a->b", "--dry-run"))
     yield "run-first", of("run", ask("run", "a->b", "--id", "r1"))
     yield "groups", of("groups", ask("groups", "a->b"))
-    yield "groups-snapshot", of("groups-snapshot", ask("groups", "snapshot", "a->b", "--name", "kept"))
+    yield "groups-snapshot", of("groups-snapshot", ask("groups", "snapshot", "a->b", "--snapshot", "kept"))
     made.produce(made.a, "orders", 0, 5)
     made.commit(made.a, "billing", orders_0=8)
     yield "groups-sync-dry", of("groups-sync", ask("groups", "sync", "a->b", "--dry-run"))
     yield "groups-sync", of("groups-sync", ask("groups", "sync", "a->b"))
-    yield "groups-snapshots", of("groups-snapshot", ask("groups", "snapshot", "a->b", "--list"))
+    yield "groups-snapshots", of("groups-snapshot", ask("groups", "snapshots", "list", "a->b"))
     yield "groups-diff", of("groups-diff", ask("groups", "diff", "a->b", "--snapshot", "kept"))
     yield "groups-rollback", of("groups-rollback", ask("groups", "rollback", "a->b", "--snapshot", "kept"))
     made.commit(made.b, "billing", **{"a.orders_0": 2})
@@ -130,9 +130,8 @@ def copying(made: World) -> Iterator[tuple[str, Kept]]:
     yield "ledger-last", of("ledger", ask("ledger", "a->b", "--topic", "orders", "--last", "1"))
     yield "ledger-runs", of("ledger-runs", ask("ledger", "a->b", "--runs"))
     place = "ledger", "a->b", "--topic", "orders", "--partition", "0", "--offset"
-    yield "ledger-offset", of("ledger-offset", ask(*place, "4"))
-    yield "ledger-offset-skipped", of("ledger-offset", ask(*place, "13"))
-    yield "ledger-offset-not-copied", of("ledger-offset", ask(*place, "14"))
+    for name, at in (("", "4"), ("-skipped", "13"), ("-not-copied", "14")):
+        yield f"ledger-offset{name}", of("ledger-offset", ask(*place, at))
     yield "translate", of("translate", ask("translate", "a->b", "orders", "0", "12"))
     yield "translate-not-copied", of("translate", ask("translate", "a->b", "orders", "0", "14"))
     yield "translate-back", of("translate", ask("translate", "a->b", "a.orders", "0", "12", "--reverse"))
@@ -145,6 +144,8 @@ def copying(made: World) -> Iterator[tuple[str, Kept]]:
     made.a.acls = [_acl("orders", "User:ann", 3), _acl("orders", "User:bob", 4), _acl("orders", "User:ann", 8)]
     made.b.acls = [_acl("a.users", "User:ann", 3)]
     yield "acls-diff", of("acls-diff", ask("acls", "diff", "a->b"))
+    drop = "groups", "snapshots", "drop", "a->b", "kept", "--dry-run"
+    yield "groups-snapshots-drop-dry", of("groups-snapshot", ask(*drop))
 
 
 def records(made: World) -> Iterator[tuple[str, Kept]]:

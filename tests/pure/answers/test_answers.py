@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.cli.lazy import Group
+from ferry.cli.lazy import Group, Rows
 from ferry.commands import COMMANDS
 from tests.program import SCHEMAS, closed
 from tests.pure.answers.stories import KEPT, STORIES, answers
@@ -63,13 +63,16 @@ def test_each_schema_has_an_answer() -> None:
     assert {path.stem for path in SCHEMAS.glob("*.json")} - {one["schema"] for one in kept()} == set()
 
 
-def commands() -> Iterator[tuple[str, ...]]:
+def commands(
+    rows: Rows = COMMANDS, before: tuple[str, ...] = (), first: str | None = None
+) -> Iterator[tuple[str, ...]]:
     """The words of each; of a group's first command its name may be left out."""
-    for name, row in COMMANDS.items():
+    for name, row in rows.items():
+        words = before if name == first else (*before, name)
         if isinstance(row, Group):
-            yield from ((name, below) if below != row.first else (name,) for below in row.rows)
+            yield from commands(row.rows, words, row.first)
         else:
-            yield (name,)
+            yield words
 
 
 def test_each_command_is_asked() -> None:

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from ferry.cli.lazy import Group, Row
+from ferry.cli.lazy import Group, Row, Rows
 from ferry.commands import COMMANDS
 from ferry.program import program
 
 
-def rows() -> Iterator[tuple[str, Row]]:
-    for name, row in COMMANDS.items():
+def rows(below: Rows = COMMANDS, before: str = "") -> Iterator[tuple[str, Row]]:
+    """Each command with the words that lead to it."""
+    for name, row in below.items():
         if isinstance(row, Group):
-            yield from ((f"{name} {below}", one) for below, one in row.rows.items())
+            yield from rows(row.rows, f"{before}{name} ")
         else:
-            yield name, row
+            yield f"{before}{name}", row
 
 
 @pytest.mark.parametrize(("words", "row"), list(rows()), ids=[words for words, _ in rows()])

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from ferry.cli.lazy import Row
 from ferry.commands import COMMANDS, OLD_SPELLINGS
 from ferry.dev.app import app
 from ferry.program import main, program
+from tests.pure.cli.test_commands import rows
 
 FILE = """
 clusters = a, b
@@ -95,10 +95,8 @@ def test_a_lane_to_drop_is_named_once(line: str, capsys: pytest.CaptureFixture[s
 
 def options() -> Iterator[tuple[str, str, str]]:
     """The words of each command with old options, and each of these with that of today."""
-    rows: dict[str, Row] = {}
-    for name, top in COMMANDS.items():
-        rows |= {name: top} if isinstance(top, Row) else {f"{name} {below}": row for below, row in top.rows.items()}
-    yield from ((words, old, new) for words, row in rows.items() for old, new in row.old.items())
+    for words, row in rows():
+        yield from ((words, old, new) for old, new in row.old.items())
 
 
 def command(words: str) -> Any:
@@ -135,5 +133,5 @@ def test_the_old_options_of_today() -> None:
         "switchover --max-records", "switchover --max-seconds", "failback --max-records", "failback --max-seconds",
         "pause --why", "switches abandon --why", "run --run", "ledger export --to", "ledger rebuild --from",
         "reports verify --last", "verify --sample", "plan --why", "failback --export", "migrate mm2 --group",
-        "migrate hand-back --group",
+        "migrate hand-back --group", "groups snapshot --name",
     }  # fmt: skip

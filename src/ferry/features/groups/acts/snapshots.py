@@ -76,7 +76,10 @@ class GroupSnapshots:
     async def _take(self, name: str, who: str, only: frozenset[str] | None, dry_run: bool) -> Snapshot:
         view = await self._connection.view()
         if name in snapshots(view, self._lane):
-            raise BadInput(f"there is a snapshot {name!r} already: choose another name, or drop it with --drop {name}")
+            raise BadInput(
+                f"there is a snapshot {name!r} already: choose another name, or drop it with ferry groups snapshots "
+                f"drop {name}"
+            )
         target = self._connection.target
         listed = await list_groups(target)
         rules = group_rules(self._flow, only=only)
@@ -103,7 +106,7 @@ class GroupSnapshots:
             if any(one.key == named.key and one.value is not None for one in since):
                 raise BadInput(
                     f"snapshot {name!r} was taken by another process at the same time, and mixes both: drop it with "
-                    f"--drop {name}, and take it again"
+                    f"ferry groups snapshots drop {name}, and take it again"
                 )
         return snapshot
 
@@ -204,7 +207,7 @@ class GroupSnapshots:
                 "one, and so does ferry groups snapshot"
             )
         raise BadInput(
-            f"the ledger has no snapshot {name!r} {of} (it has {known}): name one that ferry groups snapshot --list "
+            f"the ledger has no snapshot {name!r} {of} (it has {known}): name one that ferry groups snapshots list "
             "shows"
         )
 

@@ -6,7 +6,7 @@ import inspect
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -415,6 +415,16 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60, what: str = "
     while not condition():
         assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what or _source_of(condition)}"
         time.sleep(0.05)
+
+
+async def awaited(
+    loop: Any, condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 60, every_s: float = 0.05
+) -> None:
+    """As `wait_until`, on the event loop of a connection; the failure says `what` it waited for."""
+    until = time.monotonic() + seconds * PATIENCE
+    while not await condition():
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
+        await loop.sleep(every_s)
 
 
 def _source_of(condition: Callable[[], bool]) -> str:

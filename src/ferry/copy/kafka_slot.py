@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
-from ferry.copy.batching import PackingRules
+from ferry.copy.batching import BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import REQUEST_BYTES, Copier
 from ferry.copy.dropped import answered_drop
@@ -314,7 +314,7 @@ class KafkaSlot(TargetSlot):
             self._target,
             self._data_writer(),
             pieces,
-            rules=PackingRules(
+            rules=BatchingRules(
                 compression=self._limits.compression,
                 batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
                 memory_bytes=self._limits.memory_bytes,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # system_packages.sh PYTHON: see that what tests need of the system is here: what gssapi is built against, the programs of
 # two Kerberos realms, a browser, promtool, shells to complete in, Compose and Postgres.
-# Looked for by command, because it may come from anywhere. As root on Debian what is absent is installed; elsewhere it
+# Searched by command, because it may come from anywhere. As root on Debian what is absent is installed; elsewhere it
 # is named.
 set -euo pipefail
 python=$1

@@ -1,9 +1,9 @@
 """Print the pure tests of a source file; without a file, their folder.
 
-They are the nearest tests that import the file's module: directly, or through another module or a helper of the tests,
-over any number of steps. A module that is named in a string (`"ferry.run.micro_run:MicroRuns"`) counts as imported. If
-there are more than MOST, those that are further away, or in a folder of another name, are left out. The exit code is 2
-if no pure test is there, so that nothing passes without a test; then the nearest other tests are named.
+They are the nearest tests that import the file's module, directly or in steps: through another module or a helper of
+the tests. A module that is named in a string (`"ferry.run.micro_run:MicroRuns"`) counts as imported. If
+there are more than MOST, those that are further away, or in a folder of another name, are left out. If there is no
+pure test, the exit code is 2, so that nothing passes without a test. The nearest other tests are then named.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(name: str = "") -> int:
         return 0
     path = (ROOT / name).resolve()
     if not path.is_file() or not path.is_relative_to(ROOT) or path.suffix != ".py":
-        print(f"{name} is no file of src or plugins", file=sys.stderr)
+        print(f"{name} is not a file of src or plugins", file=sys.stderr)
         return 2
     tests = near(path)
     found = [one for one in tests if Path(one).parts[0] == PURE]

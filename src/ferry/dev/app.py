@@ -125,7 +125,7 @@ def down_command(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
+    """Stop exactly what `up` started; the data stays, unless `delete` is given."""
     names = None if clusters is None else _names(clusters)
     _refuse_mistyped(home)
     if dry_run:

@@ -241,8 +241,8 @@ FERRY_KEYS = (
         name="ferry.rpo.seconds",
         default="",
         values="seconds, or a duration such as `15m`, 0 or more; empty: no limit",
-        meaning="recovery point as a time: the highest allowed age of the oldest record of a partition that is not "
-        "copied; readiness, alerts and drills compare with it",
+        meaning="recovery point as a time: the highest allowed age of a partition's oldest uncopied record; "
+        "readiness, alerts and drills compare with it",
     ),
     FerryKey(
         name="ferry.ledger.replication.factor",

@@ -20,6 +20,8 @@ from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.net.answers import lead, listed
 from tests.pure.wire.logs import marker
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 FIRST, SECOND = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 OPEN: dict[TopicPartition, list[Range]] = {FIRST: [(0, 10)], SECOND: [(0, 10)]}
 RECORDS = build_batch([Record(key=b"k", value=b"v")] * 10, 1, ProducerIdentity())

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ from ferry.cli.global_options import (
     form_of,
 )
 from ferry.cli.lazy import HELP, Rows, Spellings, group_class
-from ferry.cli.output import Unwritten, echo, print_error, take_outlets
+from ferry.cli.output import NO_DATA, Unwritten, echo, print_error, take_outlets
 from ferry.cli.plain import spelled, usage_of
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import KINDS, BadInput, FerryError, kind_of
@@ -173,6 +173,13 @@ def _wants_json(arguments: list[str]) -> bool:
     return bool(named) or any(one in ("-o", "--format") and value == "json" for one, value in pairwise(arguments))
 
 
+def _as_data(error: FerryError) -> Mapping[str, object]:
+    """Return the code and the facts of the error's sentence; nothing if it is a plain text."""
+    from ferry.ledger.sentence_codec import sentence_fields  # noqa: PLC0415 - only an error in JSON needs it
+
+    return sentence_fields(error.args[0]) if error.args else NO_DATA
+
+
 def _run(program: Callable[[], Any], arguments: list[str]) -> int:
     as_json = _wants_json(arguments)
     ordered = arguments
@@ -184,7 +191,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         print_error(f"{error}{_taken(arguments, ordered)}", kind=KINDS[BadInput] if as_json else None)
         return error.exit_code
     except FerryError as error:
-        print_error(str(error), kind=kind_of(error) if as_json else None)
+        print_error(str(error), kind=kind_of(error) if as_json else None, data=_as_data(error) if as_json else NO_DATA)
         return error.exit_code
     except TyperException as error:
         # Without a command the help is the message: to ask for it is not an error.

@@ -29,7 +29,7 @@ from ferry_airflow.rest import ENDED
 from tests.airflow.conftest import RESTARTED, Flows
 from tests.airflow.rest import Rest
 from tests.airflow.test_flows import job_processes
-from tests.harness import Lab, create_topic, numbered, producer, send
+from tests.harness import Lab, create_topic, numbered, producer, send, whole_ledger
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
 from tests.tiers import PATIENCE
@@ -177,7 +177,7 @@ class AtWork:
         assert sum(receipt.records for receipt in receipts) == RECORDS
         with self.lab.runs() as runs:
             report = runs.report(self.run)
-            assert not runs.whole_ledger().open
+            assert not whole_ledger(runs).open
         assert (report.state, report.records, report.unfinished) == (RunState.SUCCESS, RECORDS, ())
         last = max(self.flows.rest.tries(self.dag, self.run, "report"))
         assert self.topic in self.flows.rest.log(self.dag, self.run, "report", last)

@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def test_the_tests_of_guarantees_exist() -> None:
     text = (ROOT / "docs" / "internals" / "guarantees.md").read_text()
-    paths = re.findall(r"`(tests/[\w/.]+)`", text)
+    paths = re.findall(r"`(tests/[\w/.]+)(?:::\w+)?`", text)
     assert [path for path in paths if not (ROOT / path).exists()] == []
     source = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    names = re.findall(r"`(test_\w+)`", text)
+    names = re.findall(r"[`:](test_\w+)`", text)
     assert paths
     assert names
     assert [name for name in names if f"def {name}(" not in source] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,6 +24,15 @@ def installed(name: str, package: str, *, path: str | None = None) -> str:
     return found
 
 
+def gssapi() -> None:
+    """Fail the test where Python's library for Kerberos is not built, because a compiler or a header was missing."""
+    if importlib.util.find_spec("gssapi") is None:
+        pytest.fail(
+            "Python's package gssapi is missing: install the Debian packages gcc, libc6-dev, python3-dev and "
+            "libkrb5-dev, or run `make prerequisites`; `make test` then builds it"
+        )
+
+
 def promtool(*arguments: str, folder: Path | None = None, text: str | None = None) -> subprocess.CompletedProcess[str]:
     """Run Prometheus's own tool in a folder, with a text as its standard input."""
     command = [installed("promtool", "prometheus"), *arguments]
@@ -34,7 +44,7 @@ def compile_java(source: Path, *, class_path: str, into: Path) -> None:
     try:
         program = java()
     except BadInput as error:
-        pytest.fail(f"{error} On Debian, run `make prerequisites`.")
+        pytest.fail(f"{error}. On Debian, run `make prerequisites`.")
     command = [program, "-m", JAVAC, "-proc:none", "-cp", class_path, "-d", str(into), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr

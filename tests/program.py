@@ -6,6 +6,7 @@ import atexit
 import functools
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -55,20 +56,22 @@ def ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 3
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
-def warm_ferry(*arguments: str | Path, config: Path | None = None, seconds: float = 300) -> Answer:
-    """Run a command to its end, in a process of its own that need not import Ferry first (tests/warm.py)."""
+def warm_ferry(
+    *arguments: str | Path, config: Path | None = None, seconds: float = 300, program: str = "ferry.program"
+) -> Answer:
+    """Run a command to its end, in a process of its own that need not import Ferry first (tests/warm.py).
+
+    `program` is the module whose `main` is called.
+    """
     requests, began_in = _warm()
     wanted = environment(config)
     if _lasting(wanted) != began_in:  # what is imported may have read another environment
+        assert program == "ferry.program", "the environment has changed"
         return ferry(*arguments, config=config, seconds=seconds)
-    request = {"arguments": [str(one) for one in arguments], "environment": wanted, "folder": str(Path.cwd())}
-    ours, theirs = socket.socketpair()
-    with ours, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        with theirs:
-            files = [out.fileno(), err.fileno(), theirs.fileno()]
-            socket.send_fds(requests, [json.dumps(request).encode()], files)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        ours = _asked(requests, arguments, wanted, program, (out.fileno(), err.fileno()))
         ours.settimeout(seconds * PATIENCE)
-        with ours.makefile() as answers:
+        with ours, ours.makefile() as answers:
             process = int(answers.readline())
             try:
                 code = int(answers.readline())
@@ -78,6 +81,63 @@ def warm_ferry(*arguments: str | Path, config: Path | None = None, seconds: floa
         for file in (out, err):
             file.seek(0)
         return Answer(code=code, out=out.read(), err=err.read())
+
+
+class Begun:
+    """A command that runs: what is needed of `subprocess.Popen`."""
+
+    def __init__(self, answers: socket.socket) -> None:
+        self._answers = answers
+        self.pid = self._number()
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs."""
+        if self.returncode is None and select.select([self._answers], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code."""
+        if self.returncode is None:
+            self.returncode = self._number()
+            self._answers.close()
+        return self.returncode
+
+    def _number(self) -> int:
+        line = b""
+        while not line.endswith(b"\n"):
+            line += self._answers.recv(1)
+        return int(line)
+
+
+def warm_start(
+    *arguments: str | Path, out: Path, err: Path, variables: Mapping[str, str], program: str = "ferry.program"
+) -> Begun:
+    """Begin a command as `warm_ferry` does, in a session of its own, with `main` of another module if one is named."""
+    with out.open("wb") as told, err.open("wb") as complaints:
+        files = told.fileno(), complaints.fileno()
+        return Begun(_asked(_warm()[0], arguments, variables, program, files))
+
+
+def _asked(
+    requests: socket.socket,
+    arguments: Sequence[str | Path],
+    variables: Mapping[str, str],
+    program: str,
+    files: Sequence[int],
+) -> socket.socket:
+    """Ask the warm process for a command; the socket gets its number, and then its exit code."""
+    request = {
+        "arguments": [str(one) for one in arguments],
+        "environment": dict(variables),
+        "folder": str(Path.cwd()),
+        "program": program,
+    }
+    ours, theirs = socket.socketpair()
+    with theirs:
+        socket.send_fds(requests, [json.dumps(request).encode()], [*files, theirs.fileno()])
+    return ours
 
 
 @functools.cache

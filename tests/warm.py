@@ -1,8 +1,9 @@
 """A process that has Ferry imported and forks for every command: one costs a tenth of what a new interpreter does.
 
 It reads requests from the Unix socket whose descriptor is its argument, and ends with the one who asks. Each brings
-the command's arguments, environment and folder, and descriptors: for standard output, for standard error, and a
-socket that gets the number of the command's process and, when that has ended, its exit code, a line each.
+the command's arguments, environment and folder, the module that is the program, and descriptors: for standard output,
+for standard error, and a socket that gets the number of the command's process and, when that has ended, its exit code,
+a line each.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def main(requests: socket.socket) -> int:
             _report(socket.socket(fileno=answers), child)
             os._exit(0)
         os.close(answers)
-        _become(json.loads(message), out, err)
-        ferry.program.main()
+        request = json.loads(message)
+        _become(request, out, err)
+        importlib.import_module(request["program"]).main()
 
 
 def _has_ended() -> bool:
@@ -77,7 +79,8 @@ def _report(answers: socket.socket, child: int) -> None:
 
 
 def _become(request: dict[str, Any], out: int, err: int) -> None:
-    """Take on what a new process would have had from the one that starts it."""
+    """Take on what a new process would have had from the one that starts it, in a session of its own."""
+    os.setsid()
     for ours, theirs in ((out, 1), (err, 2)):
         os.dup2(ours, theirs)
         os.close(ours)

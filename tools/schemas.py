@@ -59,6 +59,7 @@ from ferry.ledger.codec import GAP
 from ferry.ledger.history import PastState
 from ferry.ledger.receipt_codec import DEALT_RECEIPT, RECEIPT
 from ferry.ledger.report import RunState
+from ferry.ledger.sentence_codec import NOTED
 from ferry.ledger.switch_codec import STEP, SWITCH, SWITCH_END
 from ferry.ledger.verified_codec import VERIFIED
 from ferry.model import Predecessor
@@ -300,11 +301,15 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         "any command that fails before it has an answer",
         document(
             error=document(
+                "code",
+                "facts",
                 kind=(
                     {"enum": [*KINDS.values(), "failed", "machine", "interrupted"]},
                     "failed: an error of no other kind; machine: this machine refuses something",
                 ),
                 message=(TEXT, "one sentence with the remedy, as on standard error"),
+                code=of(NOTED)["properties"]["code"],
+                facts=of(NOTED)["properties"]["facts"],
             )
         ),
     ),

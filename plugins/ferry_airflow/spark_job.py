@@ -27,7 +27,7 @@ from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.run.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
-from ferry_airflow.connection import connection_of
+from ferry_airflow.cluster_settings import connection_of
 from ferry_airflow.copy_trigger import DriverTrigger
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.log_groups import SPARK
@@ -172,12 +172,13 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
         flow: FlowConfig,
         context: Context,
         arguments: Sequence[str],
-        evidence: Sequence[str] = (),
+        origin_arguments: Sequence[str] = (),
     ) -> None:
         """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error.
 
-        `evidence` are more arguments, which do not make it another job. A driver in the Spark cluster that an earlier
-        try started with the same `arguments` is waited for; TaskDeferred is raised where the wait is the triggerer's.
+        `origin_arguments` are more arguments, which do not make it another job. A driver in the Spark cluster that an
+        earlier try started with the same `arguments` is waited for; TaskDeferred is raised where the wait is the
+        triggerer's.
         """
 
         master = str(connection.host or "")
@@ -188,7 +189,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             self.log.info("the driver is a process of this worker (deploy mode client): this task waits here")
         self.name_driver(arguments)
         self.conf = {**submit_conf(), **(self.conf or {})}
-        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments, *evidence]
+        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments, *origin_arguments]
         self._forget_job()
         env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
         if not self.in_cluster:

@@ -17,6 +17,7 @@ from ferry.plan.options import RunOptions
 from ferry.protocol.names import transactional_id
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
+from tests.airflow.parts import job_processes
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -28,6 +29,7 @@ from tests.harness import (
     read_topic,
     send,
     watermark,
+    whole_ledger,
 )
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
@@ -131,7 +133,7 @@ def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:
     _, state = flows.run("narrow", {"topics": [], "take_over": True})
     assert state == "success"
     with lab.runs() as runs:
-        first, hand, last = (opened.record for opened in runs.whole_ledger().runs)
+        first, hand, last = (opened.record for opened in whole_ledger(runs).runs)
     assert first.deployment == f"airflow:127.0.0.1:{flows.home.port}@{socket.gethostname()}"
     assert (hand.deployment, hand.took_over) == ("by-hand", first.deployment)
     assert (last.deployment, last.took_over) == (first.deployment, "by-hand")
@@ -229,7 +231,7 @@ def test_killing_copy_ends_the_chunk_and_leaves_no_spark_behind(flows: Flows) ->
     flows.rest.set_task_state(dag, run, "copy", "failed")
     until(lambda: not job_processes(run), "the end of Spark", 30)
     with lab.runs() as runs:
-        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
     assert flows.rest.wait_run(dag, run) == "failed"
     kept = lab.receipts()
     assert kept
@@ -269,7 +271,7 @@ def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows
 
     assert not job_processes(run)
     with lab.runs() as runs:
-        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
     assert 0 < sum(receipt.records for receipt in lab.receipts()) < 8_000, "the kill came too late to matter"
     send(producer(flows.source), "struck-t", numbered(400, partitions=4, start=8_000))
     flows.rest.wait_task(dag, run, "copy", {"up_for_retry"})
@@ -319,7 +321,7 @@ def test_killing_copy_on_spark_connect_ends_the_chunk_and_keeps_the_receipts(flo
     ended = "ended the open chunks; what was committed stays"
     until(lambda: ended in flows.rest.log(dag, run, "copy"), "the end of the attempt", 30)
     with lab.runs() as runs:
-        assert not runs.whole_ledger().open
+        assert not whole_ledger(runs).open
     kept = lab.receipts()
     assert 0 < sum(receipt.records for receipt in kept) < 24_000, "the kill came too late to matter"
     assert flows.rest.wait_run(dag, run) == "failed"
@@ -351,7 +353,7 @@ def test_a_continuous_flow_runs_by_itself_until_it_is_paused(flows: Flows) -> No
     assert [(each["run_type"], each["state"]) for each in (first, second)] == [("scheduled", "success")] * 2
     assert first["end_date"] <= second["start_date"], "one run at a time"
     with flows.lab(BY_ITSELF).runs() as runs:
-        opened = [each.record.run for each in runs.whole_ledger().runs]
+        opened = [each.record.run for each in whole_ledger(runs).runs]
     assert opened[:2] == [first["dag_run_id"], second["dag_run_id"]]
 
 
@@ -363,16 +365,3 @@ def ended_runs(flows: Flows, dag: str) -> list[Json]:
 def has_receipts(lab: Lab) -> bool:
     """Whether the flow has committed anything."""
     return len(lab.receipts()) > 0
-
-
-def job_processes(run: str) -> list[psutil.Process]:
-    """Processes of the run's Spark job."""
-    return [process for process in psutil.process_iter() if run in arguments(process)]
-
-
-def arguments(process: psutil.Process) -> list[str]:
-    """A process's command line; empty when it has just ended."""
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []

@@ -18,7 +18,7 @@ from ferry.copy.slot_end import SlotEnd, failure_of, outcome_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.observe.acts.after_run import PATIENCE_S, publish_run
-from ferry.features.records.cli.in_spark import copied_in_spark, planned_in_spark
+from ferry.features.records.cli.in_spark import copied_in_spark, planned_and_copied_in_spark
 from ferry.ledger.report import Report, RunState, not_verified, without_groups
 from ferry.ledger.run_report import report_of
 from ferry.model import Attempt, Plan, TopicPartition, VerifyMode
@@ -56,7 +56,7 @@ class RunWork:
 
     def copy_in_spark(self) -> tuple[Report, FerryError | None]:
         """Start Spark, then plan and copy; return the report, and why the run is not done, None if it is."""
-        plan, failure = planned_in_spark(
+        plan, failure = planned_and_copied_in_spark(
             self.runs,
             self._planned,
             preview=partial(self.runs.preview, self.options) if self.resume is None else None,
@@ -94,13 +94,13 @@ def answered(work: RunWork, context: Context, report: Report, failure: FerryErro
 
 
 def finish_run(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
-    """Copy all slots, keep in the ledger what they refused, and return the report, and why the attempt is not done.
+    """Copy a plan as a new attempt, then translate groups, and verify if that is due.
 
-    The second value is None if it is done. A plan with transformed topics is copied in a Spark of this machine.
-    `ahead`: offsets that runs after this one are to copy, for the estimate of the remaining time.
+    Return the report, and why the run is not done, None if it is. A plan with transformed topics is copied in a Spark
+    of this machine. `ahead`: offsets that runs after this one are to copy, for the estimate of the remaining time.
 
-    If the target is unreachable at the end, the report has what the slots returned. Raises Unreachable when nothing was
-    copied.
+    If the target is unreachable after a copy without Spark, the report has what the slots returned. Raises Unreachable
+    if that is nothing, and after a copy in Spark if the ledger cannot be read.
     """
     with stop_signals() as stop:
         if plan.row_slots:

@@ -307,6 +307,16 @@ STATUS = Form(
     F("records", says="what it copied; null: it has no plan"),
     F("paused", kind=many(), says="topics that are paused; an empty name is the whole flow"),
     F("lag", kind=optional(TOTAL_LAG), says="null: not known"),
+    F(
+        "over_rpo",
+        says="partitions beyond ferry.rpo.*, also those whose lag is not known; null: no limit is set, or the flow is "
+        "not known",
+    ),
+    F(
+        "late",
+        says="whether ferry.alert.late.intervals times of ferry.schedule have passed since the newest run succeeded; "
+        "null: it did not succeed, there is no schedule, or the flow is paused or not known",
+    ),
     F("next_ms", says="the next time of the schedule; null: there is none, or the flow is paused"),
     F("why", says="why the flow is not known; else empty"),
 )

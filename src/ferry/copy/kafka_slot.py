@@ -1,4 +1,4 @@
-"""The port by which a slot copies, on real brokers. Slots of transformed rows have the first class in common."""
+"""The port by which a slot copies, on real brokers: `TargetSlot` is what all have, `KafkaSlot` the one for batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
-from ferry.copy.batching import PackingRules
+from ferry.copy.batching import BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import REQUEST_BYTES, Copier
 from ferry.copy.dropped import answered_drop
@@ -118,7 +118,7 @@ class TargetSlot(ABC):
         return await self._ledger.read(start, end)
 
     async def initialise(self) -> None:
-        """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
+        """InitProducerId for the slot: fences earlier tries, ends their open transaction. This is the abort."""
         await self._writer.initialise()
 
     @abstractmethod
@@ -244,7 +244,7 @@ class TargetSlot(ABC):
         await self._writer.leave()
 
     async def back_off(self, failures: int) -> None:
-        """Wait before the next attempt; longer after more failures in a row."""
+        """Wait before the next try; longer after more failures in a row."""
         await back_off(self._target, failures)
 
     def time_over(self, plan: Plan) -> bool:
@@ -314,7 +314,7 @@ class KafkaSlot(TargetSlot):
             self._target,
             self._data_writer(),
             pieces,
-            rules=PackingRules(
+            rules=BatchingRules(
                 compression=self._limits.compression,
                 batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
                 memory_bytes=self._limits.memory_bytes,

@@ -19,7 +19,7 @@ WORKSHOP = "ferry-workshop"
 """How the name of the thread begins."""
 
 
-class Workshop:
+class TranscodePool:
     """One thread for all slots of the process: with more, those that read a batch's records would wait for each other.
 
     Source of the figures: `make bench ARGS="--scenario holes"`.

@@ -31,9 +31,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
             f"{path} cannot be read ({error.strerror}): correct --home, or the rights of its files"
         ) from error
     except ValueError as error:
-        raise BadInput(f"{path} is damaged ({error}): delete it once no broker of it runs.") from error
+        raise BadInput(f"{path} is damaged ({error}): delete it once no broker of it runs") from error
     if not isinstance(content, dict):
-        raise BadInput(f"{path} does not hold a JSON object: delete it once no broker of it runs.")
+        raise BadInput(f"{path} does not hold a JSON object: delete it once no broker of it runs")
     return content
 
 

@@ -6,6 +6,7 @@ plans and others have modules of their own.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -81,7 +82,12 @@ def decode_key(key: bytes) -> list[Any]:
 
 def is_key(key: bytes) -> bool:
     """Return whether a key is one of Ferry's, without decoding the most frequent ones."""
-    return _USUAL.fullmatch(key) is not None or bool(decode_key(key))
+    return _USUAL.fullmatch(key) is not None or _is_decoded_key(key)
+
+
+@functools.lru_cache(maxsize=4096)  # a ledger is read again and again
+def _is_decoded_key(key: bytes) -> bool:
+    return bool(decode_key(key))
 
 
 def key_parts(key: bytes) -> list[Any]:

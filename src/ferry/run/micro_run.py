@@ -222,7 +222,7 @@ class MicroRuns(LaneSession):
         """Begin an attempt at the plan's copy step; an earlier attempt that is still active ends."""
         return self.wait_for(lambda: begin_attempt(self.ledger_topic, plan, origin, wall_ms()))
 
-    def holds(self, plan: Plan, attempt: Attempt) -> bool:
+    def still_owns_lane(self, plan: Plan, attempt: Attempt) -> bool:
         """Return whether neither a newer run of the lane nor a newer attempt at this one has begun."""
 
         async def work() -> bool:
@@ -240,7 +240,7 @@ class MicroRuns(LaneSession):
 
         After a kill this makes its slots stop wherever they still run, and readers need not wait for a timeout.
         """
-        if not self.holds(plan, attempt):
+        if not self.still_owns_lane(plan, attempt):
             return False
         self.wait_for(lambda: self.ledger_topic.append([ended_record(plan.lane, attempt)]))
         self.fence(plan)
@@ -295,10 +295,10 @@ class MicroRuns(LaneSession):
     ) -> None:
         """Keep in the ledger for the report what the attempt's slots refused, and which of them ran out of time.
 
-        It also keeps what its transforms read and left out, by topic. An attempt that a newer one took over from writes
-        nothing: only its successor's outcome counts.
+        It also keeps what its transforms read and left out, by topic. Nothing is written if a slot was superseded, or a
+        newer run or attempt has begun. Then only the successor's outcome counts.
         """
-        if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
+        if any(isinstance(end.failure, Superseded) for end in ends) or not self.still_owns_lane(plan, attempt):
             return
         outcome = outcome_of(plan, ends)
         record = outcome_record(plan.lane, plan.run, outcome.refusals, sorted(outcome.time_over), sifted)
@@ -319,20 +319,11 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(work)
 
-    def whole_ledger(self) -> LedgerView:
-        """Return the whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
-
-        async def work() -> LedgerView:
-            await self.ledger_topic.find()
-            return fold(*await self.ledger_topic.read())
-
-        return self.wait_for(work)
-
 
 def slot_port(plan: Plan, slot: int) -> str:
     """Return the place of the port that copies a slot, in the registry; empty: that of the kernel."""
     features = sorted({piece.feature for piece in plan.of_slot(slot) if piece.feature})
-    return FEATURES[features[0]].slot if features else ""  # a port refuses slices of another one
+    return FEATURES[features[0]].port if features else ""  # a port refuses slices of another one
 
 
 def local_origin() -> Origin:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -478,7 +479,8 @@ def _samples(made: World) -> list[Sample]:
 def _airflow() -> Iterator[None]:
     """The command of Ferry's Airflow package, without Airflow."""
     done = SimpleNamespace(pools=("ferry-a-b",), connections=("spark_default",), missing=())
-    with mock.patch.object(airflow_setup, "setup", return_value=done):
+    named = mock.patch.dict(os.environ, {"AIRFLOW_HOME": "airflow"})
+    with named, mock.patch.object(airflow_setup, "setup", return_value=done):
         yield
 
 

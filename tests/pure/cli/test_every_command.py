@@ -25,14 +25,16 @@ def _named(text: str) -> frozenset[str]:
 
 
 CHANGES = _named(
-    "run, backfill, lanes drop, groups sync, groups snapshot, groups rollback, ledger rebuild, pause, resume, skip, "
+    "run, backfill, lanes drop, groups sync, groups snapshot, groups snapshots drop, groups rollback, "
+    "ledger rebuild, pause, resume, skip, "
     "migrate mm2, migrate mm1, migrate hand-back, switchover, failover, failback, switches abandon, drills tabletop, "
     "drills shadow, drills partial, drills full, reports switch, dev up, dev down, airflow setup, ledger export, "
     "config new, migrate import-mm1, config check, support-bundle"
 )
 """Commands that write to a cluster, a ledger, an Airflow, a file or a folder, or start and stop processes."""
 READS = _named(
-    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switches list, "
+    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, groups snapshots list, "
+    "ledger show, readiness, switches list, "
     "switches show, flows, translate, verify, reports list, reports verify, version, status, explain, doctor, "
     "config explain, config policy, metrics serve, dev status, records show"
 )
@@ -77,6 +79,41 @@ def test_an_example_is_a_line_that_the_program_takes(line: str) -> None:
     for word in words.split():
         given = given[1:] if given[0] == word else given
     COMMANDS[words].make_context(words, given)
+
+
+FLOWS = [words for words, one in COMMANDS.items() if any(each.name == "flow" for each in one.params)]
+_WORDS = (
+    "TOPIC=orders PARTITION=0 OFFSET=7 LANE=backfill-x ID=s-1 GROUP=g NAME=n TEXT=x FILE=out TIME=2026-01-31T06:00:00Z"
+)
+VALUES = dict(one.split("=") for one in _WORDS.split())
+"""A word for each name that a usage has."""
+
+
+@pytest.mark.parametrize("words", FLOWS)
+def test_every_command_of_a_flow_takes_its_words_without_the_flow(words: str) -> None:
+    command = COMMANDS[words]
+    first, *others = [one for one in command.params if one.param_type_name == "argument"]
+    assert (first.name, first.required) == ("flow", False)
+    needed = [one for one in command.params if one.param_type_name == "option" and one.required]
+    line = [word for one in needed for word in (one.opts[0], VALUES[one.metavar])]
+    line += [VALUES[one.metavar] for one in others]
+    without = command.make_context(words, list(line)).params
+    named = command.make_context(words, ["a->b", *line]).params
+    assert (without.pop("flow"), named.pop("flow")) == (None, "a->b")
+    assert without == named
+    assert len(named) == len(command.params) - 1
+
+
+def test_a_flow_that_the_shell_cut_off_is_no_topic() -> None:
+    assert COMMANDS["translate"].make_context("translate", ["a-", "orders", "0"]).params["flow"] == "a-"
+
+
+def test_the_reference_has_no_form_within_a_form() -> None:
+    usages = [line for line in TOOL["rendered"]().splitlines() if line.startswith("`ferry ")]
+    assert len(usages) == len(COMMANDS)
+    assert [line for line in usages if "[[" in line or "]]" in line or "{" in line] == []
+    rows = [line.split("`")[1] for line in TOOL["rendered"]().splitlines() if line.startswith("| `")]
+    assert [name for name in rows if "]" in name or "[" in name] == []
 
 
 def test_examples_are_of_commands() -> None:

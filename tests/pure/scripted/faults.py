@@ -72,6 +72,8 @@ class Asked:
 
     node: int
     api: str
+    number: int
+    """Its correlation id, which its answer has, too."""
     request: Any
     topics: frozenset[str]
     """Names of the topics in it, also where it has their ids, or asks for the metadata of all."""

@@ -58,7 +58,7 @@ class Progress:
 
     def _watch(self) -> None:
         total = 0
-        while not self._end.wait(0.5):
+        while not self._end.wait(1):
             with suppress(KafkaException):
                 found = sum(self._field.ends().values())
                 if found > total:
@@ -74,7 +74,7 @@ class Writer:
     """The process that writes at the source."""
 
     def __init__(self, cluster: RunningCluster, seed: int, rate: int, folder: Path, *, identical: bool = False) -> None:
-        """`folder` has what it complains of. With `identical`, no log gets a hole."""
+        """`folder` has what it complains of. With `identical`, no topic is compacted."""
         with (folder / "writer.err").open("wb") as complaints:
             self._process = subprocess.Popen(
                 [
@@ -152,8 +152,7 @@ def campaign(
                 made.copied = judge.round(number)
                 record.write()
             judge.read_again()
-            if not identical:
-                judge.find_aborted()
+            judge.find_aborted()
             made.look_for_all(faults)
             if spark:
                 runner.look_for_spark(faults)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -13,13 +14,14 @@ import psutil
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from ferry.dev.broker import Broker
 from ferry.errors import FerryError
 from ferry.protocol.names import ledger_topic
 from tests.harness import commit_offsets, create_topic, grow_topic
 from tests.soak.campaign.field import FLOW, Field, Side
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.runs import Run, Runner
-from tests.soak.campaign.writer import copied_topics
+from tests.soak.campaign.writer import COPIED
 
 WRITER = f"ferry.{FLOW}.live.0"
 POSITIONS = f"ferry.{FLOW}.live"
@@ -37,6 +39,21 @@ DECK: Mapping[str, int] = {
     **dict.fromkeys(("kill-spark-jvm", "kill-spark-python"), 3),
 }
 
+MARKED: Mapping[str, int] = {
+    **{name: 1 if name.startswith("net-") else 2 for name in DECK if not name.startswith("kill-spark")},
+    **dict.fromkeys(("kill-at", "sleep-at", "doze-at"), 12),
+    "leader-at": 8,
+}
+"""With identical offsets: more faults at a certain request."""
+
+MARKERS, PRODUCE, COMMIT = "WriteTxnMarkersRequest", "ProduceRequest", "EndTxnRequest"
+REQUESTS = {MARKERS: 8, PRODUCE: 4, COMMIT: 2}
+"""Where runs die or fall asleep, and how often."""
+LATER = {MARKERS: 5, PRODUCE: 8, COMMIT: 1}
+"""How many of these requests come before, about."""
+TRAP_S = 60
+SUCCESSOR_S = 240
+
 
 @dataclass
 class Faults:
@@ -53,15 +70,21 @@ class Faults:
     topics: int = 0
     partitions: dict[str, int] = field(default_factory=dict)
     _deck: list[str] = field(default_factory=list)
+    _starting: threading.Thread | None = None
+    """Starts a broker of the target again, while other faults than those of brokers may come."""
 
     def __post_init__(self) -> None:
-        self.partitions |= dict.fromkeys(copied_topics(identical=self.place.identical), 4)
+        self.partitions |= dict.fromkeys(COPIED, 4)
+
+    @property
+    def _all(self) -> Mapping[str, int]:
+        return MARKED if self.place.identical else DECK
 
     def one(self) -> str:
         """Make the next fault that can be made now, and undo it; its name."""
         while True:
             if not self._deck:
-                self._deck = [name for name, count in DECK.items() for _ in range(count)]
+                self._deck = [name for name, count in self._all.items() for _ in range(count)]
                 self.rng.shuffle(self._deck)
             name = self._deck.pop()
             if self._make(name):
@@ -75,6 +98,8 @@ class Faults:
             return self._broker(name)
         if name in ("delete-positions", "commit-groups", "add-partitions", "new-topic", "delete-records"):
             return self._data(name)
+        if name.endswith("-at"):
+            return self._trapped(name)
         if name == "second-run":
             self.record.say("fault", name=name)
             self.runner.see_through(self.runner.start("run"))
@@ -84,14 +109,15 @@ class Faults:
 
     def look_for_all(self, faults: int) -> None:
         """Of so many faults each kind has come at least once: one that can never be made would be missed by nobody."""
-        if faults < 3 * sum(DECK.values()):
+        if faults < 3 * sum(self._all.values()):
             return
-        for name in sorted(DECK.keys() - self.record.faults.keys()):
+        for name in sorted(self._all.keys() - self.record.faults.keys()):
             if self.spark or not name.startswith("kill-spark"):
                 self.record.anomaly(f"fault {name} never came")
 
     def heal(self) -> None:
         """Have all brokers run and all bytes pass."""
+        self._wait_for_broker()
         self.place.proxies.heal()
         for side in (self.place.source, self.place.target):
             for broker in side.cluster.brokers:
@@ -110,7 +136,19 @@ class Faults:
         self.place.proxies.heal()
         return True
 
+    def _start_again(self, side: Side, broker: Broker) -> None:
+        self._starting = threading.Thread(target=broker.start, kwargs={"seconds": STARTED_S})
+        self._starting.start()
+        if side is self.place.source or not self.place.identical:
+            self._wait_for_broker()
+
+    def _wait_for_broker(self) -> None:
+        if self._starting is not None:
+            self._starting.join()
+            self._starting = None
+
     def _broker(self, name: str) -> bool:
+        self._wait_for_broker()
         side = self.place.source if "source" in name else self.place.target
         node = self.rng.choice([broker.node_id for broker in side.cluster.brokers])
         if name.endswith("-coordinator"):
@@ -129,7 +167,7 @@ class Faults:
             return True
         broker.kill(signal.SIGTERM if name.startswith("stop") else signal.SIGKILL)
         time.sleep(seconds)
-        broker.start(seconds=STARTED_S)
+        self._start_again(side, broker)
         return True
 
     def _leader(self, side: Side, topic: str, partition: int) -> int | None:
@@ -190,6 +228,70 @@ class Faults:
             time.sleep(self.rng.uniform(2, 20))
         run.signal_all(signal.SIGCONT)
         run.frozen += time.monotonic() - began - 10_000
+
+    def _trapped(self, name: str) -> bool:
+        """Have a run die or fall asleep at a request; False if none came there."""
+        if name == "leader-at":
+            self._wait_for_broker()
+        how = self.rng.choice(("kill", "kill-run")) if name == "kill-at" else "stop-run"
+        request = self.rng.choice([one for one, weight in REQUESTS.items() for _ in range(weight)])
+        count = 1 + int(self.rng.expovariate(1 / LATER[request]))
+        trap = f"{how} {self.rng.choice(('before', 'after'))} {request} {count}"
+        began = time.monotonic()
+        self.runner.trap(trap)
+        run = self._sprung(began)
+        if run is None:
+            return False
+        run.touched = True
+        self.record.say("fault", name=name, run=run.number, kind=run.kind, trap=trap)
+        if name != "kill-at":
+            began = time.monotonic()
+            run.frozen += 10_000
+            self._meanwhile(name, run)
+            run.frozen += time.monotonic() - began - 10_000
+        return True
+
+    def _sprung(self, began: float) -> Run | None:
+        """The run that came into the trap which was set then."""
+        until = time.monotonic() + TRAP_S
+        while time.monotonic() < until:
+            run = self.runner.current
+            if run is not None and run.trapped and run.began > began:
+                if run.sprung.exists():
+                    return run
+                if run.process.poll() is not None:
+                    return None
+            time.sleep(0.02)
+        self.runner.trap("")
+        return None
+
+    def _meanwhile(self, name: str, run: Run) -> None:
+        """What happens while a run sleeps; it wakes then."""
+        if name == "leader-at":
+            broker = self.place.target.cluster.broker(
+                self.rng.choice([one.node_id for one in self.place.target.cluster.brokers])
+            )
+            broker.kill(signal.SIGKILL)
+            time.sleep(self.rng.uniform(0, 3))
+            run.signal_all(signal.SIGCONT)
+            time.sleep(self.rng.uniform(0.5, 10))
+            self._start_again(self.place.target, broker)
+        elif name == "doze-at":
+            second = self.runner.start("run")
+            time.sleep(self.rng.uniform(0.5, 12))
+            run.signal_all(signal.SIGCONT)
+            self.runner.see_through(second)
+        else:
+            until = time.monotonic() + SUCCESSOR_S
+            while time.monotonic() < until:
+                second = self.runner.start("run")
+                self.runner.see_through(second)
+                if second.process.returncode == 0:
+                    break
+                time.sleep(3)
+            else:
+                self.record.anomaly(f"no successor of run {run.number} came to its end in {SUCCESSOR_S} s")
+            run.signal_all(signal.SIGCONT)
 
     def _data(self, name: str) -> bool:
         if name == "delete-records" and not any(self.copied.values()):

@@ -17,7 +17,8 @@ from ferry.ports import LOOPBACK, free_ports
 from tests.clusters import KEPT
 from tests.harness import create_topic
 from tests.proxy import Proxies
-from tests.soak.campaign.writer import COMPACTED, PARTITIONS, copied_topics
+from tests.soak.campaign.hasty import IDLE_MS
+from tests.soak.campaign.writer import COMPACTED, COPIED, PARTITIONS
 
 ENTRY = Listener(name="ENTRY", protocol="PLAINTEXT")
 """The listener that only the proxies reach; what it tells clients to connect to are the proxies."""
@@ -44,7 +45,7 @@ ferry.chunk.bytes = {chunk}
 ferry.transaction.timeout.ms = 12000
 ferry.chunk.seconds = 5
 """
-IDENTICAL = "s->t.ferry.offsets = identical\n"
+IDENTICAL = "s->t.ferry.offsets = identical\ns->t.ferry.offsets.may.mark = true\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +112,7 @@ def field(folder: Path, *, identical: bool = False) -> Iterator[Field]:
             brokers=brokers,
             heap_mb=320,
             listeners=(PLAINTEXT, ENTRY),
-            properties=BROKER,
+            properties={**BROKER, **({"connections.max.idle.ms": str(IDLE_MS)} if identical else {})},
         )
         found.append(create_cluster(spec, folder / name))
     sides = []
@@ -134,9 +135,9 @@ def field(folder: Path, *, identical: bool = False) -> Iterator[Field]:
     proxies = Proxies(ports)
     source, target = (replace(side, cluster=cluster) for side, cluster in zip(sides, clusters, strict=True))
     try:
-        names = copied_topics(identical=True) if identical else tuple(PARTITIONS)
+        names = COPIED if identical else tuple(PARTITIONS)
         create_topics(source.cluster, replicas=len(source.entries), names=names)
-        configs = _files(folder, source, target, IDENTICAL if identical else "")
+        configs = _files(folder, source, target, identical=identical)
         yield Field(source=source, target=target, proxies=proxies, configs=configs, identical=identical)
     finally:
         proxies.close()
@@ -160,12 +161,12 @@ def flow_text(source: str, target: str, *, slots: int, chunk: int, replicas: int
     return SETTINGS.format(source=source, target=target, slots=slots, chunk=chunk, replicas=replicas)
 
 
-def _files(folder: Path, source: Side, target: Side, more: str) -> dict[tuple[int, int], Path]:
+def _files(folder: Path, source: Side, target: Side, *, identical: bool) -> dict[tuple[int, int], Path]:
     found = {}
-    for slots in SLOTS:
+    for slots in SLOTS[:-1] if identical else SLOTS:
         for chunk in CHUNKS:
             path = folder / f"{slots}-{chunk}.properties"
             text = flow_text(source.bootstrap, target.bootstrap, slots=slots, chunk=chunk, replicas=REPLICAS)
-            path.write_text(text + more)
+            path.write_text(text + (IDENTICAL if identical else ""))
             found[slots, chunk] = path
     return found

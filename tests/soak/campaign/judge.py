@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import secrets
@@ -21,16 +22,19 @@ from tests.harness import commit_offsets, committed_offsets
 from tests.program import warm_ferry as ferry
 from tests.soak.campaign.field import FLOW
 from tests.soak.campaign.record import Record
-from tests.soak.campaign.writer import COMPACTED, TRANSACTIONAL, copied_topics
+from tests.soak.campaign.runs import NOT_QUIET, program_of
+from tests.soak.campaign.writer import COMPACTED, COPIED, TRANSACTIONAL
 
 Place = tuple[str, int]
 TRIES = 6
 """How often a run is begun until one of them copies all that is left, when all is whole again."""
+QUIET_S = 180
+"""How long runs are begun that wait until no marker can be late."""
 
 SILENT_S = 300
 """How long a reader that is not at the end waits for its next record. All of an hour takes a busy machine longer."""
 ASKED = 4
-"""Records of a round whose offsets Ferry is asked for, one by one."""
+"""Records of a round whose offsets Ferry is asked for, one by one. With identical offsets it is one."""
 
 
 @dataclass
@@ -42,9 +46,10 @@ class Log:
 
 
 class Reader:
-    """Reads a cluster past the proxies and past Ferry, read_committed, from where it came to last."""
+    """Reads a cluster past the proxies and past Ferry, from where it came to last."""
 
-    def __init__(self, cluster: RunningCluster, prefix: str) -> None:
+    def __init__(self, cluster: RunningCluster, prefix: str, isolation: str = "read_committed") -> None:
+        self._isolation = isolation
         self._bootstrap = cluster.bootstrap
         self._prefix = prefix
         self.logs: dict[Place, Log] = {}
@@ -53,10 +58,12 @@ class Reader:
         """Where each log begins now."""
         self.ends: dict[Place, int] = {}
         """Where each log ends now."""
+        self.reached: dict[Place, int] = {}
+        """Where this reader is in each log, after its last record and what comes after that."""
 
     def read(self) -> None:
-        """Read on to the end of what is committed."""
-        consumer = self._consumer()
+        """Read on to the end."""
+        consumer = self._consumer(self._isolation)
         try:
             places = self._places(consumer)
             for place in places:
@@ -65,7 +72,7 @@ class Reader:
                 )
                 self._next[place] = max(self._next.get(place, 0), self.starts[place])
             consumer.assign([TopicPartition(*place, self._next[place]) for place in places])
-            for place, message in _until_the_end(consumer, set(places)):
+            for place, message in _until_the_end(consumer, set(places), self.reached):
                 log = self.logs.setdefault(place, Log())
                 offset = message.offset()
                 assert offset is not None
@@ -191,7 +198,7 @@ class Judge:
         else:
             found["compacted keys"] = self._compacted()
         found["group offsets"] = self._groups(group, wanted)
-        found["translations"] = self._translated(group) + self._asked()
+        found["translations"] = self._translated(group) + self._asked(1 if self._identical else ASKED)
         found["verify"] = "equal" if self._verified() else "differs"
         self._record.rounds.append(found)
         self._record.say("round", **found)
@@ -247,13 +254,15 @@ class Judge:
 
     def _copy(self) -> bool:
         """Run until one of the runs ends well; whether one did."""
-        said = ""
-        for number in range(TRIES):
-            answer = ferry("run", FLOW, "--json", config=self._config)
+        said, until, program = "", time.monotonic() + QUIET_S, program_of(identical=self._identical)
+        for number in itertools.count(1):
+            answer = ferry("run", FLOW, "--json", config=self._config, program=program)
             if answer.code == 0:
                 return True
             said = f"{answer.err[-400:]} {answer.out[:400]}"
-            self._record.say("run of the round", tries=number + 1, code=answer.code, err=answer.err[-300:])
+            self._record.say("run of the round", tries=number, code=answer.code, err=answer.err[-300:])
+            if number >= TRIES and not (self._identical and NOT_QUIET in answer.out and time.monotonic() < until):
+                break
             time.sleep(0.5)
         self._record.anomaly(f"no run ends well though all is whole again: {said}")
         return False
@@ -279,18 +288,28 @@ class Judge:
     def _none_empty(self) -> None:
         """A topic without a record proves nothing."""
         filled = {topic for (topic, _), log in self.source.logs.items() if log.offsets}
-        for topic in sorted({*copied_topics(identical=self._identical)} - filled):
+        for topic in sorted({*COPIED} - filled):
             self._record.anomaly(f"nothing was ever written to {topic}")
 
     def _at_their_offsets(self) -> int:
-        """Each record is at its source offset, and each group has the number that it has at the source."""
+        """Each record is at its source offset, for readers with either isolation, and they come to the logs' ends."""
         same = 0
+        raw = Reader(self._target, "s.c-", "read_uncommitted")
+        raw.read()
         for (topic, number), log in self.source.logs.items():
             copy = self.target.logs.get((f"s.{topic}", number), Log())
             shifted = [(here, there) for here, there in zip(log.offsets, copy.offsets, strict=False) if here != there]
             if shifted or len(log.offsets) != len(copy.offsets):
                 self._record.anomaly(f"{len(shifted)} records of {topic}-{number} are shifted, first {shifted[:1]}")
             same += len(log.offsets) - len(shifted)
+            place = f"s.{topic}", number
+            if (raw.logs[place].offsets, raw.logs[place].digests) != (copy.offsets, copy.digests):
+                self._record.anomaly(f"readers with read_uncommitted see other records of {topic}-{number}")
+            ends = self.source.ends[topic, number], self.target.reached[place], raw.reached[place]
+            if set(ends) != {raw.ends[place]}:
+                self._record.anomaly(
+                    f"{topic}-{number} ends at {raw.ends[place]}; source, and readers with either isolation: {ends}"
+                )
         return same
 
     def _compacted(self) -> int:
@@ -336,7 +355,7 @@ class Judge:
             self._record.anomaly(f"group {group} has no translation")
         return len(rows)
 
-    def _asked(self) -> int:
+    def _asked(self, count: int) -> int:
         """Offsets of some records, both ways and by the ledger."""
         places = [
             (place, at)
@@ -344,7 +363,7 @@ class Judge:
             for at, offset in enumerate(log.offsets)
             if offset >= self.source.starts[place]
         ]
-        chosen = self._rng.sample(places, min(ASKED, len(places)))
+        chosen = self._rng.sample(places, min(count, len(places)))
         for (topic, number), at in chosen:
             offset = self.source.logs[topic, number].offsets[at]
             copy = self.target.logs[f"s.{topic}", number].offsets[at]
@@ -380,7 +399,10 @@ class Judge:
         return body
 
 
-def _until_the_end(consumer: Consumer, waiting: set[Place]) -> Iterable[tuple[Place, Message]]:
+def _until_the_end(
+    consumer: Consumer, waiting: set[Place], reached: dict[Place, int] | None = None
+) -> Iterable[tuple[Place, Message]]:
+    """Yield records until each partition's end; `reached` gets the offsets of these ends."""
     until = time.monotonic() + SILENT_S
     while waiting:
         assert time.monotonic() < until, f"no record and no end of {waiting} for {SILENT_S} s"
@@ -393,6 +415,8 @@ def _until_the_end(consumer: Consumer, waiting: set[Place]) -> Iterable[tuple[Pl
                 yield place, message
             elif error.code() == KafkaError._PARTITION_EOF:
                 waiting.discard(place)
+                if reached is not None:
+                    reached[place] = message.offset() or 0
             elif not error.retriable() and error.code() != KafkaError._ALL_BROKERS_DOWN:
                 raise KafkaException(error)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,9 @@ from typing import Any
 import psutil
 
 from ferry.run.spark.submit import submit_conf
-from tests.program import PROGRAM, environment
+from tests.program import PROGRAM, Begun, environment, warm_start
 from tests.soak.campaign.field import FLOW, Field
+from tests.soak.campaign.hasty import TRAP
 from tests.soak.campaign.record import Record
 
 HUNG_S = 300
@@ -28,12 +30,15 @@ HUNG_S = 300
 LEFT_S = 45
 """How long processes of a run that was killed may live on: the longest is a transaction's end."""
 
-BEGUN_S = 10
+BEGUN_S = 30
 """Within it the program begins on a busy machine, and from then on SIGTERM ends it with a report."""
 
 CODES = {0, 1, 2, 3, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
 EXPECTED = {"unfinished", "slot-failed", "no-leader", "too-few-replicas", "storage-error"}
 """What a run may refuse while brokers come and go; anything else would be about the records."""
+
+NOT_QUIET = "identical.not-quiet"
+"""The one refusal of identical offsets that faults explain."""
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAN = """
@@ -46,18 +51,30 @@ with MicroRuns(load(Path(sys.argv[1])).flow(sys.argv[2])) as runs:
 """
 
 
+def program_of(*, identical: bool) -> str:
+    """The module that is the program: with identical offsets one that waits for seconds instead of minutes."""
+    return "tests.soak.campaign.hasty" if identical else "ferry.program"
+
+
 @dataclass
 class Run:
     """A process of Ferry and what belongs to it: all that is in its session."""
 
     number: int
     kind: str
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Begun
     out: Path
     began: float
     frozen: float = 0.0
     touched: bool = False
     """Whether a fault was aimed at its processes."""
+    trapped: bool = False
+    """Whether a trap waits for it."""
+
+    @property
+    def sprung(self) -> Path:
+        """The file that is made when it comes into its trap."""
+        return self.out.with_suffix(".trap")
 
     @property
     def is_spark(self) -> bool:
@@ -94,6 +111,7 @@ class Runner:
         self._kinds = ["run"] * 8 + ["resume"] * 2 + (["spark", "job"] * 2 if spark else [])
         self._count = 0
         self._unfinished = ""
+        self._trap = ""
         self._go = threading.Event()
         self._rests = threading.Event()
         self._ended = threading.Event()
@@ -132,7 +150,11 @@ class Runner:
         if not self._record.copied["spark"]:
             self._record.anomaly("no record was copied by Spark")
 
-    def start(self, kind: str) -> Run:
+    def trap(self, text: str) -> None:
+        """Have the next run that begins by itself come into a trap: HOW WHEN REQUEST COUNT of `hasty`. Empty: none."""
+        self._trap = text
+
+    def start(self, kind: str, trap: str = "") -> Run:
         """A run beside all others."""
         self._count += 1
         number = self._count
@@ -148,18 +170,30 @@ class Runner:
             shell = '"$1" -c "$3" "$4" "$5" "$6" && shift 6 && exec "$@"'
             command = ["sh", "-c", shell, "sh", *plan, *self._submitted(config, name)]
         out = self._folder / f"{number}-{kind}"
-        with out.with_suffix(".out").open("wb") as told, out.with_suffix(".err").open("wb") as complaints:
-            process = subprocess.Popen(
+        variables = {**environment(config), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        if trap:
+            variables[TRAP] = f"{trap} {out.with_suffix('.trap')}"
+        process = self._begun(command, out, variables)
+        self._record.say("run", number=number, kind=kind, config=config.stem, trap=trap)
+        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic(), trapped=bool(trap))
+
+    def _begun(
+        self, command: Sequence[str | Path], out: Path, variables: Mapping[str, str]
+    ) -> subprocess.Popen[bytes] | Begun:
+        told, complaints = out.with_suffix(".out"), out.with_suffix(".err")
+        if self._field.identical:  # more runs, which begin at once
+            program = program_of(identical=True)
+            return warm_start(*command[1:], out=told, err=complaints, variables=variables, program=program)
+        with told.open("wb") as to, complaints.open("wb") as errors:
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=told,
-                stderr=complaints,
-                env={**environment(config), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+                stdout=to,
+                stderr=errors,
+                env=variables,
                 start_new_session=True,
                 cwd=ROOT,
             )
-        self._record.say("run", number=number, kind=kind, config=config.stem)
-        return Run(number=number, kind=kind, process=process, out=out, began=time.monotonic())
 
     def _submitted(self, config: Path, name: str) -> list[str | Path]:
         settings = [f"--conf={key}={value}" for key, value in submit_conf(ROOT / ".spark").items()]
@@ -208,6 +242,10 @@ class Runner:
             for word in ("superseded", "exists already", "has no plan", "no record of run", "there is no ledger")
         ):
             self._record.anomaly(f"run {run.number} ({run.kind}) was refused: {said.strip()[-300:]}")
+        codes = {row.get("code", "") for row in body.get("refusals", ())}
+        codes = {code for code in codes if code.startswith("identical.")}
+        if codes - {NOT_QUIET}:
+            self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(codes)}")
         if kinds - EXPECTED:
             self._record.anomaly(f"run {run.number} ({run.kind}) refused {sorted(kinds - EXPECTED)}")
         if run.kind != "job" and code in (0, 1) and not body:
@@ -231,7 +269,8 @@ class Runner:
             kind = self._rng.choice(self._kinds)
             if kind == "resume" and not self._unfinished:
                 kind = "run"
-            run = self.current = self.start(kind)
+            trap, self._trap = self._trap, ""
+            run = self.current = self.start(kind, trap)
             self.see_through(run)
             self.current = None
 

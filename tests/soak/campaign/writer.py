@@ -6,8 +6,8 @@ in   pause, resume, topic NAME PARTITIONS, quit          one line each; a topic 
 out  ready, paused: nothing is unacknowledged, and no transaction is open but abandoned ones
 ```
 
-Transactions are committed, aborted, held open for seconds, or abandoned: these end by the broker's timeout. With
-`identical` there are none, and no compacted records: such logs have holes.
+Transactions are committed, aborted, held open for seconds, or abandoned: these end by the broker's timeout. Their topic
+has plain records in between. With `identical` there are no compacted records: such logs have holes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,10 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TRANSACTION_MS = 8_000
 PLAIN, IDEMPOTENT, COMPACTED, TRANSACTIONAL = "c-plain", "c-idem", "c-compact", "c-txn"
 PARTITIONS = {PLAIN: 4, IDEMPOTENT: 4, COMPACTED: 2, TRANSACTIONAL: 4}
+COPIED = (PLAIN, IDEMPOTENT, TRANSACTIONAL)
+"""The topics that are copied record by record."""
 BIG = 700_000
 """Bytes of the largest records."""
-
-
-def copied_topics(*, identical: bool) -> tuple[str, ...]:
-    """The topics that are copied record by record; with identical offsets those whose logs have no holes."""
-    return (PLAIN, IDEMPOTENT) if identical else (PLAIN, IDEMPOTENT, TRANSACTIONAL)
 
 
 def value_of(rng: random.Random, number: int) -> bytes:
@@ -51,7 +48,7 @@ class Writers:
         self._pause = 10 / max(rate, 1.0)
         self._running = threading.Event()
         self._resting: dict[str, threading.Event] = {}
-        self._topics = [PLAIN]
+        self._topics = [PLAIN, TRANSACTIONAL]
         self._partitions = dict(PARTITIONS)
         self._abandoned: list[Producer] = []
 
@@ -60,9 +57,8 @@ class Writers:
         for codec in CODECS:
             self._start(f"plain-{codec}", partial(self._sending, codec=codec, acks="1"))
             self._start(f"idem-{codec}", partial(self._sending, codec=codec, acks="all"))
-        if identical:
-            return
-        self._start("compacted", self._compacting)
+        if not identical:
+            self._start("compacted", self._compacting)
         for number in range(3):
             self._start(f"txn-{number}", partial(self._transacting, number=number))
 
@@ -152,7 +148,7 @@ class Writers:
         """One transaction; the producer for the next one, None when that takes another one."""
         try:
             client.begin_transaction()
-            for _ in range(rng.randrange(1, 20)):
+            for _ in range(rng.randrange(1, rng.choice((3, 20)))):
                 value = value_of(rng, time.time_ns())
                 client.produce(TRANSACTIONAL, value=value, partition=rng.randrange(self._partitions[TRANSACTIONAL]))
                 client.poll(0)

@@ -36,7 +36,7 @@ class Strangers:
     failed: dict[TopicPartition, Unavailable]
 
 
-async def first_strangers(
+async def first_foreign_records(
     target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: int | None = None
 ) -> Strangers:
     """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed.

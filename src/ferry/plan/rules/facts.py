@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.ledger.other_flows import Neighbour
+from ferry.ledger.other_flows import OtherFlow
 from ferry.model import Era, Gap, Pause, Position, Range, Receipt, TopicPartition
 from ferry.model.observed import BrokerSpace, OpenTransaction, Unavailable
 from ferry.model.topic_settings import TopicSettings
@@ -217,7 +217,7 @@ class NoReceipt:
 class OtherFacts:
     """What others wrote to the copies, and what the ledgers of other flows show."""
 
-    flows: tuple[Neighbour, ...] = ()
+    flows: tuple[OtherFlow, ...] = ()
     """Other flows into the target, as far as their topics concern this one."""
     returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
     """The offsets that came from the target cluster, by source partition."""

@@ -32,7 +32,7 @@ TO_DECIDE = 1
 """The exit code with --strict if the new file cannot express all of the old set-up."""
 
 
-@command(flow=None, connects=False, config=False)
+@command(flow=False, connects=False, config=False)
 def import_mm1_command(
     context: Context,
     output: Annotated[

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ferry.run.micro_run import MicroRuns
 
 
-def planned_in_spark(
+def planned_and_copied_in_spark(
     runs: MicroRuns,
     planned: Callable[[], Plan],
     *,
@@ -28,7 +28,7 @@ def planned_in_spark(
     quiet: bool,
     stop: Stop | None = None,
 ) -> tuple[Plan, FerryError | None]:
-    """Copy a run that is planned after Spark has started. The error is the reason why it is not done, if so.
+    """Start Spark, plan a run (`planned`) and copy it; return the plan, and why the run is not done, None if it is.
 
     A transform that cannot be carried out refuses its own topics, as in the flow's DAG. `preview` makes the plan that
     there would be for the topics `only` (None: all). With it, lost transforms are reported first. Refused, before
@@ -73,7 +73,7 @@ def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False, stop: S
 
     With `stop`, a signal breaks the copy off and becomes the error.
     """
-    return planned_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
+    return planned_and_copied_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
 
 
 def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:

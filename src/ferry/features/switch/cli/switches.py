@@ -59,7 +59,7 @@ def _show_list(found: Sequence[SwitchState], unread: Collection[str]) -> None:
     echo(clients_line(found, unread))
 
 
-@command(flow="required", table=True)
+@command(table=True)
 def switch_show_command(
     context: Context,
     switch_id: IdArgument,
@@ -87,7 +87,7 @@ def _show(state: SwitchState) -> None:
     echo(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
 
 
-@command(flow="required")
+@command()
 def switch_abandon_command(
     context: Context,
     switch_id: IdArgument,

@@ -23,7 +23,7 @@ from kafka.protocol.data_container import DataContainer
 
 from ferry.kafka.connect import codes
 from tests.pure.scripted.coordinators import Coordinators
-from tests.pure.scripted.faults import Asked, Fault
+from tests.pure.scripted.faults import Asked, At, Fault
 from tests.pure.scripted.partitions import Partitions
 
 _HEAD = struct.Struct(">hhih")
@@ -116,6 +116,8 @@ class Brokers(Coordinators, Partitions):
         self._serve(wire, asked, version, fault)
 
     def _topics(self, request: Any) -> frozenset[str]:
+        if isinstance(request, metadata.MetadataRequest) and request.topics is None:
+            return frozenset(self.ids)
         topics = [
             topic
             for name in ("topics", "topic_data", "v3_and_below_topics")
@@ -172,7 +174,7 @@ class Brokers(Coordinators, Partitions):
             answer = handle(asked)
             vars(self).update(pickle.loads(kept))
         if fault is not None and fault.code is not None:
-            assert _spoil(answer, fault.code), f"{asked.api} has no error code"
+            _spoil(answer, fault.code, fault.at)
         return answer
 
     def _ApiVersions(self, asked: Asked) -> Any:  # noqa: N802 - the request's name
@@ -234,21 +236,48 @@ _NO_ANSWER = {"committed_offset", "base_offset", "producer_id", "producer_epoch"
 """Fields that brokers answer with -1 beside an error."""
 
 
-def _spoil(answer: Any, code: int) -> bool:
-    """Put an error code at the innermost places that have one; whether there is one."""
-    fields = answer._struct.fields
-    lists = [value for name in fields if isinstance(value := getattr(answer, name), list)]
-    inner = [_spoil(one, code) for value in lists for one in value if isinstance(one, DataContainer)]
-    if any(inner):
-        return True
-    for name in _CODES & fields.keys():
-        setattr(answer, name, code)
+def _spoil(answer: Any, code: int, at: At) -> None:
+    """Put an error code there."""
+    if at is At.INNER:
+        spoiled = _innermost(answer)
+    elif at is At.ONE:
+        spoiled = _innermost(answer)[-1:]
+    else:
+        spoiled = [answer] if at is At.OUTER else [one for value in _lists(answer) for one in value if _code(one)]
+        for one in spoiled:
+            for value in _lists(one):
+                value.clear()
+    assert spoiled, f"{answer.name} has no error code there"
+    for one in spoiled:
+        fields = _fields(one)
+        setattr(one, _code(one), code)
         for other in _NO_ANSWER & fields.keys():
-            setattr(answer, other, -1)
+            setattr(one, other, -1)
         if "records" in fields:
-            answer.records = b""
-        return True
-    return False
+            one.records = b""
+
+
+def _innermost(answer: Any) -> list[Any]:
+    """The innermost places of an answer that have an error code."""
+    inner = [place for value in _lists(answer) for one in value for place in _innermost(one)]
+    return inner or ([answer] if _code(answer) else [])
+
+
+def _fields(answer: Any) -> Mapping[str, Any]:
+    """The fields of an answer, or of a part of it, by name."""
+    fields: Mapping[str, Any] = answer._struct.fields
+    return fields
+
+
+def _lists(answer: Any) -> list[list[Any]]:
+    """The lists of things in an answer."""
+    lists = [value for name in _fields(answer) if isinstance(value := getattr(answer, name), list)]
+    return [value for value in lists if all(isinstance(one, DataContainer) for one in value)]
+
+
+def _code(answer: Any) -> str:
+    """The name of the field for an error code; empty: there is none."""
+    return next(iter(_CODES & _fields(answer).keys()), "")
 
 
 _MESSAGES: list[Any] = [

@@ -8,14 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
+
+_TOPICS = "topics", "topic_data", "v3_and_below_topics"
+_PARTITIONS = "partitions", "partition_data", "partition_indexes"
+
+
+class At(Enum):
+    """Where an answer has an error code."""
+
+    INNER = "at each innermost place that has one: of a partition mostly"
+    ONE = "at the last partition alone of several; other requests are not met"
+    LISTED = "at what the answer lists (a topic of Metadata, a group of OffsetFetch), which lists nothing then"
+    OUTER = "at the answer itself, which lists nothing then"
 
 
 @dataclass(kw_only=True)
 class Fault:
     """What becomes of requests of one kind (`api`: Produce, EndTxn): the first `times` of them after `skip`.
 
-    `code` is the error that is answered, None for the true answer; `applied`: the request is carried out all the same.
+    `code` is the error that is answered, None for the true answer; `at`: where in the answer. `applied`: the request is
+    carried out all the same.
     `lost`: no answer, and the connection is cut. `late_s`: the answer is that late. `held`: the request stays in the
     network until `Brokers.release`. `topic`, `key`: only requests that name this topic, or this group or transactional
     id. `then` runs when the fault has happened.
@@ -23,6 +37,7 @@ class Fault:
 
     api: str
     code: int | None = None
+    at: At = At.INNER
     applied: bool = False
     lost: bool = False
     late_s: float = 0.0
@@ -39,6 +54,8 @@ class Fault:
         if asked.api != self.api or (self.topic is not None and self.topic not in asked.topics):
             return False
         if self.key is not None and self.key not in asked.keys:
+            return False
+        if self.at is At.ONE and asked.partitions < 2:
             return False
         if self.skip:
             self.skip -= 1
@@ -59,7 +76,15 @@ class Asked:
     """Its correlation id, which its answer has, too."""
     request: Any
     topics: frozenset[str]
-    """Names of the topics in it, also where it has their ids."""
+    """Names of the topics in it, also where it has their ids, or asks for the metadata of all."""
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it names; a group's offsets of all count as two."""
+        groups = getattr(self.request, "groups", None) or ()
+        many = [topics for one in (self.request, *groups) for name in _TOPICS if (topics := getattr(one, name, None))]
+        found = (getattr(topic, name, None) or () for topics in many for topic in topics for name in _PARTITIONS)
+        return sum(map(len, found)) + sum(2 for one in groups if getattr(one, "topics", ()) is None)
 
     @property
     def keys(self) -> set[str]:

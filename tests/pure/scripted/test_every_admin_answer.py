@@ -13,12 +13,13 @@ import pytest
 from ferry.kafka.admin.topics import transaction_state
 from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
+from ferry.protocol.names import ledger_topic
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world_after
 from tests.pure.protocol.world import TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.broker import Brokers
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.table import CODES, Case, Request, Table
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
@@ -37,6 +38,8 @@ FEW = frozenset(
         999,
     }
 )
+SAYS_GONE = {codes.UNKNOWN_TOPIC_OR_PARTITION, codes.UNKNOWN_TOPIC_ID, codes.INVALID_TOPIC, *codes.UNAUTHORIZED}
+"""What says of a topic that it is not there, or is hidden."""
 COPY = f"a.{TOPIC}"
 FIRST, SECOND = [10, 8], [13, 10, 5]
 """How many records the source's partitions have in each run."""
@@ -77,6 +80,8 @@ def judge(_version: int, side: str, fault: Fault) -> None:
             ends = {each["partition"]: each["end"] for each in body["receipts"]}
             assert all(end <= len(copied[number]) for number, end in ends.items()), "no more is claimed than is there"
             assert whole or said.code, "what is missing is said"
+            if fault.code not in SAYS_GONE:
+                assert not {"topic-gone", "target-changed"} & {one["kind"] for one in body["refusals"]}
             groups = body["groups"]
             assert done or not whole or groups is None or groups["left"] or said.code, "what is not written is named"
         brokers.faults.clear()
@@ -114,7 +119,10 @@ def read_of(made: World) -> dict[int, int]:
 
 def of_run(fault: Fault, side: str = "b", *, writes: bool = False) -> Request:
     """A request of the second run."""
-    return Request(judge=judge, fault=fault, side=side, writes=writes, codes=FEW if IN_PART else CODES, versions=(2,))
+    asked = FEW if IN_PART else CODES
+    if fault.at is At.LISTED and fault.api == "OffsetFetch":
+        asked -= {codes.GROUP_ID_NOT_FOUND}  # it says that the group has no offsets
+    return Request(judge=judge, fault=fault, side=side, writes=writes, codes=asked, versions=(2,))
 
 
 TABLE = Table(
@@ -126,8 +134,19 @@ TABLE = Table(
         "growth": of_run(Fault(api="CreatePartitions", topic=COPY), writes=True),
         "setting": of_run(Fault(api="IncrementalAlterConfigs"), writes=True),
         "list of groups": of_run(Fault(api="ListGroups"), "a"),
-        "source's topics": of_run(Fault(api="Metadata", topic=TOPIC), "a"),
-        "target's topics": of_run(Fault(api="Metadata", topic=COPY)),
+        "source's topics": of_run(Fault(api="Metadata", topic=TOPIC, at=At.LISTED), "a"),
+        "target's topics": of_run(Fault(api="Metadata", topic=COPY, at=At.LISTED)),
+        "source's topic by name": of_run(Fault(api="Metadata", topic=TOPIC, at=At.LISTED, skip=2), "a"),
+        "target's topic by name": of_run(Fault(api="Metadata", topic=COPY, at=At.LISTED, skip=1)),
+        "ledger's topic": of_run(Fault(api="Metadata", topic=ledger_topic("a"), at=At.LISTED)),
+        "source's whole metadata": of_run(Fault(api="Metadata", topic=TOPIC, at=At.OUTER), "a"),
+        "target's whole metadata": of_run(Fault(api="Metadata", topic=COPY, at=At.OUTER)),
+        "one position": of_run(Fault(api="OffsetFetch", key="ferry.a->b.live", at=At.ONE)),
+        "whole positions": of_run(Fault(api="OffsetFetch", key="ferry.a->b.live", at=At.OUTER)),
+        "whole group at the source": of_run(Fault(api="OffsetFetch", key="billing", at=At.LISTED), "a"),
+        "whole group at the target": of_run(Fault(api="OffsetFetch", key="billing", at=At.LISTED)),
+        "one offset at the source": of_run(Fault(api="OffsetFetch", key="billing", at=At.ONE), "a"),
+        "one offset at the target": of_run(Fault(api="OffsetFetch", key="billing", at=At.ONE)),
     }
 )
 
@@ -153,6 +172,16 @@ def test_a_late_answer(case: Case) -> None:
 def test_an_offset_of_the_target_that_is_not_known_is_not_none() -> None:
     """Or the group would stay where it is, as if it had been reset there."""
     judge(2, "b", Fault(api="OffsetFetch", key="billing", code=codes.UNKNOWN_TOPIC_OR_PARTITION))
+
+
+def test_an_offset_of_the_source_that_is_denied_is_not_deleted() -> None:
+    """A broker may say so in the answer about all offsets, and not in the next one, about a partition."""
+    with world_after(begun_before) as made:
+        made.a.faults.append(Fault(api="OffsetFetch", key="billing", code=codes.TOPIC_AUTHORIZATION_FAILED))
+        said = made.ask("run", "a->b", "--id", "r2")
+        assert said.code
+        assert [one["code"] for one in said.body["groups"]["left"]] == ["group.denied"]
+        assert read_of(made)[0] == READ[0]
 
 
 @pytest.mark.parametrize("code", [codes.COORDINATOR_NOT_AVAILABLE, codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, 105])

@@ -26,7 +26,7 @@ from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, Frame
 from tests.pure.scripted.delivery import TOPIC as FRAMES
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane, PortOf, at_work
 from tests.pure.scripted.row_lane import rows_port
 from tests.pure.scripted.table import CODES, Case, Request, Table
@@ -87,11 +87,18 @@ def begun_before(version: int) -> bytes:
     return lane.kept()
 
 
-def judge_copy(version: int, side: str, fault: Fault, port_of: Callable[[Lane], PortOf] | None = None) -> None:
+def judge_copy(
+    version: int,
+    side: str,
+    fault: Fault,
+    port_of: Callable[[Lane], PortOf] | None = None,
+    chunk_bytes: int = 1,
+) -> None:
     """One copy with this fault, and another run without it where something is missing; what each says is true."""
     print(f"transactions of version {version}, {side}: {fault}")
     lane = Lane(SIZES, version=version)
     lane.restore(opened(version))
+    lane.memory_bytes = max(lane.memory_bytes, 64 * chunk_bytes)  # or each request has one partition
     if port_of is not None:
         lane.port = port_of(lane)
     with at_work(lane):
@@ -100,7 +107,7 @@ def judge_copy(version: int, side: str, fault: Fault, port_of: Callable[[Lane], 
         getattr(lane, side).faults.append(fault)
         result, error = SlotResult(), None
         try:
-            lane.copy(attempt, result=result, chunk_bytes=1)
+            lane.copy(attempt, result=result, chunk_bytes=chunk_bytes)
         except FerryError as raised:
             error = raised
         assert fault.happened, "the copy made no such request"
@@ -118,6 +125,11 @@ def judge_copy(version: int, side: str, fault: Fault, port_of: Callable[[Lane], 
         if not lane.is_whole():
             lane.copy(lane.begin(lane.open("again")), chunk_bytes=1)
         assert lane.is_whole()
+
+
+def judge_whole(version: int, side: str, fault: Fault) -> None:
+    """Test a copy in one chunk: its requests concern several partitions."""
+    judge_copy(version, side, fault, chunk_bytes=1 << 20)
 
 
 def judge_rows(version: int, side: str, fault: Fault) -> None:
@@ -258,6 +270,18 @@ REQUESTS = {
     "epochs": Request(judge=judge_copy, fault=Fault(api="OffsetForLeaderEpoch"), versions=(2,)),
     "settings": Request(judge=judge_copy, fault=Fault(api="DescribeConfigs"), versions=(2,)),
     "source": Request(judge=judge_copy, fault=Fault(api="Fetch"), side="source", versions=(2,)),
+    "source's whole answer": Request(
+        judge=judge_copy, fault=Fault(api="Fetch", at=At.OUTER), side="source", versions=(2,)
+    ),
+    "ledger's whole answer": Request(
+        judge=judge_copy, fault=Fault(api="Fetch", topic=LEDGER, at=At.OUTER), versions=(2,)
+    ),
+    "one partition's data": Request(judge=judge_whole, fault=Fault(api="Produce", topic=TOPIC, at=At.ONE), writes=True),
+    "one position": Request(judge=judge_whole, fault=Fault(api="TxnOffsetCommit", at=At.ONE), writes=True),
+    "one of the partitions": Request(
+        judge=judge_whole, fault=Fault(api="AddPartitionsToTxn", topic=TOPIC, at=At.ONE), writes=True, versions=(1,)
+    ),
+    "one end": Request(judge=judge_whole, fault=Fault(api="ListOffsets", at=At.ONE), versions=(2,)),
     "run record": Request(judge=judge_opening, fault=Fault(api="Produce", topic=LEDGER), writes=True, versions=(2,)),
     "slot's fence": Request(judge=judge_opening, fault=Fault(api="InitProducerId", key=SLOT), writes=True),
     "driver's fence": Request(judge=judge_opening, fault=Fault(api="InitProducerId", key=OWN), writes=True),

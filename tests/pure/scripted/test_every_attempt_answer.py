@@ -14,7 +14,7 @@ import pytest
 from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import DRIVER, delivery_writer
 from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, TOPIC, Frame
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.table import Case, Request, Table
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
@@ -75,8 +75,10 @@ TABLE = Table(
         "ends": Request(judge=judge, fault=Fault(api="ListOffsets"), versions=(2,)),
         "settings": Request(judge=judge, fault=Fault(api="DescribeConfigs"), versions=(2,)),
         "coordinator": Request(judge=judge, fault=Fault(api="FindCoordinator"), versions=(2,)),
-        "ledger's topic": Request(judge=judge, fault=Fault(api="Metadata", topic=DELIVERY_LEDGER), versions=(2,)),
-        "topics": Request(judge=judge, fault=Fault(api="Metadata", topic=TOPIC), versions=(2,)),
+        "ledger's topic": Request(
+            judge=judge, fault=Fault(api="Metadata", topic=DELIVERY_LEDGER, at=At.LISTED), versions=(2,)
+        ),
+        "topics": Request(judge=judge, fault=Fault(api="Metadata", topic=TOPIC, at=At.LISTED), versions=(2,)),
     }
 )
 

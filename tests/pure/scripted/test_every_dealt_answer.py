@@ -13,7 +13,7 @@ from ferry.kafka.connect import codes
 from ferry.ledger.unit_codec import narrowed_units
 from ferry.protocol.slot import SlotResult
 from tests.pure.protocol.world import LANE, TOPIC
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.row_lane import LETTERS, Dealt
 from tests.pure.scripted.table import Case, Request, Table
@@ -75,7 +75,7 @@ TABLE = Table(
         ),
         "fencing": Request(judge=judge, fault=Fault(api="InitProducerId"), writes=True),
         "ledger": Request(judge=judge, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
-        "letters' topic": Request(judge=judge, fault=Fault(api="Metadata", topic=LETTERS), versions=(2,)),
+        "letters' topic": Request(judge=judge, fault=Fault(api="Metadata", topic=LETTERS, at=At.LISTED), versions=(2,)),
         "settings": Request(judge=judge, fault=Fault(api="DescribeConfigs"), versions=(2,)),
     }
 )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from ferry.errors import Unreachable
+from ferry.kafka.connect import codes
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.model import TopicPartition
 from tests.pure.protocol.world import TOPIC
 from tests.pure.scripted.broker import Brokers
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import At, Fault
+from tests.pure.scripted.table import CODES
 from tests.pure.scripted.wire import scripted
+from tests.tiers import share
 
 NODES = (1, 2, 3)
 PLACE = TopicPartition(topic=TOPIC, partition=0)
@@ -70,3 +74,32 @@ def test_two_looks_at_once_find_that_a_topic_is_gone(brokers: Brokers) -> None:
             return [await one for one in looks]
 
         assert cluster.loop.run(both) == [{}, {}]
+
+
+@pytest.mark.parametrize("at", [At.LISTED, At.OUTER])
+@pytest.mark.parametrize("names", [None, [TOPIC]], ids=["all", "named"])
+def test_an_error_does_not_say_that_a_topic_is_gone(brokers: Brokers, at: At, names: list[str] | None) -> None:
+    """Or a run would refuse to copy it, or copy it once more."""
+    says = {*codes.UNAUTHORIZED, codes.UNKNOWN_TOPIC_OR_PARTITION, codes.UNKNOWN_TOPIC_ID, codes.INVALID_TOPIC}
+    for code in share(sorted(CODES - says - {codes.LEADER_NOT_AVAILABLE}), 0, 12):
+        brokers.faults = [Fault(api="Metadata", topic=TOPIC, code=code, at=at, times=5)]
+        with scripted(brokers) as (_, (cluster,)):
+            assert cluster.loop.run(cluster.refresh, names).keys() == {TOPIC}
+        assert brokers.faults[0].happened == 5
+
+
+@pytest.mark.parametrize("code", [7, 129, -1])
+def test_an_error_that_stays_is_named(brokers: Brokers, code: int) -> None:
+    brokers.faults = [Fault(api="Metadata", topic=TOPIC, code=code, at=At.LISTED, times=10_000)]
+    with scripted(brokers) as (_, (cluster,)), pytest.raises(Unreachable) as raised:
+        cluster.loop.run(cluster.refresh, [TOPIC])
+    assert codes.describe(code) in str(raised.value)
+
+
+@pytest.mark.parametrize("code", [codes.UNKNOWN_TOPIC_OR_PARTITION, codes.INVALID_TOPIC, *codes.UNAUTHORIZED])
+@pytest.mark.parametrize("names", [None, [TOPIC]], ids=["all", "named"])
+def test_a_topic_that_no_broker_shows_is_not_there(brokers: Brokers, names: list[str] | None, code: int) -> None:
+    brokers.faults = [Fault(api="Metadata", topic=TOPIC, code=code, at=At.LISTED, times=99)]
+    with scripted(brokers) as (_, (cluster,)):
+        assert cluster.loop.run(cluster.refresh, names) == {}
+        assert cluster.topics == {}

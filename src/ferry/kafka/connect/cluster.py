@@ -35,6 +35,14 @@ LONGEST_WAIT_S = 1.0
 """How long a request waits at most before it is tried again, in seconds: after the first failure, and after many."""
 SECOND_WORD_S = 5.0
 """How long each other broker is asked for a topic that the first one does not know any more."""
+_ANSWERED = codes.UNAUTHORIZED | {
+    codes.NONE,
+    codes.LEADER_NOT_AVAILABLE,
+    codes.UNKNOWN_TOPIC_OR_PARTITION,
+    codes.UNKNOWN_TOPIC_ID,
+    codes.INVALID_TOPIC,
+}
+"""The codes of a topic's metadata that show whether the topic is there, or is hidden."""
 
 T = TypeVar("T")
 
@@ -288,7 +296,11 @@ class Cluster:
     async def _metadata(self, names: Iterable[str] | None, node: int | None = None) -> Any:
         kind = MetadataRequest.MetadataRequestTopic
         wanted = None if names is None else [kind(topic_id=None, name=name) for name in names]
-        return await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), node)
+        answer = await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), node)
+        for code in (answer.error_code or codes.NONE, *(topic.error_code for topic in answer.topics)):
+            if code not in _ANSWERED:  # or a topic would count as deleted
+                raise Retryable(f"metadata of cluster {self.alias}: {codes.describe(code)}")
+        return answer
 
     def _remembered(self, answer: Any) -> tuple[dict[str, TopicInfo], set[str]]:
         """Remember the topics of an answer. Return them, and the names of those that this login may not see."""

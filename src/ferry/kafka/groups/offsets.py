@@ -150,7 +150,7 @@ class _Fetching:
                     if part.committed_offset >= 0:
                         at = CommittedOffset(part.committed_offset, part.metadata or "", part.committed_leader_epoch)
                         found[place] = at
-                elif part.error_code == codes.UNSTABLE_OFFSET_COMMIT:
+                elif part.error_code == codes.UNSTABLE_OFFSET_COMMIT and self._stable:
                     pending.add(place)
                 elif part.error_code == codes.TOPIC_AUTHORIZATION_FAILED:
                     denied.add(name)

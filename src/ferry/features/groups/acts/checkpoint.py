@@ -160,9 +160,17 @@ class GroupSync:
         left += [_failed(group, error) for group, error in missing.failed.items()]
         untranslated = [one.message for one in left if one.why is Why.FAILED]
         left += _silent(self.flow.flow.target, there)
-        offsets = {group: places for group, places in read.found.items() if group not in missing.failed}
+        offsets = {
+            group: {**places, **missing.found.get(group, {})}
+            for group, places in read.found.items()
+            if group not in missing.failed
+        }
+        denied = {
+            group: read.denied.get(group, frozenset()) | missing.denied.get(group, frozenset())
+            for group in read.denied.keys() | missing.denied.keys()
+        }
         known = {group: one for group, one in held.items() if group in offsets}
-        groups = await self._translated(rules, offsets, missing.denied, deals(self.flow, view), known)
+        groups = await self._translated(rules, offsets, denied, deals(self.flow, view), known)
         untranslated += groups.troubles()
         targets = await self._target(there, groups, known)
         decided = decide_groups(rules, groups, targets, known, now_ms=wall_ms())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import TriggerEvent
 from asgiref.sync import sync_to_async
 
-from ferry.errors import FerryError
+from ferry.errors import FerryError, Superseded
 from ferry.model import Origin
 from ferry.run.spark.job_end import FINAL
 from ferry_airflow.cluster_driver import DriverState, ended_driver, state_of
@@ -91,8 +91,9 @@ class DriverTrigger(KeptTrigger):
 class ConnectCopyTrigger(KeptTrigger):
     """Copies as a client of a Spark Connect server: that must live as long as the copy, and holds no record.
 
-    The one event has `error` and `final`, if the copy failed. If the trigger ends before that, the copy is ended, too.
-    Another triggerer then makes a new attempt at the same run, which continues after the last receipts.
+    The one event has `error` and `final`, if the copy failed, and `superseded`, if another attempt or run took over. If
+    the trigger ends before that, the copy is ended, too. Another triggerer then makes a new attempt at the same run,
+    which continues after the last receipts. It does so, too, while a triggerer lives that Airflow took for dead.
     """
 
     arguments = ("config", "flow", "run_id", "conn_id", "dag_id", "dag_run_id", "try_number")
@@ -193,4 +194,5 @@ class ConnectCopyTrigger(KeptTrigger):
 
 def _failure(error: FerryError) -> dict[str, Any]:
     """Return the content of the event of a copy that failed."""
-    return {"error": str(error), "final": isinstance(error, FINAL)}
+    found = {"error": str(error), "final": isinstance(error, FINAL)}
+    return found | ({"superseded": True} if isinstance(error, Superseded) else {})

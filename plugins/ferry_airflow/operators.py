@@ -115,13 +115,20 @@ class FerryCopyOperator(FerrySparkOperator):
     def execute_complete(self, context: Context, event: dict[str, Any]) -> None:
         """End the task after its wait in the triggerer: the event says how that ended, and the ledger what is copied.
 
-        Raises FinalFailure for an error that a retry meets again, Failure for others.
+        Raises FinalFailure for an error that a retry meets again, Failure for others. Raises TaskDeferred if another
+        attempt at the run took over, and something is left.
         """
         run = live_run(self, context)
         self.name_driver(job_arguments(run))
         with airflow_errors():
             flow = flow_named(self)
         self._note_lineage(flow, run)
+        if event.get("superseded"):
+            # Another triggerer has the same trigger. This event has ended that one as well, so the copy begins again.
+            if not self._is_copied(flow, run):
+                self.log.warning("%s: what is left is copied by a new attempt", event["error"])
+                copy_on_spark(self, flow, run, context)
+            return
         if "error" in event:
             keep_reason(event["error"])
             raise (FinalFailure if event["final"] else Failure)(event["error"])

@@ -354,6 +354,29 @@ def test_after_the_wait_the_ledger_decides_what_a_driver_did(
     assert type(raised.value) is error
 
 
+TAKEN_OVER = {"error": "superseded by attempt 2", "final": True, "superseded": True}
+"""The event of a copy of which another attempt at the same run, or a newer run, has what is left."""
+
+
+def test_a_copy_that_another_attempt_took_over_is_waited_for_again(stage: Stage) -> None:
+    stage.connection(conn_type="spark_connect", host="h", port=15002)
+    with pytest.raises(TaskDeferred) as raised:
+        stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
+    assert isinstance(raised.value.trigger, ConnectCopyTrigger)
+    assert raised.value.trigger.run_id == RUN
+
+
+def test_a_copy_that_another_attempt_has_finished_is_done(stage: Stage) -> None:
+    stage.left = False
+    stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
+
+
+def test_a_copy_that_a_newer_run_took_over_fails(stage: Stage) -> None:
+    stage.left = Superseded("another run has the lane")
+    with pytest.raises(FinalFailure):
+        stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
+
+
 def test_a_driver_that_ended_well_is_forgotten_and_another_one_is_asked_for_again(stage: Stage, yarn: Yarn) -> None:
     stage.on(yarn)
     stage.deferred()
@@ -414,6 +437,7 @@ class Copy:
         (None, {}),
         (Refused("the topic is paused"), {"error": "the topic is paused", "final": True}),
         (Unreachable("no answer"), {"error": "no answer", "final": False}),
+        (Superseded("by attempt 2"), {"error": "by attempt 2", "final": True, "superseded": True}),
     ],
 )
 def test_a_copy_over_spark_connect_ends_with_its_error(

@@ -220,8 +220,8 @@ def ui_conf(port: int | None) -> dict[str, str]:
 
 
 @contextmanager
-def connect_server(folder: Path, port: int, *, ui: int | None = None) -> Iterator[str]:
-    """Start a Spark Connect server on 127.0.0.1 with two cores; its address. It logs to connect.log in `folder`.
+def connect_server(folder: Path, port: int, *, ui: int | None = None, cores: int = 2) -> Iterator[str]:
+    """Start a Spark Connect server on 127.0.0.1 with some cores; its address. It logs to connect.log in `folder`.
 
     With `ui` it has its pages on that port.
     """
@@ -232,7 +232,7 @@ def connect_server(folder: Path, port: int, *, ui: int | None = None) -> Iterato
         "spark.connect.grpc.binding.port": str(port),
         "spark.log.level": "INFO",
     }
-    command = [str(BIN / "spark-submit"), "--master", "local[2,4]", "--name", "connect"]
+    command = [str(BIN / "spark-submit"), "--master", f"local[{cores},4]", "--name", "connect"]
     command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     log = folder / "connect.log"

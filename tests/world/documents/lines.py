@@ -108,7 +108,6 @@ STORY: Sequence[tuple[str, int]] = (
     ("ferry drills full 'primary->backup' --dry-run", 0),
     ("ferry drills full 'primary->backup' --approve-by anna", 0),
     ("ferry switchover 'primary->backup' --dry-run", 0),
-    ("ferry switchover 'primary->backup'", 2),  # nobody is at a terminal, to approve it
     # Its producers are not quiet in no time, so it stands there.
     (
         f"+ ferry switchover 'primary->backup' --id {OPEN} --approve-by ann --quiet-timeout 0",

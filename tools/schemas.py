@@ -147,7 +147,7 @@ PAST = document(
     run=TEXT,
     state=(
         {"enum": [*(one.value for one in PastState), "forgotten"]},
-        "as ferry ledger --runs has it; forgotten: the ledger has let go of its plan, and has the receipts alone",
+        "as ferry ledger --runs has it; forgotten: the ledger has deleted its plan, and has the receipts alone",
     ),
     report=(
         nullable(of(REPORT)),
@@ -456,7 +456,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         document(
             "dealt",
             receipts=(many(of(HOLDER)), "those that hold the offset; empty: none does"),
-            skipped=(many(of(GAP)), "offsets passed over on purpose, the asked one among them"),
+            skipped=(many(of(GAP)), "offsets skipped on purpose, the asked one among them"),
             pruned=(
                 many(of(PRUNED)),
                 (
@@ -598,7 +598,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "verify": ("ferry verify", of(VERIFIED)),
     "version": ("ferry version", document(version=TEXT, python=TEXT)),
 }
-"""By the name of the file: the title, and the schema of the document."""
+"""The title and the schema of each document, by the name of its file."""
 
 
 def rendered(title: str, schema: Json) -> str:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KILL_GRACE_SECONDS = 4.0
-"""Airflow kills a task 5 s after it asked it to end; nothing of Spark may be left by then."""
+"""Airflow kills a task 5 s after it asked it to end; nothing of Spark may be left at that time."""
 
 CONNECT = "spark_connect"
 EXIT_REFUSED = 2

@@ -28,7 +28,7 @@ def ferry_task_group(
     `flow` is `source->target`, of the file `config`, or else of the one that FERRY_CONFIG names. The group's id is
     `ferry__{source}__{target}` unless given. `kwargs` are TaskGroup's own, such as `tooltip` or `default_args`.
 
-    Ferry's id of the run is `{DAG}@{group}@{Airflow's run id}`, so that it is no run of another DAG or group. Raises
+    Ferry's id of the run is `{DAG}@{group}@{Airflow's run id}`, so that it is not a run of another DAG or group. Raises
     BadInput when there is no such file or flow, or the file holds an error; Airflow shows that as an import error.
     """
     path = config_path(config)

@@ -68,7 +68,7 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
 }
-"""By the folder of `ferry.features`, in the order in which the parts are listed and act."""
+"""The features by their folder in `ferry.features`, in the order in which parts are listed and act."""
 
 
 def parts_of(kind: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "dev down": ("dev down", "dev down --names source --delete"),
     "airflow setup": ("airflow setup --config mm2.properties --dry-run", "airflow setup --config mm2.properties"),
 }
-"""By the command's words, each line without `ferry`."""
+"""Examples of each command, by its words; each line is without `ferry`."""
 
 
 def epilog_of(words: str) -> str | None:

@@ -39,7 +39,7 @@ def guards_json(refusals: Iterable[Refusal], plan: Plan) -> Json:
 
 _GUARDS = typed(Mapping[str, GuardCount])
 _GUARDS_SAY = "guards that tripped, by the refusal's word, with how often each refused, skipped and restarted"
-_GAPS_SAY = "what policies passed over, or went back from, in place of refusals"
+_GAPS_SAY = "what policies skipped, or went back from, in place of refusals"
 _DRIFT_SAYS = "settings that differ from the source and are left alone, because sync.topic.configs.enabled is false"
 _UNCOUNTED_SAYS = (
     "slices whose receipts are forgotten, because their copies were deleted later: no figure has them; absent: none"
@@ -471,7 +471,7 @@ PAUSE = Form(
 )
 
 pause_json = PAUSE.dump
-"""A pause."""
+"""Return a pause of a flow or topic as the documented JSON object."""
 
 
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:

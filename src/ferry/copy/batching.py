@@ -77,7 +77,7 @@ class Batching:
         """Return the batch to send next.
 
         None when nothing waits, when the TranscodePool's thread has it, or when it cannot be written: the fetch buffer
-        then stops reading the partition. Batches whose records are not copied are passed over.
+        then stops reading the partition. Batches whose records are not copied are skipped.
         """
         queue = self._buffer.queues[place]
         while not (ready := self._ready.get(place)) and queue:

@@ -29,7 +29,7 @@ class TranscodePool:
         self._loop = loop
 
     def begin(self, work: Callable[[], T], done: Callable[[], None]) -> Future[T]:
-        """Start `work`; `done` is called on the event loop afterwards, unless that is closed by then."""
+        """Start `work`; `done` is called on the event loop afterwards, unless that is closed meanwhile."""
 
         def on_the_loop() -> None:  # the loop takes functions only, no other callables
             done()

@@ -130,7 +130,7 @@ def down_command(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
+    """Stop exactly what `up` started; the data stays, unless `delete` is given."""
     wanted = None if names is None else _names(names)
     _refuse_mistyped(home)
     if dry_run:

@@ -20,7 +20,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Return the JSON object at `path`, or None when there is no such file.
 
     Raises:
-        BadInput: the file is no JSON object.
+        BadInput: the file is not a JSON object.
     """
     try:
         content = json.loads(path.read_text())

@@ -49,7 +49,7 @@ class ClusterSpec:
         """Refuse what could not start.
 
         Raises:
-            BadInput: a name that is no folder name, another number of brokers than 1 or 3, or a bad list of listeners.
+            BadInput: a name that is not a folder name, brokers other than 1 or 3, or a bad list of listeners.
         """
         if not LEGAL_NAME.fullmatch(self.name):
             raise BadInput(f"cluster name {self.name!r} is not usable: take lower case letters, digits, '-' and '_'")

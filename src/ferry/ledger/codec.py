@@ -91,7 +91,7 @@ def _is_decoded_key(key: bytes) -> bool:
 
 
 def key_parts(key: bytes) -> list[Any]:
-    """Return the parts of a key of any ledger; none when it is no JSON array."""
+    """Return the parts of a key of any ledger; none when it is not a JSON array."""
     try:
         parts = json.loads(key)
     except (ValueError, RecursionError):
@@ -131,7 +131,7 @@ def decode_value(value: bytes, where: str) -> Json:
     if not isinstance(body, dict) or not isinstance(body.get("v", 0), int):
         raise BadInput(f"{where} is not a JSON object of Ferry's: {REMEDY}")
     if b"\\ud" in value and not is_unicode(body):
-        raise BadInput(f"{where} has a text that is no Unicode: {REMEDY}")
+        raise BadInput(f"{where} has a text that is not Unicode: {REMEDY}")
     if body.get("v", 0) > IDENTICAL_VERSION:
         raise BadInput(
             f"{where} was written in ledger format {body['v']}, this Ferry reads up to {IDENTICAL_VERSION}: "
@@ -185,7 +185,7 @@ def accounted_records(
 
 
 def gap_record(lane: str, gap: Gap) -> Record:
-    """Make the record of a place that a lane passes over, or goes back from, on purpose."""
+    """Make the record of a place that a lane skips, or goes back from, on purpose."""
     key: list[object] = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]
     if gap.why is not RefusalKind.RETENTION_PASSED or gap.since >= 0:
         key += [gap.since, gap.why.value]

@@ -123,7 +123,7 @@ class MicroRuns(LaneSession):
         return self.open_run(run, origin, options)
 
     def skip(self, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
-        """Pass over offsets by hand, as a run of its own.
+        """Skip offsets by hand, as a run of its own.
 
         With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
         BadInput when the flow never ran, or for a place that cannot be passed; Refused when the source's log is another
@@ -137,7 +137,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def preview_skip(self, wish: SkipRequest) -> Gap:
-        """Return what a skip would pass over now; writes nothing. Raises BadInput when the flow never ran."""
+        """Return what a skip would skip now; writes nothing. Raises BadInput when the flow never ran."""
 
         async def work() -> Gap:
             await self.ledger_topic.find()

@@ -465,7 +465,7 @@ def _samples(made: World) -> list[Sample]:
         pair(0, "orders-0"),
         pair(1, "orders-2"),
         pair(2, None),
-        pair(3, None, poison="its value is no JSON"),
+        pair(3, None, poison="its value is not JSON"),
         pair(4, None, broken="CAST_INVALID_INPUT"),
     )
     error = BadInput("ferry.transform.small.where: nothing of it is understood")

@@ -46,7 +46,7 @@ async def with_other_flows(
     targets = {copy for some in copies.values() for copy in some}
     merged = {copy for name, some in copies.items() if flow.topics.merge.matches(name) for copy in some}
     places = _places(facts.target, merged)
-    # Asked before any ledger is read: what is committed below these offsets has its receipt in a ledger by then.
+    # Asked before any ledger is read: what is committed below these offsets already has its receipt in a ledger.
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
     ends, begins = listed.found, begun.found

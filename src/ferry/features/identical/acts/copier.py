@@ -102,7 +102,7 @@ class WithoutHoles(Batching):
             return None
         out = super().next(place, part)
         passed = part.end > at
-        if passed:  # what it has passed over is no record
+        if passed:  # what it has skipped is not a record
             part.end = at
             part.left_behind, part.control, part.aborted = before
             refusal: Refusal | None = self._copier.hole(part, at, seen=seen)

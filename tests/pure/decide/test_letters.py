@@ -31,7 +31,7 @@ def flow(more: str = "") -> FlowConfig:
 
 
 def test_a_letter_tells_where_it_comes_from_and_why_it_is_here() -> None:
-    assert dict(letter_headers(RULE, FLOW, "payments", 3, 4711, 1_700_000_000_123, "it is no\nJSON ü")) == {
+    assert dict(letter_headers(RULE, FLOW, "payments", 3, 4711, 1_700_000_000_123, "it is not\nJSON ü")) == {
         b"__connect.errors.topic": b"payments",
         b"__connect.errors.partition": b"3",
         b"__connect.errors.offset": b"4711",

@@ -258,11 +258,16 @@ def part(settings: str, what: str) -> None:
         elif what == "run":
             runs.open_run(f"bench-{secrets.token_hex(4)}", Origin())
         elif what == "whole":
-            runs.whole_ledger()
+            runs.wait_for(partial(_whole, runs))
         elif what == "translate":
             connection.run(partial(_translate, connection))
         usage = watch.usage()
         sys.stdout.write(f"{usage.wall:.2f} s, {usage.cpu:.2f} CPU-s, {peak_mb() - idle:.0f} MB\n")
+
+
+async def _whole(runs: MicroRuns) -> LedgerView:
+    await runs.ledger_topic.find()
+    return fold(*await runs.ledger_topic.read())
 
 
 async def _translate(connection: TargetConnection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,6 +22,15 @@ def installed(name: str, package: str, *, path: str | None = None) -> str:
     if found is None:
         pytest.fail(f"{name} is missing: install the Debian package {package}, or run `make prerequisites`")
     return found
+
+
+def gssapi() -> None:
+    """Fail the test where Python's library for Kerberos is not built, because a compiler or a header was missing."""
+    if importlib.util.find_spec("gssapi") is None:
+        pytest.fail(
+            "Python's package gssapi is missing: install the Debian packages gcc, libc6-dev, python3-dev and "
+            "libkrb5-dev, or run `make prerequisites`; `make test` then builds it"
+        )
 
 
 def promtool(*arguments: str, folder: Path | None = None, text: str | None = None) -> subprocess.CompletedProcess[str]:

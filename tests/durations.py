@@ -3,15 +3,13 @@
 A session writes what it measured to build/durations.json: seconds per file, set-up and clean-up included. What a
 fixture of a session or of a package takes to start is no file's own: the first file to ask waits for it.
 `python -m tests.durations` compares the two. Its exit code is 1 when a file takes more than twice its time and
-MORE_SECONDS more, and again so when it is run alone. So is a pure file that is not listed and takes more than
-UNLISTED_PURE_SECONDS: `make quick` has all of them in a minute. Another file that is not listed is named, for the next
-`--write`. The speed of the machine does not count: times are divided by the median of all ratios in the first session,
-where that is more than 1. `--write` lists the last session's times.
+MORE_SECONDS, and again so when it is run alone. So is a file that is not listed and takes more than UNLISTED_SECONDS.
+The speed of the machine does not count: times are divided by the median of all ratios in the first session, where that
+is more than 1. `--write` lists the last session's times.
 """
 
 import itertools
 import json
-import math
 import statistics
 import subprocess
 import sys
@@ -26,17 +24,20 @@ TESTS = Path(__file__).parent
 KEPT = TESTS / "durations.json"
 MEASURED = TESTS.parent / "build" / "durations.json"
 
-LISTED_SECONDS = 5.0
+LISTED_SECONDS = 2.0
 """Shorter files are not listed."""
 
-MORE_SECONDS = 60.0
-"""What a file may take more in any case: a file that runs alone pays for what others had warmed up.
+MORE_SECONDS = 10.0
+"""What a file may take more than twice its time: short ones vary by seconds, with what runs at the same time."""
 
-The first jobs of a Spark session take 30 to 40 s more than later ones (classes, generated code, Python workers).
+UNLISTED_SECONDS = 15.0
+"""A file that takes longer is listed, or it fails."""
+
+WARM_SECONDS = 30.0
+"""What a file of Spark may take more: the first jobs of a session take that (classes, generated code, workers).
+
+Which file of a process is the first changes with the list, and a file that runs alone always is.
 """
-
-UNLISTED_PURE_SECONDS = 3 * LISTED_SECONDS
-"""A pure file that takes longer is listed, or it fails."""
 
 SHARED_SCOPES = ("session", "package")
 SHARED = "shared seconds"
@@ -126,9 +127,8 @@ def grown(measured: Mapping[str, float], kept: Mapping[str, float], scale: float
 
     def most(name: str) -> float:
         usual = kept.get(name)
-        if usual is None:
-            return scale * UNLISTED_PURE_SECONDS if name.startswith("pure/") else math.inf
-        return scale * max(2 * usual, usual + MORE_SECONDS)
+        seconds = UNLISTED_SECONDS if usual is None else 2 * usual + MORE_SECONDS
+        return scale * (seconds + WARM_SECONDS if name.startswith("spark/") else seconds)
 
     return sorted(name for name, seconds in measured.items() if seconds > most(name))
 
@@ -155,7 +155,7 @@ def main(*arguments: str) -> int:
     scale = scale_of(measured, kept)
     slower = grown(measured, kept, scale)
     print(f"{sum(measured.values()):.0f} s of tests; this machine takes {scale:.2f} times as long as the list says")
-    unlisted = sorted(name for name, took in measured.items() if took >= LISTED_SECONDS and name not in kept)
+    unlisted = sorted(name for name, took in measured.items() if took >= scale * LISTED_SECONDS and name not in kept)
     if unlisted:
         print(f"not listed yet (python -m tests.durations --write): {', '.join(unlisted)}")
     if slower:

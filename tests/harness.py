@@ -6,7 +6,7 @@ import inspect
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -24,7 +24,7 @@ from ferry.dev import RunningCluster
 from ferry.features.groups.rules.offset_map import Exact, OffsetMap
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.lane.connections import manager_options
-from ferry.ledger.ledger import LedgerView
+from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
 from ferry.model import Attempt, Plan, Receipt
@@ -164,13 +164,23 @@ class Lab:
         return compared
 
 
+def whole_ledger(runs: MicroRuns) -> LedgerView:
+    """The whole ledger, with all receipts; BadInput when the flow never ran."""
+
+    async def work() -> LedgerView:
+        await runs.ledger_topic.find()
+        return fold(*await runs.ledger_topic.read())
+
+    return runs.wait_for(work)
+
+
 def settled(runs: MicroRuns) -> LedgerView:
     """The ledger, once the markers of commits just acknowledged have arrived.
 
     The transaction of another producer may stay open for longer. Markers arrive within five seconds, times PATIENCE.
     """
     until = time.monotonic() + 5 * PATIENCE
-    while (view := runs.whole_ledger()).open and time.monotonic() < until:
+    while (view := whole_ledger(runs)).open and time.monotonic() < until:
         time.sleep(0.02)
     return view
 
@@ -405,6 +415,16 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60, what: str = "
     while not condition():
         assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what or _source_of(condition)}"
         time.sleep(0.05)
+
+
+async def awaited(
+    loop: Any, condition: Callable[[], Awaitable[bool]], what: str, seconds: float = 60, every_s: float = 0.05
+) -> None:
+    """As `wait_until`, on the event loop of a connection; the failure says `what` it waited for."""
+    until = time.monotonic() + seconds * PATIENCE
+    while not await condition():
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
+        await loop.sleep(every_s)
 
 
 def _source_of(condition: Callable[[], bool]) -> str:

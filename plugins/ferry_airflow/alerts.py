@@ -56,7 +56,7 @@ def late(context: Mapping[str, Any], config: str, flow: str) -> None:
         late_alert,
     )
     from ferry.run.ledger.access import LedgerAccess  # noqa: PLC0415 - as above
-    from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
+    from ferry_airflow.cluster_settings import flow_of  # noqa: PLC0415 - as above
 
     found = load(Path(config)).flow(flow)  # for the callback: no connection is read
     run = str(context["dag_run"]["dag_run_id"])

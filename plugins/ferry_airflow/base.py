@@ -17,7 +17,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError
 from ferry.model import Flow, Origin
 from ferry.run.spark.job_end import FINAL
-from ferry_airflow.connection import flow_of
+from ferry_airflow.cluster_settings import flow_of
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.naming import ASKED_WRONG, REASON, dag_id, micro_run_id
 from ferry_airflow.report_link import run_on_page

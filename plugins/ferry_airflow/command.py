@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
@@ -32,19 +33,22 @@ def airflow(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = F
 
 
 @app.command("setup")
-@command(flow=None, connects=False)
+@command(flow=False, connects=False)
 def setup_command(
     context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check the connections. Makes no pool.")] = False,
 ) -> int:
     """Create the pools of the file's flows and check the connections that they name. Safe to run again.
 
-    It is the Airflow of AIRFLOW_HOME. Exit code 2 when a connection is missing; the pools are there nevertheless.
+    It is the Airflow of AIRFLOW_HOME, which must be set. Exit code 2 when a connection is missing; the pools are there
+    nevertheless.
     """
     if importlib.util.find_spec("airflow") is None:
         raise Refused(
             "`ferry airflow setup` needs Airflow, and none is installed here: install ferry-replicator[airflow]"
         )
+    if not os.environ.get(setup.HOME):  # Airflow would make a home in ~/airflow
+        raise Refused(setup.HOME_IS_UNSET)
     result = setup.setup(context.config, dry_run=dry_run)
     if result.missing:
         raise Refused("; ".join(result.missing))

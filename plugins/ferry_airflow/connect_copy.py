@@ -13,7 +13,7 @@ from ferry.errors import Retryable
 from ferry.features.records.spark.copy_job import CopyRequest, copy_run
 from ferry.model import Origin
 from ferry.run.spark.session import connect
-from ferry_airflow.connection import flow_of
+from ferry_airflow.cluster_settings import flow_of
 
 
 class ConnectCopy:

@@ -3,6 +3,8 @@
 ```
 plan >> copy >> checkpoint >> report
         copy >>   verify   >> report
+plan >> checkpoint
+plan >>   verify
 ```
 
 - `plan` opens the run and seals its plan in the ledger.

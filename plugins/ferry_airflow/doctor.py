@@ -8,18 +8,16 @@ from collections.abc import Iterator, Sequence
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Refused
 from ferry.words import count_of
-from ferry_airflow.setup import missing_parts
+from ferry_airflow.setup import HOME, HOME_IS_UNSET, missing_parts
 
 CHECK = "airflow"
-HOME = "AIRFLOW_HOME"
-REMEDY = "set it to the home of the Airflow that runs the flows, and ask again"
 
 
 def checks(flows: Sequence[FlowConfig]) -> Iterator[tuple[str, bool | None, str]]:
     """Yield the check's name, whether it passed (None: not known), and a sentence, for each thing that is missing."""
     home = os.environ.get(HOME)
     if not home:
-        yield CHECK, None, f"{HOME} is not set here, so pools and connections were not checked: {REMEDY}"
+        yield CHECK, None, HOME_IS_UNSET
         return
     try:
         missing = missing_parts(flows)

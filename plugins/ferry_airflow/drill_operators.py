@@ -15,7 +15,7 @@ from ferry.features.evidence.rules.lines import report_lines_of
 from ferry.words import count_of
 from ferry_airflow.assets import publish
 from ferry_airflow.base import FerryOperator, Named, airflow_errors, final_failure, run_of
-from ferry_airflow.connection import settings_for
+from ferry_airflow.cluster_settings import settings_for
 from ferry_airflow.copying import copy_left
 from ferry_airflow.naming import DRILL, IN_PRODUCTION, RUNS
 from ferry_airflow.report_link import ReportLink

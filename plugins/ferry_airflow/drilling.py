@@ -26,9 +26,10 @@ from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind, EvidenceOutcome, EvidenceReport, TimelineStep
 from ferry.model.switch import Step, StepDone, Verb
 from ferry.run.local import copy_plan
-from ferry_airflow.drill_fields import foreign_field, nowhere
+from ferry_airflow.drill_fields import foreign_field
 from ferry_airflow.measures import seconds_of, size_of
 from ferry_airflow.report_link import place_on_page
+from ferry_airflow.report_places import nowhere
 from ferry_airflow.switching import options_of, switch_id
 
 WINDOW = timedelta(hours=1)

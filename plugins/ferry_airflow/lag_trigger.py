@@ -99,7 +99,7 @@ class LagTrigger(_FlowTrigger, BaseEventTrigger):
         """
         from ferry.plan.lag import look_at_lag  # noqa: PLC0415 - Kafka's libraries only where they are used
         from ferry_airflow import metrics  # noqa: PLC0415 - as above
-        from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
+        from ferry_airflow.cluster_settings import flow_of  # noqa: PLC0415 - as above
 
         flow = flow_of(Path(self.config), self.flow)
         lags, standing = look_at_lag(flow, patience_s=PATIENCE_S)
@@ -158,7 +158,7 @@ class _SensorTrigger(_FlowTrigger):
     def look(self) -> LagLook:
         """Read both clusters and the ledger once. Raises FerryError."""
         from ferry.plan.lag import look_at  # noqa: PLC0415 - Kafka's libraries only where they are used
-        from ferry_airflow.connection import flow_of  # noqa: PLC0415 - as above
+        from ferry_airflow.cluster_settings import flow_of  # noqa: PLC0415 - as above
 
         flow = flow_of(Path(self.config), self.flow)
         return look_at(flow, only=self.topics, until_ms=self.until(), patience_s=PATIENCE_S)

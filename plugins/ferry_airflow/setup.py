@@ -24,6 +24,11 @@ from ferry_airflow.home import prepare
 from ferry_airflow.naming import CONFIG_VARIABLE
 
 DEFAULT_SPARK = "spark_default"
+HOME = "AIRFLOW_HOME"
+HOME_IS_UNSET = (
+    f"{HOME} is not set here, so pools and connections were not checked: set it to the home of the Airflow that runs "
+    "the flows, and ask again"
+)
 LOCAL_SPARK = "local[*,4]"
 """All cores, and four attempts of a task whose worker died; plain `local[*]` would allow one."""
 SPARK_TYPES = ("spark", "spark_connect")

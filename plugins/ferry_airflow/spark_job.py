@@ -27,7 +27,7 @@ from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.run.spark.submit import submit_conf
 from ferry_airflow.base import airflow_errors, final_failure, keep_reason
 from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
-from ferry_airflow.connection import connection_of
+from ferry_airflow.cluster_settings import connection_of
 from ferry_airflow.copy_trigger import DriverTrigger
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.log_groups import SPARK

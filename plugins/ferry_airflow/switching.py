@@ -12,7 +12,6 @@ from typing import Any
 from ferry.config.flow.report import FOLDER, ReportConfig, local_path
 from ferry.errors import BadInput, Refused
 from ferry.features.evidence.acts.folder import Written
-from ferry.features.evidence.acts.places import is_allowed_place
 from ferry.features.evidence.rules.lines import deviation_lines
 from ferry.features.switch.acts.drain import Copy
 from ferry.features.switch.acts.report import deviations_of_switch, kept_report
@@ -23,9 +22,9 @@ from ferry.ledger.runs import sealed_plan
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.run.local import copy_plan
 from ferry.words import to_the_second
-from ferry_airflow.connection import settings_for
-from ferry_airflow.drill_fields import not_allowed
+from ferry_airflow.cluster_settings import settings_for
 from ferry_airflow.measures import seconds_of
+from ferry_airflow.report_places import is_allowed_place, not_allowed
 from ferry_airflow.tables import table
 
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]+")

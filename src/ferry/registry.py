@@ -21,7 +21,7 @@ class Feature:
     judging: str = ""
     """What it leaves out of each plan before the target's topics are claimed (`ferry.plan.parts.PlanPart`)."""
     preparing: str = ""
-    """What it does outside the ledger before any run copies a record (`ferry.plan.parts.PlanPart`)."""
+    """What it makes outside of the ledger when any run is planned, before the copy (`ferry.plan.parts.PlanPart`)."""
     planning: str = ""
     """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
     slot: str = ""

@@ -34,7 +34,7 @@ class Size:
     """A reader of sizes in bytes."""
 
     what: ClassVar[str] = "size"
-    form: ClassVar[str] = "bytes, or a number with a unit, as 512MiB or 10GB"
+    form: ClassVar[str] = "bytes, or a number with a unit, such as 512MiB or 10GB"
 
     least: int = 0
     most: int = LONG_MAX
@@ -97,7 +97,7 @@ class Duration:
     def form(self) -> str:
         """What to write."""
         bare = {"s": "seconds", "ms": "milliseconds"}[self.unit]
-        return f"{'whole ' if self.whole else ''}{bare}, or numbers with units, as 90s, 15m or 1h30m"
+        return f"{'whole ' if self.whole else ''}{bare}, or numbers with units, such as 90s, 15m or 1h30m"
 
     @property
     def bounds(self) -> str:

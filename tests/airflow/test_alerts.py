@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ferry.errors import BadInput, Refused, Retryable
-from ferry_airflow import alerts, connection
+from ferry_airflow import alerts, cluster_settings
 from tests.airflow.conftest import LATE, Flows
 from tests.harness import create_topic, numbered, producer, send
 from tests.spark.jobs import until
@@ -69,7 +69,7 @@ def test_a_late_run_is_told_of_when_its_connection_is_not_to_be_had(
     def fails(conn_id: str) -> Any:
         raise error
 
-    monkeypatch.setattr(connection, "connection_of", fails)
+    monkeypatch.setattr(cluster_settings, "connection_of", fails)
     HEARD.clear()
     alerts.late({"dag_run": {"dag_run_id": "r1"}}, str(config), "a->b")
     ((alert, by),) = HEARD

@@ -29,6 +29,7 @@ from ferry_airflow.dags import flow_dags
 from ferry_airflow.failing import Failure, FinalFailure
 from ferry_airflow.operators import FerryCopyOperator
 from tests.airflow.submitting import outputs_closed
+from tests.tiers import ANSWER_S
 
 FLOW = "a->b"
 TEXT = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
@@ -399,7 +400,7 @@ class Copy:
     def run(self) -> None:
         self.threads.append(threading.current_thread().name)
         self.begun.set()
-        assert self.ended.wait(30), "it was not ended"
+        assert self.ended.wait(ANSWER_S), "it was not ended"
         if self.error is not None:
             raise self.error
 

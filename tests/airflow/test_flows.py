@@ -28,6 +28,7 @@ from tests.harness import (
     read_topic,
     send,
     watermark,
+    whole_ledger,
 )
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
@@ -131,7 +132,7 @@ def test_a_run_may_be_narrowed_by_the_form(flows: Flows) -> None:
     _, state = flows.run("narrow", {"topics": [], "take_over": True})
     assert state == "success"
     with lab.runs() as runs:
-        first, hand, last = (opened.record for opened in runs.whole_ledger().runs)
+        first, hand, last = (opened.record for opened in whole_ledger(runs).runs)
     assert first.deployment == f"airflow:127.0.0.1:{flows.home.port}@{socket.gethostname()}"
     assert (hand.deployment, hand.took_over) == ("by-hand", first.deployment)
     assert (last.deployment, last.took_over) == (first.deployment, "by-hand")
@@ -229,7 +230,7 @@ def test_killing_copy_ends_the_chunk_and_leaves_no_spark_behind(flows: Flows) ->
     flows.rest.set_task_state(dag, run, "copy", "failed")
     until(lambda: not job_processes(run), "the end of Spark", 30)
     with lab.runs() as runs:
-        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
     assert flows.rest.wait_run(dag, run) == "failed"
     kept = lab.receipts()
     assert kept
@@ -269,7 +270,7 @@ def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows
 
     assert not job_processes(run)
     with lab.runs() as runs:
-        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
     assert 0 < sum(receipt.records for receipt in lab.receipts()) < 8_000, "the kill came too late to matter"
     send(producer(flows.source), "struck-t", numbered(400, partitions=4, start=8_000))
     flows.rest.wait_task(dag, run, "copy", {"up_for_retry"})
@@ -319,7 +320,7 @@ def test_killing_copy_on_spark_connect_ends_the_chunk_and_keeps_the_receipts(flo
     ended = "ended the open chunks; what was committed stays"
     until(lambda: ended in flows.rest.log(dag, run, "copy"), "the end of the attempt", 30)
     with lab.runs() as runs:
-        assert not runs.whole_ledger().open
+        assert not whole_ledger(runs).open
     kept = lab.receipts()
     assert 0 < sum(receipt.records for receipt in kept) < 24_000, "the kill came too late to matter"
     assert flows.rest.wait_run(dag, run) == "failed"
@@ -351,7 +352,7 @@ def test_a_continuous_flow_runs_by_itself_until_it_is_paused(flows: Flows) -> No
     assert [(each["run_type"], each["state"]) for each in (first, second)] == [("scheduled", "success")] * 2
     assert first["end_date"] <= second["start_date"], "one run at a time"
     with flows.lab(BY_ITSELF).runs() as runs:
-        opened = [each.record.run for each in runs.whole_ledger().runs]
+        opened = [each.record.run for each in whole_ledger(runs).runs]
     assert opened[:2] == [first["dag_run_id"], second["dag_run_id"]]
 
 

@@ -9,7 +9,7 @@ import pytest
 from ferry.clock import wall_ms
 from ferry_airflow.rest import ENDED
 from tests.airflow.conftest import ASKED_SECONDS, BY_HOUR, GROUPED, Flows
-from tests.harness import Message, create_topic, numbered, producer, send
+from tests.harness import Message, create_topic, numbered, producer, send, whole_ledger
 from tests.spark.jobs import until
 
 DAG, SKIPPED, TOPIC = "copy_orders", "skip_orders", f"{GROUPED}-orders"
@@ -55,7 +55,7 @@ def test_a_group_in_another_dag_is_a_run_of_its_own_with_the_same_id_in_airflow(
     assert rest.wait_run(DAG, run) == "success", rest.log(DAG, run, "orders.plan", attempt=2)
     assert f"nothing is left to copy in run {name}" in rest.log(DAG, run, "orders.copy", attempt=2)
     with lab.runs() as runs:
-        assert [one.record.run for one in runs.whole_ledger().runs] == [run, name]
+        assert [one.record.run for one in whole_ledger(runs).runs] == [run, name]
 
     assert trigger(SKIPPED) == "success"
     assert rest.states(SKIPPED, run) == dict.fromkeys(

@@ -21,6 +21,7 @@ from tests.airflow import planted
 from tests.airflow.conftest import Flows
 from tests.chromium import chromium
 from tests.harness import create_topic, numbered, producer, send
+from tests.tiers import ANSWER_S
 
 ALIAS = "paged"
 HERE = f"/ferry/flow/{ALIAS}/t{ALIAS}"
@@ -180,7 +181,7 @@ def test_who_is_not_signed_in_gets_401_and_who_may_only_look_403(flows: Flows) -
         assert {path: nobody.get(path).status_code for path in paths} == dict.fromkeys(paths, 401)
         assert nobody.post(action, json={}, headers=sent).status_code == 401
     runs = len(flows.rest.runs(flows.dag(ALIAS)))
-    with httpx.Client(base_url=flows.home.url, cookies={"_token": as_viewer(flows.home)}, timeout=30) as viewer:
+    with httpx.Client(base_url=flows.home.url, cookies={"_token": as_viewer(flows.home)}, timeout=ANSWER_S) as viewer:
         page = viewer.get(f"{HERE}/topics", headers={"Accept": "text/html"})
         assert page.status_code == 200, page.text
         assert "data-ask" not in page.text

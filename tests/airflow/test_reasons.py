@@ -26,7 +26,7 @@ from ferry.plan.preview import of_this_run
 from ferry.plan.rules.planning import decide_plan
 from ferry_airflow import steps
 from ferry_airflow.base import LONGEST_REASON, airflow_errors, final_failure
-from ferry_airflow.connection import settings_of
+from ferry_airflow.cluster_settings import settings_of
 from ferry_airflow.naming import ASKED_WRONG, REASON
 from ferry_airflow.operators import FerryCopyOperator, FerryReportOperator
 from tests.pure.decide.values import FACTS, RULES

@@ -29,9 +29,10 @@ from ferry_airflow.rest import ENDED
 from tests.airflow.conftest import RESTARTED, Flows
 from tests.airflow.rest import Rest
 from tests.airflow.test_flows import job_processes
-from tests.harness import Lab, create_topic, numbered, producer, send
+from tests.harness import Lab, create_topic, numbered, producer, send, whole_ledger
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
+from tests.tiers import PATIENCE
 
 RECORDS = 6_000
 """Of 300 bytes each, in batches of twenty, each a chunk of its own."""
@@ -88,7 +89,7 @@ class Parts:
     def health(self) -> dict[str, dict[str, str]]:
         """How Airflow finds its parts; empty while its API server does not say."""
         with suppress(httpx.HTTPError, ValueError):
-            answer = httpx.get(f"{self.home.url}/api/v2/monitor/health", timeout=10)
+            answer = httpx.get(f"{self.home.url}/api/v2/monitor/health", timeout=10 * PATIENCE)
             found: dict[str, dict[str, str]] = answer.json() if answer.is_success else {}
             return found
         return {}
@@ -176,7 +177,7 @@ class AtWork:
         assert sum(receipt.records for receipt in receipts) == RECORDS
         with self.lab.runs() as runs:
             report = runs.report(self.run)
-            assert not runs.whole_ledger().open
+            assert not whole_ledger(runs).open
         assert (report.state, report.records, report.unfinished) == (RunState.SUCCESS, RECORDS, ())
         last = max(self.flows.rest.tries(self.dag, self.run, "report"))
         assert self.topic in self.flows.rest.log(self.dag, self.run, "report", last)

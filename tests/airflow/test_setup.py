@@ -100,6 +100,17 @@ def test_setup_may_be_repeated_and_names_what_is_missing(home: Path, config: Pat
     assert (lacking["grade"], "'elsewhere'" in lacking["message"]) == ("fail", True)
 
 
+@pytest.mark.parametrize("words", [("setup",), ("setup", "--dry-run"), ("setup", "--json")], ids=" ".join)
+def test_without_airflow_home_nothing_is_asked_or_made(
+    words: tuple[str, ...], tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    refused = ferry("airflow", *words, config=config)
+    assert (refused.code, refused.err.count("\n"), "AIRFLOW_HOME" in refused.err) == (2, 1, True)
+    assert [path.name for path in tmp_path.iterdir()] == [config.name]
+
+
 def test_a_local_home_is_closed_to_others_and_has_a_password_of_its_own(tmp_path: Path) -> None:
     old = tmp_path / "one"
     old.mkdir(mode=0o755)

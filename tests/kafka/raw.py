@@ -27,6 +27,7 @@ from ferry.kafka.fetch.requests import FetchedPartition, fetch_request, fetched
 from ferry.model import Codec, Compression, Record, TopicPartition
 from ferry.wire.codecs import compressed
 from ferry.wire.records import ProducerIdentity, build_batch
+from tests.harness import awaited
 
 OFFSET_NOT_AVAILABLE = 78
 NOT_ENOUGH_REPLICAS = 19
@@ -60,12 +61,13 @@ class Raw:
 
     async def open(self) -> Raw:
         """Learn the leaders; wait until a broker knows the topic, and each partition has one."""
-        for _ in range(300):
+
+        async def led() -> bool:
             await self.cluster.refresh([self.topic])
             found = self.cluster.topics.get(self.topic)
-            if found is not None and all(part.leader >= 0 for part in found.partitions.values()):
-                break
-            await self.cluster.loop.sleep(0.1)
+            return found is not None and all(part.leader >= 0 for part in found.partitions.values())
+
+        await awaited(self.cluster.loop, led, f"leaders of {self.topic}")
         return self
 
     async def leader(self, partition: int = 0) -> int:
@@ -105,14 +107,15 @@ class Raw:
     async def _again(
         self, act: Callable[[], Awaitable[Any]], code: Callable[[Any], int], codes: Collection[int]
     ) -> Any:
-        """Ask again as long as the answer has one of these codes, for ten seconds."""
-        found: Any = None
-        for _ in range(200):
-            found = await act()
-            if code(found) not in codes:
-                break
-            await self.cluster.loop.sleep(0.05)
-        return found
+        """Ask again as long as the answer has one of these codes."""
+        found: list[Any] = []
+
+        async def answered() -> bool:
+            found[:] = [await act()]
+            return code(found[0]) not in codes
+
+        await awaited(self.cluster.loop, answered, f"an answer that is none of {sorted(codes)}")
+        return found[0]
 
     async def produce(
         self,
@@ -368,10 +371,11 @@ class Raw:
 
     async def end_becomes(self, offset: int) -> None:
         """Wait for a marker of the coordinator."""
-        for _ in range(200):
-            if await self.end() >= offset:
-                break
-            await self.cluster.loop.sleep(0.05)
+
+        async def there() -> bool:
+            return await self.end() >= offset
+
+        await awaited(self.cluster.loop, there, f"offset {offset}")
         assert await self.end() == offset
 
 

@@ -1,4 +1,4 @@
-"""A test file that takes more than twice its time is named, whatever the speed of the machine."""
+"""A test file that takes more than twice its time, and some seconds, is named, whatever the speed of the machine."""
 
 from __future__ import annotations
 
@@ -21,40 +21,44 @@ def times(**changes: float) -> dict[str, float]:
     ("measured", "named"),
     [
         (times(), []),
-        (times(c=199.0), []),
-        (times(c=201.0), ["spark/test_c.py"]),
-        (times(d=65.0), []),
-        (times(d=67.0), ["kafka/test_d.py"]),
+        (times(c=239.0), []),
+        (times(c=241.0), ["spark/test_c.py"]),
+        (times(a=89.0), []),
+        (times(a=91.0), ["kafka/test_a.py"]),
+        (times(d=21.0), []),
+        (times(d=23.0), ["kafka/test_d.py"]),
         ({name: 4 * seconds for name, seconds in KEPT.items()}, []),
-        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "spark/test_c.py": 399.0}, []),
-        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "spark/test_c.py": 401.0}, ["spark/test_c.py"]),
-        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_d.py": 131.0}, []),
-        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_d.py": 133.0}, ["kafka/test_d.py"]),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 179.0}, []),
+        ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "kafka/test_a.py": 181.0}, ["kafka/test_a.py"]),
         ({name: seconds / 4 for name, seconds in KEPT.items()}, []),
-        ({**times(), "kafka/test_new.py": 100.0}, []),
-        ({**times(), "pure/test_new.py": 14.0}, []),
+        ({**times(), "kafka/test_new.py": 14.0}, []),
+        ({**times(), "kafka/test_new.py": 16.0}, ["kafka/test_new.py"]),
         ({**times(), "pure/test_new.py": 16.0}, ["pure/test_new.py"]),
+        ({**times(), "spark/test_new.py": 44.0}, []),
+        ({**times(), "spark/test_new.py": 46.0}, ["spark/test_new.py"]),
         ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "pure/test_new.py": 29.0}, []),
         ({**{name: 2 * seconds for name, seconds in KEPT.items()}, "pure/test_new.py": 31.0}, ["pure/test_new.py"]),
         ({}, []),
     ],
     ids=[
         "as listed",
-        "less than twice",
-        "more than twice",
+        "one of Spark, with its first jobs",
+        "one of Spark, and more",
+        "more than twice, by a few seconds",
+        "more than twice, by more",
         "a short one more than twice, by a few seconds",
         "a short one more than twice, by more",
         "a slow machine",
-        "a slow machine, and one file less than twice",
-        "a slow machine, and one file more than twice",
-        "a slow machine, and a short one by a few seconds",
-        "a slow machine, and a short one by more",
+        "a slow machine, and one file more than twice by a few seconds",
+        "a slow machine, and one file more than twice by more",
         "a fast machine",
         "one that is not listed",
-        "a pure one that is not listed",
+        "a slow one that is not listed",
         "a slow pure one that is not listed",
-        "a slow machine, and a pure one that is not listed",
-        "a slow machine, and a slow pure one that is not listed",
+        "one of Spark that is not listed",
+        "a slow one of Spark that is not listed",
+        "a slow machine, and one that is not listed",
+        "a slow machine, and a slow one that is not listed",
         "nothing was measured",
     ],
 )
@@ -92,27 +96,29 @@ def test_a_slow_file_is_named_when_it_is_slow_alone_too(
     assert (f"tests/kafka/test_b.py took {alone:.0f} s" in capsys.readouterr().err) is bool(code)
 
 
-def test_a_file_that_is_not_listed_is_named_and_fails_nothing(
+def test_a_file_of_some_seconds_that_is_not_listed_is_named_and_fails_nothing(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files[1].write_text(json.dumps({**times(), "kafka/test_new.py": 100.0, "kafka/test_short.py": 1.0}))
+    files[1].write_text(json.dumps({**times(), "kafka/test_new.py": 10.0, "kafka/test_short.py": 1.0}))
     assert durations.main() == 0
     said = capsys.readouterr().out
     assert ("test_new.py" in said, "test_short.py" in said) == (True, False)
 
 
+@pytest.mark.parametrize("name", ["kafka/test_new.py", "pure/test_new.py"])
 @pytest.mark.parametrize(("alone", "code"), [(20.0, 1), (10.0, 0)])
-def test_a_slow_pure_file_that_is_not_listed_fails(
+def test_a_slow_file_that_is_not_listed_fails(
     files: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    name: str,
     alone: float,
     code: int,
 ) -> None:
-    files[1].write_text(json.dumps({**times(), "pure/test_new.py": 20.0}))
+    files[1].write_text(json.dumps({**times(), name: 20.0}))
     monkeypatch.setattr(durations, "run_alone", lambda slow: dict.fromkeys(slow, alone))
     assert durations.main() == code
-    assert ("tests/pure/test_new.py" in capsys.readouterr().err) is bool(code)
+    assert (f"tests/{name}" in capsys.readouterr().err) is bool(code)
 
 
 def test_as_long_as_listed_nothing_runs_again(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +130,7 @@ def test_as_long_as_listed_nothing_runs_again(files: tuple[Path, Path], monkeypa
 def test_what_is_listed_is_long_and_there(files: tuple[Path, Path]) -> None:
     kept, measured = files
     (files[0].parent / "tests" / "kafka" / "test_b.py").unlink()
-    measured.write_text(json.dumps({"kafka/test_a.py": 2.0, "spark/test_c.py": 90.0}))
+    measured.write_text(json.dumps({"kafka/test_a.py": 1.9, "spark/test_c.py": 90.0}))
     assert durations.main("--write") == 0
     assert json.loads(kept.read_text()) == {"kafka/test_d.py": 6.0, "spark/test_c.py": 90.0}
 

@@ -21,7 +21,7 @@ from ferry.ports import free_ports
 from ferry.run.spark.credentials_pipe import emptied, offered
 from ferry.run.spark.package import zip_package
 from tests.airflow import planted
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.spark.jobs import (
     ROOT,
     Standalone,
@@ -176,7 +176,7 @@ def test_a_killed_client_of_spark_connect_is_harmless(
     if number is signal.SIGTERM:
         assert code == 143, job.text()
         with lab.runs() as runs:
-            until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 10)
+            until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
             kept = len(lab.receipts())
             assert runs.report("killed").state is RunState.PARTIAL
         assert len(lab.receipts()) == kept, "tasks went on after the client was told to end"

@@ -12,7 +12,7 @@ from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
 from ferry.ports import free_ports
 from ferry_airflow.copy_trigger import ConnectCopyTrigger
-from tests.harness import Lab
+from tests.harness import Lab, whole_ledger
 from tests.spark.jobs import connect_server, plan, slow_lab, until
 
 RUN = "manual__2026-01-31"
@@ -59,7 +59,7 @@ def test_an_ended_trigger_ends_its_copy_and_the_next_one_copies_the_rest(
 
     asyncio.run(ended())
     with lab.runs() as runs:
-        until(lambda: not runs.whole_ledger().open, "the end of the open chunks", 30)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 30)
         assert runs.report(RUN).state is RunState.PARTIAL
     kept = lab.receipts()
 

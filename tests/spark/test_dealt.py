@@ -11,7 +11,7 @@ from pathlib import Path
 from ferry.dev import RunningCluster
 from ferry.ledger.unit_codec import eras, unit_receipts
 from ferry.model import Offsets, Plan
-from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until
+from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled, wait_until, whole_ledger
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import lab_of, messages
 from tests.spark.jobs import Job, plan, submit
@@ -90,7 +90,7 @@ def written(lab: Lab, of: Plan, least: int, job: Job) -> None:
 
         def enough() -> bool:
             assert job.process.poll() is None, job.text()
-            return len(unit_receipts(runs.whole_ledger(), runs.lane, of.run, of.generation)) >= least
+            return len(unit_receipts(whole_ledger(runs), runs.lane, of.run, of.generation)) >= least
 
         wait_until(enough, 240)
 

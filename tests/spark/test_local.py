@@ -18,7 +18,7 @@ from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
 from ferry.ledger.runs import newer_attempt
 from ferry.model import Attempt
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.quotas import held
 from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, random_point, slow_lab, submit, until
 from tests.tiers import ANSWER_S
@@ -56,7 +56,7 @@ def limit_message_size(cluster: RunningCluster, topic: str, size: int) -> None:
 def open_records(lab: Lab) -> int:
     """Ledger records of transactions that nobody has ended."""
     with lab.runs() as runs:
-        return len(runs.whole_ledger().open)
+        return len(whole_ledger(runs).open)
 
 
 def peak_worker_bytes(job: Job) -> int:
@@ -198,7 +198,7 @@ def test_a_second_job_of_the_same_run_takes_over(
 
     def attempt_after(number: int) -> Attempt | None:
         with lab.runs() as runs:
-            return newer_attempt(runs.whole_ledger(), made.lane, made.run, made.generation, number)
+            return newer_attempt(whole_ledger(runs), made.lane, made.run, made.generation, number)
 
     with held(lab) as go_on:
         first = submit(lab, "twice", tmp_path)

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from ferry.reader.client import Reader
 from ferry.reader.flows import CONFIG_VARIABLE
 from ferry.reader.process import ReaderProcess
-from ferry_airflow.connection import settings_of
+from ferry_airflow.cluster_settings import settings_of
 from ferry_airflow.deployment import airflow_deployment
 from ferry_airflow.page import actions, details, files, other_dags, pages, series, words
 from ferry_airflow.page.features import feature_pages

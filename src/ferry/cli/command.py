@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import typer
 
@@ -24,7 +24,7 @@ from ferry.cli.global_options import (
     VerboseOption,
     form_of,
 )
-from ferry.cli.options import DEFAULT_PATIENCE, ConfigOption, FlowArgument, PatienceOption, RequiredFlow
+from ferry.cli.options import DEFAULT_PATIENCE, ConfigOption, FlowArgument, PatienceOption
 from ferry.cli.output import Form, print_answer, print_warning
 from ferry.errors import BadInput
 
@@ -145,19 +145,19 @@ class Context:
 
 def command(
     *,
-    flow: Literal["optional", "required"] | None = "optional",
+    flow: bool = True,
     connects: bool = True,
     config: bool = True,
     table: bool = False,
 ) -> Callable[[Callable[Concatenate[Context, Own], int]], Callable[..., int]]:
     """Add the shared options to a command, whose first parameter is the Context.
 
-    - `flow`: the flow is named by an optional argument, or by a required one; None: it is not named.
+    - `flow`: its first argument is the flow, which may be omitted if the file has one.
     - `connects`: the command takes --patience.
     - `config`: it takes --config.
     - `table`: its answer is or has a table, so that it may be csv.
     """
-    first, last = _shared(flow, connects=connects, config=config)
+    first, last = _shared(flow=flow, connects=connects, config=config)
 
     def decorated(function: Callable[Concatenate[Context, Own], int]) -> Callable[..., int]:
         run: Callable[..., int] = function
@@ -178,15 +178,9 @@ def command(
     return decorated
 
 
-def _shared(flow: str | None, *, connects: bool, config: bool) -> tuple[list[Parameter], list[Parameter]]:
+def _shared(*, flow: bool, connects: bool, config: bool) -> tuple[list[Parameter], list[Parameter]]:
     """Return the parameters before a command's own ones and after them, in the order of its help."""
-    flows: dict[str, tuple[object, object]] = {
-        "optional": (FlowArgument, None),
-        "required": (RequiredFlow, Parameter.empty),
-    }
-    first = [_parameter("ctx", typer.Context)]
-    if flow is not None:
-        first.append(_parameter("flow", *flows[flow]))
+    first = [_parameter("ctx", typer.Context), *([_parameter("flow", FlowArgument, None)] if flow else [])]
     last = [
         *([_parameter("patience", PatienceOption, DEFAULT_PATIENCE)] if connects else []),
         *([_parameter("config", ConfigOption, None)] if config else []),

@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "switchover 'primary->backup' --approve-by anna --redirect-command ./move-clients",
     ),
     "failover": ("failover 'primary->backup' --dry-run", "failover 'primary->backup' --approve-by anna"),
-    "failback": ("failback 'primary->backup' --approve-by anna --export stranded.jsonl",),
+    "failback": ("failback 'primary->backup' --approve-by anna --output stranded.jsonl",),
     "switches list": ("switches list 'primary->backup'",),
     "switches show": ("switches show 'primary->backup' switchover-20260131T060000Z-1a2b",),
     "switches abandon": (
@@ -102,9 +102,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         ),
     ),
     "config policy": ("config policy org.apache.kafka.connect.mirror.IdentityReplicationPolicy --topic orders",),
-    "dev up": ("dev up --clusters source,target --brokers 3",),
+    "dev up": ("dev up --names source,target --brokers 3",),
     "dev status": ("dev status",),
-    "dev down": ("dev down", "dev down --clusters source --delete"),
+    "dev down": ("dev down", "dev down --names source --delete"),
     "airflow setup": ("airflow setup --config mm2.properties --dry-run", "airflow setup --config mm2.properties"),
 }
 """By the command's words, each line without `ferry`."""
@@ -120,5 +120,6 @@ def show_examples(app: typer.Typer, *words: str) -> None:
     """Put the examples below the help of each command of `app`, which `words` lead to; the help is plain."""
     app.info.cls = PlainGroup
     for command in app.registered_commands:
-        command.cls = PlainCommand
+        if command.cls is None or not issubclass(command.cls, PlainCommand):  # else it has old spellings
+            command.cls = PlainCommand
         command.epilog = epilog_of(" ".join((*words, command.name or "")))

@@ -24,9 +24,6 @@ FlowArgument = Annotated[
         autocompletion=offered_flows,
     ),
 ]
-RequiredFlow = Annotated[
-    str, typer.Argument(metavar="FLOW", help="'source->target', in quotes.", autocompletion=offered_flows)
-]
 PatienceOption = Annotated[
     float, lasting("--patience", "How long to retry an unreachable cluster.", default=DEFAULT_PATIENCE, least=0.1)
 ]

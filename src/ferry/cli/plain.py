@@ -15,6 +15,9 @@ from ferry.errors import BadInput
 _OTHERS = {"--timeout": "--patience"}
 """Options as other programs call them, and Ferry's own."""
 
+_NO_FLOW = ""
+"""What takes the place of a flow that the line omits."""
+
 _OPTION = re.compile(r"-|--?[A-Za-z][\w.-]*(=.*)?", re.DOTALL)
 """A word that is meant as an option, of this command or of another program. A negative number is none."""
 
@@ -41,11 +44,29 @@ class PlainCommand(TyperCommand):
         return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words. Raises BadInput if an option would take another option for its value."""
-        if not ctx.resilient_parsing:
-            args = list(self._with_values(self.make_parser(ctx), args))
-        found: list[str] = super().parse_args(ctx, args)
+        """Parse the words, of which FLOW may be omitted before others.
+
+        Raises BadInput if an option would take another option for its value.
+        """
+        if ctx.resilient_parsing:
+            return list(super().parse_args(ctx, args))
+        args = list(self._with_values(self.make_parser(ctx), args))
+        if not self._lacks_flow(ctx, args):
+            return list(super().parse_args(ctx, args))
+        found = list(super().parse_args(ctx, [_NO_FLOW, *args]))
+        ctx.params["flow"] = None
         return found
+
+    def _lacks_flow(self, ctx: Any, args: list[str]) -> bool:
+        """Return whether the first word is not the flow, but what follows it: there is a place left for the flow."""
+        places = [one for one in self.params if one.param_type_name == "argument"]
+        if len(places) < 2 or places[0].name != "flow":
+            return False
+        parser = self.make_parser(ctx)
+        parser._args = []  # noqa: SLF001 - it then returns the words of all arguments
+        words: list[str] = parser.parse_args(list(args))[1]
+        # A word with "-" at its end is a flow whose > the shell took.
+        return 0 < len(words) < len(places) and "->" not in words[0] and not words[0].endswith("-")
 
     def _with_values(self, parser: Any, args: list[str]) -> Iterator[str]:
         options = {**parser._long_opt, **parser._short_opt}  # noqa: SLF001 - as above

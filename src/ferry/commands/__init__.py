@@ -24,6 +24,7 @@ HANDED_ON: Mapping[str, Any] = {"context_settings": {**_ANY, "help_option_names"
 WATCH_SECONDS = "10"
 _OLD_REASON = {"--why": "--reason"}
 _OLD_RPO = {"--max-records": "--rpo-records", "--max-seconds": "--rpo-seconds"}
+_OLD_WORKERS = {"--group": "--worker-group"}
 
 COMMANDS: Mapping[str, Row | Group] = {
     "plan": Row(
@@ -91,7 +92,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         place="ferry.features.switch.cli.switching:failback_command",
         help="Move clients back to the source of FLOW, the flow that was switched. Only records written since the "
         "switch are copied.",
-        old=_OLD_RPO,
+        old={**_OLD_RPO, "--export": "--output"},
     ),
     "flows": Row(
         panel=Panel.WATCH,
@@ -244,11 +245,13 @@ COMMANDS: Mapping[str, Row | Group] = {
                 place="ferry.features.migrate.cli.adopt:adopt_mm2_command",
                 help="Take over from a stopped MirrorMaker 2, dedicated or on Kafka Connect. The next run continues "
                 "where it stopped.",
+                old=_OLD_WORKERS,
             ),
             "hand-back": Row(
                 place="ferry.features.migrate.cli.hand_back:hand_back_mm2_command",
                 help="Write the flow's positions into MirrorMaker 2's offsets topic, so that it continues without "
                 "loss or duplicates.",
+                old=_OLD_WORKERS,
             ),
         },
     ),

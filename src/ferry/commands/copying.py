@@ -94,13 +94,13 @@ def answered(work: RunWork, context: Context, report: Report, failure: FerryErro
 
 
 def finish_run(runs: MicroRuns, plan: Plan, *, quiet: bool, ahead: int = 0) -> tuple[Report, FerryError | None]:
-    """Copy all slots, keep in the ledger what they refused, and return the report, and why the attempt is not done.
+    """Copy a plan as a new attempt, then translate groups, and verify if that is due.
 
-    The second value is None if it is done. A plan with transformed topics is copied in a Spark of this machine.
-    `ahead`: offsets that runs after this one are to copy, for the estimate of the remaining time.
+    Return the report, and why the run is not done, None if it is. A plan with transformed topics is copied in a Spark
+    of this machine. `ahead`: offsets that runs after this one are to copy, for the estimate of the remaining time.
 
-    If the target is unreachable at the end, the report has what the slots returned. Raises Unreachable when nothing was
-    copied.
+    If the target is unreachable after a copy without Spark, the report has what the slots returned. Raises Unreachable
+    if that is nothing, and after a copy in Spark if the ledger cannot be read.
     """
     with stop_signals() as stop:
         if plan.row_slots:

@@ -21,13 +21,13 @@ def offered_words() -> list[str]:
     return sorted({name for one in all_words() for name in (one.word, *one.also)})
 
 
-@command(flow=None, connects=False, table=True)
+@command(flow=False, connects=False, table=True)
 def explain_command(
     context: Context,
     word: Annotated[
         str | None,
         typer.Argument(
-            metavar="[WORD]",
+            metavar="WORD",
             help="The word, such as retention-passed, partial or FerryLagOverRpo; all words when omitted.",
             autocompletion=offered_words,
         ),

@@ -9,7 +9,7 @@ from ferry.codec.kinds import FLOW, many
 from ferry.config.flow.flow import FlowConfig
 
 
-@command(flow=None, connects=False, table=True)
+@command(flow=False, connects=False, table=True)
 def flows_command(
     context: Context,
 ) -> int:

@@ -24,7 +24,7 @@ NAMING = Form(
 )
 
 
-@command(flow=None, connects=False, table=True)
+@command(flow=False, connects=False, table=True)
 def check_command(
     context: Context,
     policy: Annotated[

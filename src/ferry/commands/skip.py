@@ -13,7 +13,7 @@ from ferry.cli.output import echo
 from ferry.errors import BadInput
 
 
-@command(flow="required")
+@command()
 def skip_command(
     context: Context,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The source topic.", autocompletion=offered_topics)],

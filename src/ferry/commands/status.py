@@ -17,7 +17,7 @@ from ferry.plan.rules.lag import total_of
 from ferry.words import to_the_second
 
 
-@command(flow=None, table=True)
+@command(flow=False, table=True)
 def status_command(
     context: Context,
     watch: Annotated[

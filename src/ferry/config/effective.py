@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.config.flow.start import StartLatest
+from ferry.config.flow.start import StartEarliest, StartLatest
 from ferry.config.keys.catalogue import find
 from ferry.config.keys.key_support import Fate
 from ferry.config.keys.layers import CLIENTS, ROLES
@@ -142,7 +142,10 @@ def _surprises(config: FlowConfig, settings: tuple[Setting, ...], clients: tuple
 def _overlooked(
     config: FlowConfig, settings: tuple[Setting, ...], clients: tuple[Setting, ...]
 ) -> Iterator[tuple[Setting, str]]:
-    """Yield the lines that skip history, and those that keep batches from being copied as bytes, each with why."""
+    """Yield the lines that skip history or copy it again, and those that keep batches from being copied as bytes.
+
+    Each is with the reason.
+    """
     for setting in settings:
         if setting.name == "ferry.start" and setting.line is not None and isinstance(config.copy.start, StartLatest):
             yield (
@@ -150,6 +153,15 @@ def _overlooked(
                 (
                     "the first run begins at the end of each topic, and records from before are never copied (ferry "
                     "backfill copies them later)"
+                ),
+            )
+        if setting.name == "ferry.start" and _may_copy_again(config, setting):
+            yield (
+                setting,
+                (
+                    "topics keep their names, and the first run begins at earliest, so it copies again what another "
+                    "replicator has copied into them: take over its positions with ferry migrate mm1 or mm2; write "
+                    f"{config.flow}.ferry.start = earliest if the target's topics are empty or new"
                 ),
             )
     for setting in clients:
@@ -161,3 +173,10 @@ def _overlooked(
                     "line each is copied unchanged"
                 ),
             )
+
+
+def _may_copy_again(config: FlowConfig, setting: Setting) -> bool:
+    """Return whether a consumer's line, such as MirrorMaker 1's own, begins at earliest in topics of the same names."""
+    is_by_consumer = setting.key is not None and setting.key.endswith(".auto.offset.reset")
+    keeps_names = config.topics.policy_name == "IdentityReplicationPolicy"
+    return is_by_consumer and keeps_names and isinstance(config.copy.start, StartEarliest)

@@ -1,4 +1,4 @@
-"""The port by which a slot copies, on real brokers. Slots of transformed rows have the first class in common."""
+"""The port by which a slot copies, on real brokers: `TargetSlot` is what all have, `KafkaSlot` the one for batches."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TargetSlot(ABC):
         return await self._ledger.read(start, end)
 
     async def initialise(self) -> None:
-        """InitProducerId for the slot: fences earlier attempts, ends their open transaction. This is the abort."""
+        """InitProducerId for the slot: fences earlier tries, ends their open transaction. This is the abort."""
         await self._writer.initialise()
 
     @abstractmethod
@@ -244,7 +244,7 @@ class TargetSlot(ABC):
         await self._writer.leave()
 
     async def back_off(self, failures: int) -> None:
-        """Wait before the next attempt; longer after more failures in a row."""
+        """Wait before the next try; longer after more failures in a row."""
         await back_off(self._target, failures)
 
     def time_over(self, plan: Plan) -> bool:

@@ -16,7 +16,7 @@ from ferry.registry import imported
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
-    """All that a process needs to copy any slot of a run; sent pickled, its secrets never as text."""
+    """All that a process needs to copy one slot of a run. It is sent pickled; its repr has no connection data."""
 
     ref: SlotRef
     source: ConnectionOptions = field(repr=False)

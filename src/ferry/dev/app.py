@@ -14,6 +14,7 @@ from rich.console import Console
 from ferry.cli.global_options import FormOption, JsonOption, form_of
 from ferry.cli.measures import lasting
 from ferry.cli.output import Form, echo, print_answer, print_table
+from ferry.cli.plain import command_class
 from ferry.dev.broker import START_SECONDS
 from ferry.dev.cluster import ClusterStatus, down, status, up_all
 from ferry.dev.preview import Would, preview_down, preview_up
@@ -38,6 +39,7 @@ Home = Annotated[
         show_default=True,
     ),
 ]
+_OLD = {"--clusters": "--names"}
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress on standard error.")]
 _WOULD = {
     Would.MAKE: "would be made and started",
@@ -61,10 +63,12 @@ def dev(ctx: typer.Context, form: FormOption = None, as_json: JsonOption = False
     ctx.obj = Answering(form=form_of(form, as_json=as_json) or before.form, quiet=quiet or before.quiet)
 
 
-@app.command("up")
+@app.command("up", cls=command_class(_OLD, {}))
 def up_command(
     ctx: typer.Context,
-    clusters: Annotated[str, typer.Option(metavar="A,B", help="Comma-separated names.")] = "source,target",
+    names: Annotated[
+        str, typer.Option("--names", metavar="A,B", help="Names of the clusters, separated by commas.")
+    ] = "source,target",
     brokers: Annotated[int, typer.Option(metavar="N", help="Brokers of each cluster: 1 or 3.")] = 1,
     kafka: Annotated[
         str, typer.Option(metavar="VERSION", help="Kafka version: one that `make setup` fetched.")
@@ -85,7 +89,7 @@ def up_command(
 ) -> None:
     """Start clusters, or continue with those of the home folder, and wait until they serve."""
     settings = _settings(properties or [])
-    specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(clusters)]
+    specs = [ClusterSpec(name=name, brokers=brokers, version=kafka, properties=settings) for name in _names(names)]
     if dry_run:
         _show_preview(specs, home, form=_form(ctx, form, as_json=as_json))
         return
@@ -112,11 +116,12 @@ def status_command(
     _show(status(home), form=_form(ctx, form, as_json=as_json))
 
 
-@app.command("down")
+@app.command("down", cls=command_class(_OLD, {}))
 def down_command(
     ctx: typer.Context,
-    clusters: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Comma-separated names. If omitted: all clusters.")
+    names: Annotated[
+        str | None,
+        typer.Option("--names", metavar="A,B", help="Names of the clusters, separated by commas. Default: all."),
     ] = None,
     delete: Annotated[bool, typer.Option("--delete", help="Delete data and logs, too.")] = False,
     home: Home = DEFAULT_HOME,
@@ -126,13 +131,13 @@ def down_command(
     quiet: Quiet = False,
 ) -> None:
     """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
-    names = None if clusters is None else _names(clusters)
+    wanted = None if names is None else _names(names)
     _refuse_mistyped(home)
     if dry_run:
-        stopped = preview_down(home, names)
+        stopped = preview_down(home, wanted)
     else:
         with _waiting("Stopping clusters", quiet=quiet or ctx.obj.quiet):
-            stopped = down(home, names, delete=delete)
+            stopped = down(home, wanted, delete=delete)
     if not stopped:
         sentence = f"No cluster below {home}."
     elif dry_run:
@@ -162,7 +167,7 @@ def _refuse_mistyped(home: Path) -> None:
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) != len(names):
-        raise BadInput(f"--clusters {text!r} must name at least one cluster, and each once.")
+        raise BadInput(f"--names {text!r} must name at least one cluster, and each once.")
     return names
 
 

@@ -209,10 +209,10 @@ def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
     if cluster is not None and cluster.spec != spec:
         found = differences(cluster.spec, spec)
         named = ", ".join(f"{name} {before} instead of {wanted}" for name, before, wanted in found)
-        delete = f"ferry dev down --clusters {spec.name} --delete --home {home}"
+        delete = f"ferry dev down --names {spec.name} --delete --home {home}"
         raise BadInput(
             f"Cluster {spec.name!r} exists below {home} with other settings ({named}): call ferry dev up with those "
-            f"that it has, or delete it and its data with {delete}, or choose another name with --clusters."
+            f"that it has, or delete it and its data with {delete}, or choose another name with --names."
         )
     return cluster
 

@@ -95,7 +95,7 @@ class KafkaDriver:
         await self._driver.leave()
 
     async def back_off(self, failures: int) -> None:
-        """Wait before the next attempt; longer after more failures in a row, five seconds at most."""
+        """Wait before the next try; longer after more failures in a row, five seconds at most."""
         await back_off(self._ledger.cluster, failures)
 
     async def settle(self, offset: int) -> None:

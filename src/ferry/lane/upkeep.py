@@ -19,10 +19,8 @@ log = logging.getLogger(__name__)
 async def keep_short(lane: OpenLane, driver: Driver, plan: Plan) -> None:
     """Write a summary of the ledger if one is due, and prune it.
 
-    It happens after the plan is sealed, so nothing waits.
-
-    The ledger as it was when the plan was decided was read up to a record of this run. If summary or pruning fails,
-    the run continues, and the next run does it.
+    The plan is sealed by then, and the run's copy waits for this. The summary is of the ledger as the driver read it,
+    up to a record of this run. If summary or pruning fails, the run continues, and the next run does it.
     """
     if lane.cache.last is None:
         return

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ferry.errors import BadInput
 from ferry.ledger.block_index import NOTHING_ROLLED, LedgerDigest
-from ferry.ledger.codec import Json, decode_key, decode_value, is_key, parse_gap, parse_pause
+from ferry.ledger.codec import Json, decode_key, is_key, parse_gap, parse_pause
 from ferry.ledger.reading import read_as, text, whole
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.run_codec import parse_run
@@ -194,13 +193,3 @@ def claims(view: LedgerView) -> dict[str, str]:
     for key, _ in sorted(found, key=lambda entry: entry[1].offset):
         owners.setdefault(key[1], key[2])
     return owners
-
-
-def body_of(record: LedgerRecord) -> dict[str, Any]:
-    """Return the value of a record of a view.
-
-    Raises BadInput when there is none, or when a newer Ferry or another program wrote it.
-    """
-    if record.value is None:
-        raise BadInput(f"ledger record at offset {record.offset} has no value")
-    return decode_value(record.value, f"ledger record at offset {record.offset}")

@@ -25,11 +25,13 @@ class PlanPart(Protocol):
     async def act(self, driver: Driver, plan: Plan) -> Plan:
         """Carry it out, and return the plan with what was done, what is refused because of it, and notes.
 
-        It runs after the topics of the target were changed, and before the plan is sealed. A part that judges runs
-        before the topics are claimed, and changes nothing outside the ledger. It may run again: if the
-        driver was fenced by a late driver of an earlier run, the run is opened again. `Driver.keep` writes records with
-        the plan. `Driver.commit` writes at once: it is for what is about to be changed outside the ledger. Call
-        `Driver.refuse_superseded` before such a change, unless a commit comes first.
+        It runs after topics of the target were created, grown and configured, and before the plan is sealed. A part
+        that judges runs before they are claimed, and only leaves slices out. The others run after that.
+
+        It must bear to run again: if a late driver of an earlier run fenced this one, the run is opened again.
+        `Driver.keep` has records written with the plan. `Driver.commit` writes at once: it is for what is about to be
+        changed outside the ledger. Before such a change it must call `Driver.refuse_superseded`, unless a commit comes
+        first.
         """
 
 

@@ -49,10 +49,10 @@ async def open_planned(lane: OpenLane, run: str, origin: Origin, options: RunOpt
     """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger.
 
     A run record ends the active run of the lane. So anything that cannot be planned, and a ledger that this Ferry
-    cannot read, is an error before any record is written. Only the ledger's topic is created. For that the ledger is
-    read up to its current end first. That end is the broker's answer, so `fence_and_seal` reads on from there up to
-    records of its own. After the plan is sealed, a summary and pruning may follow; their failure is a warning. Raises
-    Superseded while a switch drains the flow.
+    cannot read, is an error before any record is written. Only the ledger's topic is created. To judge this, the ledger
+    is read up to the end that the broker returns. `fence_and_seal` continues from there, up to records of its own.
+    After the plan is sealed, a summary and pruning may follow; their failure is a warning. Raises Superseded while a
+    switch drains the flow.
     """
     flow = lane.flow
     refuse_endless(lane.name, options.window)
@@ -84,9 +84,9 @@ async def decide_and_change(
 ) -> Plan:
     """Plan an opened run: gather facts, decide, change the target's topics, decide again from what is there then.
 
-    `digests` and `lost` are those of the flow's transforms (`transform_digests`). Claims of topics are committed at
-    once, so that other flows see them. `Driver.keep` is given all else that is decided: it is written with the
-    plan.
+    `digests` and `lost` are those of the flow's transforms (`transform_digests`). New claims of topics are
+    committed at once, so that other flows see them. So is what is forgotten of deleted topics, and what a feature is
+    about to change outside of the ledger. `Driver.keep` is given the rest, which is written with the plan.
     """
     run, generation = driver.opened.record.run, driver.opened.generation
     lane.cache.learn(driver.view, driver.read_ms)

@@ -110,7 +110,7 @@ class Driver:
             await self._port.back_off(failures)
 
     async def _written(self, records: tuple[Record, ...], failures: int) -> bool:
-        """Make one attempt. False: nothing was committed, and the caller may try again."""
+        """Try once. False: nothing was committed, and the caller may try again."""
         try:
             if failures:
                 await self.refuse_superseded()

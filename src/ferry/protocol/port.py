@@ -54,7 +54,7 @@ class DriverPort(LedgerPort, Protocol):
         """
 
     async def back_off(self, failures: int) -> None:
-        """Wait before the next attempt; longer after more failures in a row."""
+        """Wait before the next try; longer after more failures in a row."""
 
     async def settle(self, offset: int) -> None:
         """Wait, some seconds at most, until the ledger shows the fate of this driver's record at an offset."""
@@ -88,7 +88,7 @@ class SlotPort(Protocol):
         """
 
     async def initialise(self) -> None:
-        """Send InitProducerId for the slot: it fences earlier attempts and ends their open transaction.
+        """Send InitProducerId for the slot: it fences earlier tries and ends their open transaction.
 
         This is the abort.
         """
@@ -124,7 +124,7 @@ class SlotPort(Protocol):
         """
 
     async def back_off(self, failures: int) -> None:
-        """Wait before the next attempt; longer after more failures in a row."""
+        """Wait before the next try; longer after more failures in a row."""
 
     def time_over(self, plan: Plan) -> bool:
         """Return whether the plan's time is over, counted from the beginning of the attempt.

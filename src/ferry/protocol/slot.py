@@ -1,13 +1,13 @@
-"""The work of one slot: steps 4 to 7 of the protocol, at every attempt. The guarantee depends on the order.
+"""The work of one slot: steps 4 to 7 of the protocol, at every try. The guarantee depends on the order.
 
 4. Check that the lane's newest run and its newest attempt are ours; send InitProducerId for the slot; check again.
 5. Only then read what an earlier attempt committed, and skip it.
 6. Copy a chunk in one transaction: data, then positions, then receipts last. When the receipts are acknowledged, read
    the ledger once more; then commit.
-7. After any error, return to step 4. EndTxn(abort) is never sent: InitProducerId is the abort. After Fenced, end. A
-   fenced writer never sends InitProducerId again, because that would fence the writer in its place. A writer that fails
-   for another reason ends its open transaction if it still owns it, so that no reader waits for the transaction
-   timeout.
+7. After any error, return to step 4. EndTxn(abort) is never sent: the InitProducerId of step 4 is the abort. After
+   Fenced, end. A fenced writer never sends InitProducerId again, because that would fence the writer in its place. A
+   slot that fails for another reason asks the coordinator whether the open transaction is its own. If so, it aborts it
+   by InitProducerId (`SlotPort.leave`), so that no reader waits for the transaction timeout.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Undecided(Retryable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRef:
-    """The slot, its run, and the number of the attempt at that run: all that a Spark task receives."""
+    """The slot, its run, and the number of the attempt at that run; a process receives it in its `TaskSpec`."""
 
     flow: Flow
     lane: str

@@ -295,8 +295,8 @@ class MicroRuns(LaneSession):
     ) -> None:
         """Keep in the ledger for the report what the attempt's slots refused, and which of them ran out of time.
 
-        It also keeps what its transforms read and left out, by topic. An attempt that a newer one took over from writes
-        nothing: only its successor's outcome counts.
+        It also keeps what its transforms read and left out, by topic. Nothing is written if a slot was superseded, or a
+        newer run or attempt has begun. Then only the successor's outcome counts.
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
             return
@@ -316,15 +316,6 @@ class MicroRuns(LaneSession):
             done = [receipt for receipt in written if receipt.generation == plan.generation]
             report = run_report(view, plan, opened, done)
             return replace(report, verify_due=due(view, self.lane, run, self.flow.verification))
-
-        return self.wait_for(work)
-
-    def whole_ledger(self) -> LedgerView:
-        """Return the whole ledger, folded; BadInput when the flow never ran. It takes memory for all receipts."""
-
-        async def work() -> LedgerView:
-            await self.ledger_topic.find()
-            return fold(*await self.ledger_topic.read())
 
         return self.wait_for(work)
 

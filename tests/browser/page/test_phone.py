@@ -16,7 +16,7 @@ from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
 from tests.browser.page.test_accessibility import BUTTONS, PAGES, violations
 from tests.chromium import chromium
-from tests.tiers import share
+from tests.tiers import PATIENCE, share
 
 PHONE = ViewportSize(width=390, height=844)
 NARROW = ViewportSize(width=318, height=844)
@@ -67,7 +67,7 @@ def test_no_page_is_wider_than_the_screen_and_no_word_is_broken(desk: Desk) -> N
             for size in (PHONE, NARROW):
                 page.set_viewport_size(size)
                 with suppress(Error):  # charts are drawn again
-                    page.wait_for_function(f"() => ({WIDER})()[0]", timeout=5_000)
+                    page.wait_for_function(f"() => ({WIDER})()[0]", timeout=5_000 * PATIENCE)
                 is_within, wide = page.evaluate(WIDER)
                 found = [] if is_within and not wide else [wide or "the page itself"]
                 found += page.evaluate(BROKEN)

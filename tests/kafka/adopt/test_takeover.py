@@ -17,7 +17,18 @@ from ferry.features.migrate.rules.connect_offsets import SOURCE_CONNECTOR, dedic
 from ferry.ledger.adoption_codec import adoptions
 from ferry.model import RefusalKind
 from ferry.wire.partitioner import partition_of_key
-from tests.harness import Lab, Message, create_topic, new_alias, numbered, producer, read_topics, send, wait_until
+from tests.harness import (
+    Lab,
+    Message,
+    create_topic,
+    new_alias,
+    numbered,
+    producer,
+    read_topics,
+    send,
+    wait_until,
+    whole_ledger,
+)
 from tests.kafka.adopt.mirror_maker import SETTINGS, MirrorMaker
 from tests.kafka.cli.test_groups import commit
 from tests.program import Answer
@@ -146,7 +157,7 @@ def what_was_adopted_is_translated_near_and_never_past_the_record(scene: Scene) 
     here = read_topics(scene.lab.source.bootstrap, [scene.topic])[scene.topic][0]
     there = read_topics(scene.lab.target.bootstrap, [scene.copy])[scene.copy][0]
     with scene.lab.runs() as runs:
-        (adoption,) = adoptions(runs.whole_ledger(), "live", source=place(scene.topic, 0))
+        (adoption,) = adoptions(whole_ledger(runs), "live", source=place(scene.topic, 0))
     assert adoption.pairs, "MirrorMaker 2's offset syncs were not read"
     for pair in adoption.pairs:
         assert here[pair[0]][2] == next(row[2] for row in there if row[0] == pair[1])

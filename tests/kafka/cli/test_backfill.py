@@ -110,7 +110,7 @@ TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
         (("--lane", LANE, "--into-live", *TIMES), "give --lane backfill-NAME, or --into-live"),
         (("--lane", LANE), "the window is not given"),
         (("--lane", LANE, "--from", "yesterday", "--to", "2026-01-02T00:00:00Z"), "--from: start 'yesterday' is not"),
-        (("--lane", LANE, "--from", "2026-01-01T00:00:00", "--to", "2026-01-02T00:00:00Z"), "has no time zone"),
+        (("--lane", LANE, "--from", "2026-01-01T00:00:00", "--to", "2026-01-02T00:00:00Z"), "with a time zone"),
         (("--lane", LANE, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"), "which is not later"),
         (("--lane", LANE, "--from-offset", "a:0:1"), "the window of a-0 has no --to-offset: write --to-offset a:0:N"),
         (("--lane", LANE, "--from-offset", "a:0:5", "--to-offset", "a:0:5"), "which is not later"),

@@ -10,7 +10,7 @@ import pytest
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
 from ferry.ledger.report import RunState
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.program import warm_ferry as ferry
 from tests.said import codes
 
@@ -39,11 +39,11 @@ def test_two_files_on_one_lane_are_refused_until_one_takes_it_over(
 
     def refused(lab: Lab, last: str, own: str) -> None:
         with lab.runs() as runs:
-            before = len(runs.whole_ledger().runs)
+            before = len(whole_ledger(runs).runs)
             said = f"is used by deployment {last} .* last run .*; deployment {own} .* make both files equal"
             with pytest.raises(Refused, match=said):
                 lab.micro_run()
-            assert len(runs.whole_ledger().runs) == before, "nothing is started"
+            assert len(whole_ledger(runs).runs) == before, "nothing is started"
 
     refused(blue, "green", "blue")
     with blue.runs() as runs:

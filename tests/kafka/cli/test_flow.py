@@ -23,7 +23,7 @@ from tests.harness import Lab, Message, create_topic, new_alias, numbered, produ
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
 from tests.quotas import held
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 
 class Begin(Protocol):
@@ -161,10 +161,12 @@ def test_a_dry_run_writes_nothing(lab: Lab, config: Path, topic: str, command: S
 
 def test_lag_before_and_after(lab: Lab, config: Path, topic: str) -> None:
     create_topic(lab.source, topic, 3)
-    hour_ago = int(time.time() * 1000) - 3_600_000
+    began = time.time()
+    hour_ago = int(began * 1000) - 3_600_000
     send(producer(lab.source), topic, [Message(value=b"x" * 100, timestamp=hour_ago) for _ in range(10)])
     send(producer(lab.source), topic, [Message(value=b"x" * 100, partition=1) for _ in range(5)])
     answer = ferry("lag", "--json", config=config)
+    took = time.time() - began
     assert answer.code == 0, answer.err
     old, new, empty = answer.json("lag")["partitions"]
     assert (old["topic"], old["partition"], old["target_topic"]) == (topic, 0, f"{lab.alias}.{topic}")
@@ -173,8 +175,8 @@ def test_lag_before_and_after(lab: Lab, config: Path, topic: str) -> None:
         (0, 5, 5),
         (0, 0, 0),
     ]
-    assert 3_600 <= old["lag_seconds"] < 3_900
-    assert 0 <= new["lag_seconds"] < 300
+    assert 3_600 <= old["lag_seconds"] <= 3_600 + took + 1, "a timestamp is whole milliseconds, and the answer rounded"
+    assert 0 <= new["lag_seconds"] <= took + 1
     assert (empty["lag_seconds"], empty["lag_bytes"]) == (0, 0)
     assert old["lag_bytes"] > 0
     assert {row["lag_bytes_from"] for row in (old, new, empty)} == {"log-size"}
@@ -513,7 +515,7 @@ def test_a_killed_worker_fails_its_own_slot_only(slow: Slow, begin: Begin, topic
 
 def test_a_target_that_dies_after_something_was_copied_leaves_a_report(slow: Slow, begin: Begin, topic: str) -> None:
     lab, config, go_on = slow
-    process = begin("run", "--id", "r1", "--patience", "2", "--json", config=config)
+    process = begin("run", "--id", "r1", "--patience", f"{2 * PATIENCE:g}", "--json", config=config)
     wait_until_copying(process, lab, topic)
     lab.target.brokers[0].kill()
     go_on()
@@ -532,9 +534,10 @@ def test_a_target_that_dies_after_something_was_copied_leaves_a_report(slow: Slo
 def test_lag_finds_the_age_of_many_partitions_whatever_their_batches(lab: Lab, config: Path, topic: str) -> None:
     create_topic(lab.source, topic, 6, {"max.message.bytes": "4000000"})
     sizes = (10, 10, 10_000, 100_000, 900_000, 2_500_000)
-    moment = int(time.time() * 1000) - 60_000
+    began = time.time()
+    moment = int(began * 1000) - 60_000
     client = producer(lab.source, message_max_bytes=4_000_000)
     messages = [Message(value=b"x" * size, partition=at, timestamp=moment) for at, size in enumerate(sizes)]
     send(client, topic, messages)
     rows = ferry("lag", "--json", config=config).json("lag")["partitions"]
-    assert all(60 <= row["lag_seconds"] < 300 for row in rows), rows
+    assert all(60 <= row["lag_seconds"] <= 61 + time.time() - began for row in rows), rows

@@ -12,7 +12,7 @@ from ferry.dev import RunningCluster
 from ferry.ledger.ledger import gaps
 from ferry.ledger.report import RunState
 from ferry.model import RefusalKind
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send, whole_ledger
 from tests.program import warm_ferry as ferry
 from tests.said import codes
 from tests.tiers import ANSWER_S
@@ -46,7 +46,7 @@ def test_a_partition_goes_on_behind_what_retention_took(
     (receipt,) = report.receipts
     assert receipt.start == 150
     with lab.runs() as runs:
-        (gap,) = gaps(runs.whole_ledger(), "live")
+        (gap,) = gaps(whole_ledger(runs), "live")
     assert (gap.start, gap.end, gap.why, gap.run) == (100, 150, RefusalKind.RETENTION_PASSED, report.plan.run)
     wanted = [*range(100), *range(150, 200)]
     rows = read_topic(target_cluster.bootstrap, lab.target_topic(topic))[0]

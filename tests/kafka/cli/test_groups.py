@@ -14,7 +14,7 @@ from ferry.dev import RunningCluster
 from ferry.features.groups.cli.table import COLUMNS, lines
 from ferry.features.groups.rules.table import GroupOffset, GroupRow, GroupTable
 from ferry.ports import LOOPBACK
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, send, wait_until
 from tests.program import warm_ferry as ferry
 from tests.pure.decide.values import place
 
@@ -60,8 +60,14 @@ def reading(cluster: RunningCluster, group: str, topic: str) -> Iterator[int]:
     client = consumer(cluster, group)
     client.subscribe([topic])
     try:
-        while (message := client.poll(0.1)) is None:
-            pass
+        read: list[Any] = []
+
+        def has_one() -> bool:
+            read[:] = [client.poll(0.1)]
+            return read != [None]
+
+        wait_until(has_one, what="a record")
+        (message,) = read
         client.commit(message=message, asynchronous=False)
         partition = message.partition()
         assert partition is not None

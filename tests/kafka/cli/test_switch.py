@@ -117,9 +117,9 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     twice = ferry("switchover", flow, "--approve-by", "bob", config=pair)
     assert twice.code == 2
     assert "moved clients" in twice.err
-    nowhere = ferry("failback", flow, "--approve-by", "bob", "--export", "/proc/stranded.jsonl", config=pair)
+    nowhere = ferry("failback", flow, "--approve-by", "bob", "--output", "/proc/stranded.jsonl", config=pair)
     assert nowhere.code == 2
-    assert "name another file with --export" in nowhere.err
+    assert "name another file with --output" in nowhere.err
     back = ferry("failback", flow, "--id", "b-1", "--approve-by", "bob", "--quiet-seconds", "1", "--json", config=pair)
     assert back.code == 0, back.err
     listed = ferry("switches", "list", flow, "--json", config=pair).json("switch-list")

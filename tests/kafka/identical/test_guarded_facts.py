@@ -17,7 +17,7 @@ from ferry.config.flow.clients import kafka_python_options
 from ferry.dev import RunningCluster, up
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.lane.connections import manager_options
-from tests.harness import create_topic, wait_until
+from tests.harness import awaited, create_topic, wait_until
 from tests.kafka.raw import Producer, Raw
 from tests.kafka.run.test_permissions import GUARDED, LOGIN, permit
 from tests.tiers import ANSWER_S
@@ -75,13 +75,10 @@ def test_alter_on_the_cluster_is_enough_for_markers(guarded: RunningCluster, top
         assert (await raw.state(lane[0])).last_sequence == 0
 
     async def permitted(raw: Raw) -> None:
-        codes: list[int] = []
-        for _ in range(100):
-            codes = await raw.mark(lane[0])
-            if codes == [0]:
-                break
-            await raw.cluster.loop.sleep(0.1)
-        assert codes == [0]
+        async def marked() -> bool:
+            return await raw.mark(lane[0]) == [0]
+
+        await awaited(raw.cluster.loop, marked, "a marker that is permitted")
         assert await raw.end() == 2
 
     as_ferry(guarded, topic, refused)

@@ -14,7 +14,7 @@ from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from tests.clusters import THREE, repair
-from tests.harness import create_topic, on_cluster
+from tests.harness import awaited, create_topic, on_cluster
 from tests.kafka.raw import Producer, Raw
 
 pytestmark = pytest.mark.extra
@@ -109,26 +109,29 @@ def test_a_new_leader_has_the_producers_state(three: RunningCluster, topic: str,
             assert await raw.delete(4) == 4
         old = raw.cluster.leader(raw.place(0))
         next(one for one in three.brokers if one.node_id == old).kill()
-        for _ in range(300):
-            try:
-                if await raw.leader() != old:
-                    break
-            except Retryable:
-                pass
-            await raw.cluster.loop.sleep(0.1)
+
+        async def moved() -> bool:
+            with suppress(Retryable):
+                return await raw.leader() != old
+            return False
+
+        await awaited(raw.cluster.loop, moved, "another leader")
         state = await raw.state(who)
         assert state is not None
         assert (state.producer_epoch, state.last_sequence) == (0, 2)
-        answer = codes.NOT_LEADER_OR_FOLLOWER, -1
-        for _ in range(100):
+        answers = []
+
+        async def taken() -> bool:
             with suppress(Retryable):  # a broker that has not heard of the change names the one that was killed
-                answer = await raw.produce(who, 3, 1)
-                if answer[0] != codes.NOT_LEADER_OR_FOLLOWER:
-                    break
+                answers.append(await raw.produce(who, 3, 1))
+                if answers[-1][0] != codes.NOT_LEADER_OR_FOLLOWER:
+                    return True
             with suppress(Retryable):
                 await raw.open()
-            await raw.cluster.loop.sleep(0.1)
-        assert answer == (0, 4)
+            return False
+
+        await awaited(raw.cluster.loop, taken, "an answer of the new leader")
+        assert answers[-1] == (0, 4)
         assert (await raw.produce(who, 7, 1))[0] == codes.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     at(three, topic, work)

@@ -17,7 +17,7 @@ from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.kafka.groups.listing import describe_groups, list_groups
 from ferry.kafka.groups.offsets import GroupActive, commit_offsets, fetch_offsets
 from ferry.model import CommittedOffset, GroupKind, TopicPartition
-from tests.harness import create_topic, numbered, producer, send
+from tests.harness import create_topic, numbered, producer, send, wait_until
 from tests.tiers import ANSWER_S
 
 P = ParamSpec("P")
@@ -65,8 +65,12 @@ def consuming(brokers: RunningCluster, group: str, topic: str, protocol: str) ->
     )
     try:
         consumer.subscribe([topic])
-        while not consumer.assignment():
+
+        def has_partitions() -> bool:
             consumer.poll(0.1)
+            return bool(consumer.assignment())
+
+        wait_until(has_partitions)
         yield consumer
     finally:
         consumer.close()

@@ -118,8 +118,12 @@ def member(side: RunningCluster, group: str, topic: str, protocol: str = "classi
     settings = {"auto.offset.reset": "earliest", "group.protocol": protocol}
     with consumer(side, group, **settings) as client:
         client.subscribe([topic])
-        while not client.assignment():
+
+        def has_partitions() -> bool:
             client.poll(0.1)
+            return bool(client.assignment())
+
+        wait_until(has_partitions)
         yield client
 
 

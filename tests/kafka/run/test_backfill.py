@@ -24,7 +24,7 @@ from ferry.model import OffsetWindow, Record, TimeWindow, TopicPartition, TopicW
 from ferry.plan.options import RunOptions
 from ferry.protocol.driver import Sealed, fence_and_seal
 from ferry.run.micro_run import MicroRuns, local_origin
-from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until
+from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, wait_until, whole_ledger
 from tests.tiers import ANSWER_S
 
 HOUR = 3_600_000
@@ -157,7 +157,7 @@ def test_a_dropped_lane_leaves_nothing_and_live_goes_on(history: History) -> Non
     groups = {group.group_id for group in admin.list_consumer_groups().result(ANSWER_S).valid}
     assert (f"ferry.{flow.flow}.{LANE}" in groups, f"ferry.{flow.flow}.drill-other" in groups) == (False, True)
     with history.lab.runs() as runs:
-        left = [key for key in runs.whole_ledger().by_key if LANE in key]
+        left = [key for key in whole_ledger(runs).by_key if LANE in key]
     assert left == [f'["dropped","{LANE}"]']
     history.record(2.5)
     assert history.lab.micro_run().records == 1
@@ -218,7 +218,7 @@ def test_a_drop_that_was_cut_short_is_repeated_to_the_same_end(
     with LaneDrop(history.lab.flow, LANE) as drop:
         drop.drop(f"{RUN_PREFIX}2", local_origin(), "ann@desk")
     with history.lab.runs() as runs:
-        assert [key for key in runs.whole_ledger().by_key if LANE in key] == [f'["dropped","{LANE}"]']
+        assert [key for key in whole_ledger(runs).by_key if LANE in key] == [f'["dropped","{LANE}"]']
 
 
 @pytest.mark.parametrize("step", ["delete_topics", "forgetting_lane"])
@@ -248,7 +248,7 @@ def test_a_drop_that_a_run_has_overtaken_forgets_nothing_of_it(
     with LaneDrop(history.lab.flow, LANE) as drop, pytest.raises(Superseded):
         drop.drop(f"{RUN_PREFIX}1", local_origin(), "ann@desk")
     with history.runs() as runs:
-        view = runs.whole_ledger()
+        view = whole_ledger(runs)
     assert {run.generation for run in view.runs if run.record.run == copied[0].plan.run} == {copied[0].plan.generation}
     assert not list(dropped_lanes(view))
     kept = [one for one in receipts(view, lane=LANE) if one.run == copied[0].plan.run]

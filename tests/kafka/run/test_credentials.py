@@ -33,19 +33,19 @@ from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.security.tokens import TokenEndpoint
 from tests.program import ferry, finished, start
 from tests.spark.jobs import until
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 IDLE_MS = 1_500
 """After this the broker closes a connection that rests, so that a held run has to connect again."""
 
 SESSION_MS = 1_000
-SHORT_SECONDS = 6.0
+SHORT_SECONDS = 6.0 * PATIENCE
 """Long enough to connect on a busy machine."""
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 TOKEN_SECONDS = 2
-PATIENCE_SECONDS = 2
+PATIENCE_SECONDS = 2 * PATIENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +316,7 @@ def test_a_token_that_is_not_renewed_mid_run_is_named_and_the_next_run_completes
     by_token = having(lab, guarded.token(f"t{lab.alias}"))
 
     process = start(
-        "run", str(lab.flow.flow), "--quiet", "--patience", str(PATIENCE_SECONDS), config=by_token.write(tmp_path)
+        "run", str(lab.flow.flow), "--quiet", "--patience", f"{PATIENCE_SECONDS:g}", config=by_token.write(tmp_path)
     )
     until(lambda: has_receipts(lab), "a first receipt")
     asked = len(guarded.endpoint.asked)

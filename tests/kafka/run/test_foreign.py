@@ -29,6 +29,7 @@ from tests.harness import (
     read_topic,
     send,
     wait_until,
+    whole_ledger,
 )
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.said import codes
@@ -155,7 +156,7 @@ def test_a_copy_that_holds_records_without_a_receipt_is_not_copied_into_unless_t
     assert {why for *_, why in found} == {RefusalKind.FOREIGN_WRITER}
     assert report.plan.lifted == ()
     with lab.runs() as runs:
-        assert taken in {gap.source.topic for gap in gaps(runs.whole_ledger(), lab.flow.lane)}, (
+        assert taken in {gap.source.topic for gap in gaps(whole_ledger(runs), lab.flow.lane)}, (
             "the ledger says so for good"
         )
     assert keys(lab, taken) == [b"foreign", b"foreign", b"0", b"1", b"2"]

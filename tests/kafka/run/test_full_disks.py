@@ -28,7 +28,7 @@ from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.switching import PARTITIONS, Clients, Pair, begin_group
 from tests.program import finished, start
 from tests.program import warm_ferry as ferry
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 RECORDS = 4_000
 FULL = os.strerror(errno.ENOSPC)
@@ -63,7 +63,7 @@ def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_wh
     config = lab.write(tmp_path)
     other = f"other-{topic[-40:]}"
     create_topic(source_cluster, other)
-    process = start("run", "--json", "--patience", "3", config=config)
+    process = start("run", "--json", "--patience", f"{3 * PATIENCE:g}", config=config)
 
     def begun() -> bool:
         found = ferry("ledger", "--json", config=config)
@@ -80,7 +80,7 @@ def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_wh
     assert all(f"cluster {lab.alias}" in one["message"] for one in body["refusals"])
     assert sum(receipt.records for receipt in lab_receipts(lab)) == body["records"]
 
-    gone = ferry("run", "--patience", "1", config=config)
+    gone = ferry("run", "--patience", f"{PATIENCE:g}", config=config)
     assert (gone.code, f"cluster {lab.alias}" in gone.err, "Traceback" in gone.err) == (3, True, False)
     source_cluster.stop()
     source_cluster.start()

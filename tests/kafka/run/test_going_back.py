@@ -46,6 +46,7 @@ from tests.harness import (
     read_topic,
     send,
     wait_until,
+    whole_ledger,
 )
 from tests.program import warm_ferry as ferry
 from tests.pure.run.unit_flows import Units
@@ -66,7 +67,7 @@ def values(bootstrap: str, topic: str) -> list[int]:
 def assert_map_is_true(lab: Lab, topic: str) -> None:
     """The offset map names each record of the source's log that was copied, where it lies, and nothing else."""
     with lab.runs() as runs:
-        view = runs.whole_ledger()
+        view = whole_ledger(runs)
     written = list(receipts(view, topic=topic))
     where = {
         segment.source_start + index: segment.target_start + index

@@ -33,6 +33,7 @@ from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import (
     Lab,
     Message,
+    awaited,
     commit_offsets,
     committed_offsets,
     create_topic,
@@ -107,11 +108,10 @@ def test_a_ledger_that_is_rebuilt_knows_where_a_filtered_topic_goes_on_and_what_
         delete_topic(lab.target, ledger_topic(lab.alias))
         with TargetConnection.of(lab.flow) as connection:
 
-            async def gone() -> None:
-                while await connection.has_ledger():
-                    await connection.loop.sleep(0.05)
+            async def gone() -> bool:
+                return not await connection.has_ledger()
 
-            connection.run(gone)
+            connection.run(lambda: awaited(connection.loop, gone, "the end of the ledger's topic"))
 
     kept.run()
     export_ledger(lab.flow, path, JsonLines)

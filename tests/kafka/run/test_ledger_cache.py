@@ -14,7 +14,7 @@ from ferry.ledger.codec import pause_record, resume_record
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import LedgerRecord, Pause, Record
-from tests.harness import delete_topic, new_alias, on_cluster
+from tests.harness import awaited, delete_topic, new_alias, on_cluster
 from tests.pure.decide.values import RECEIPT
 
 
@@ -58,8 +58,12 @@ def test_what_came_since_is_all_that_is_read_and_an_undecided_record_is_read_aga
         assert open_view == await ledger.whole()
         assert [record.offset for record in open_view.open] == [at, at + 1]
         await writer.commit()
-        while (view := await known.view()).open:  # the marker is on its way
-            await client.loop.sleep(0.01)
+
+        async def closed() -> bool:  # the marker is on its way
+            return not (await known.view()).open
+
+        await awaited(client.loop, closed, "the marker")
+        view = await known.view()
         assert view == await ledger.whole()
         assert set(view.by_key) == {record.key.decode() for record in (pause("b"), *receipt_records(RECEIPT))}
         assert ledger.starts[:2] == [None, 2]
@@ -78,8 +82,11 @@ def test_a_ledger_that_was_created_again_is_read_whole(target_cluster: RunningCl
         await ledger.append([pause("a")])
         await known.view()
         delete_topic(target_cluster, ledger.place.topic)
-        while ledger.place.topic in await client.refresh([ledger.place.topic]):
-            await client.loop.sleep(0.05)
+
+        async def gone() -> bool:
+            return ledger.place.topic not in await client.refresh([ledger.place.topic])
+
+        await awaited(client.loop, gone, "the end of the topic")
         await ledger.open(1)
         await ledger.append([pause("b"), pause("c"), pause("d")])  # it ends behind the old one's end
         view = await known.view()

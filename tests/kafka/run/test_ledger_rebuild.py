@@ -25,6 +25,7 @@ from ferry.model import LedgerRecord, RefusalKind
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from tests.harness import (
     Lab,
+    awaited,
     commit_offsets,
     committed_offsets,
     create_topic,
@@ -58,11 +59,10 @@ def lose(lab: Lab) -> None:
     delete_topic(lab.target, ledger_topic(lab.alias))
     with TargetConnection.of(lab.flow) as connection:
 
-        async def gone() -> None:
-            while await connection.has_ledger():
-                await connection.loop.sleep(0.05)
+        async def gone() -> bool:
+            return not await connection.has_ledger()
 
-        connection.run(gone)
+        connection.run(lambda: awaited(connection.loop, gone, "the end of the ledger's topic"))
 
 
 def kept(lab: Lab) -> list[LedgerRecord]:

@@ -16,7 +16,7 @@ from ferry.model import RefusalKind
 from ferry.plan.options import RunOptions
 from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, Message, producer, send, wait_until
+from tests.harness import Lab, Message, producer, send, wait_until, whole_ledger
 from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.hooks import Hooks, copy_held
 
@@ -62,11 +62,11 @@ def test_only_the_newest_attempt_says_what_became_of_a_run(lab: Lab) -> None:
         first, second = runs.begin(plan, local_origin()), runs.begin(plan, local_origin())
         gave_up = SlotEnd(slot=0, failure=Retryable("no luck"))
         runs.record_outcome(plan, first, [gave_up])
-        assert outcome(runs.whole_ledger(), "live", "one") is None
+        assert outcome(whole_ledger(runs), "live", "one") is None
         runs.record_outcome(plan, second, [SlotEnd(slot=0, failure=Superseded("too late"))])
-        assert outcome(runs.whole_ledger(), "live", "one") is None
+        assert outcome(whole_ledger(runs), "live", "one") is None
         runs.record_outcome(plan, second, [gave_up])
-        told = outcome(runs.whole_ledger(), "live", "one")
+        told = outcome(whole_ledger(runs), "live", "one")
         assert told is not None
         assert {refusal.kind for refusal in told.refusals} == {RefusalKind.SLOT_FAILED}
         assert runs.report("one").state is RunState.FAILED
@@ -117,4 +117,4 @@ def test_bad_input_is_judged_before_a_run_disturbs_the_one_at_work(lab: Lab) -> 
             copied = copy_held(runs, plan, slot, Hooks(before={"commit": disturb}))
             assert copied.retries == 0, "the run at work was fenced"
             assert copied.receipts
-        assert [opened.record.run for opened in runs.whole_ledger().runs] == ["at work"]
+        assert [opened.record.run for opened in whole_ledger(runs).runs] == ["at work"]

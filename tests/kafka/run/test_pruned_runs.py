@@ -24,7 +24,7 @@ from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import NotComparedKind, TopicPartition
 from ferry.protocol import driver
 from ferry.run.ledger.access import LedgerAccess
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
 
@@ -80,7 +80,7 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
     with lab.runs() as runs, LedgerAccess(lab.flow) as access:
         assert access.receipts_near(access.view(), lab.flow.lane, topic, 5) == []
         assert last_receipts(access.whole(), lab.flow.lane) == last_receipts(access.view(), lab.flow.lane)
-        assert runs.whole_ledger().end == access.whole().end
+        assert whole_ledger(runs).end == access.whole().end
     with Verifier(lab.flow, Wanted(), values=False, patience_s=ANSWER_S) as verifier:
         survey = verifier.survey()
         found = verifier.sum_up(survey, verifier.compare(survey))

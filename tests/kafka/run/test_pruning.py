@@ -12,7 +12,7 @@ from ferry.ledger import block_index, summary
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.protocol import driver
 from ferry.reader.watch import FlowWatch, Sight
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
 
@@ -30,7 +30,7 @@ def test_old_runs_leave_the_ledger_and_their_receipts_stay(
         assert done.records == 10
         names.append(done.plan.run)
     with lab.runs() as runs:
-        view = runs.whole_ledger()
+        view = whole_ledger(runs)
     plans = {key[2] for key, _ in view.of_kind("plan")}
     assert plans == {key[2] for key, _ in view.of_kind("run")} == set(names[-3:]), "the newest, and two before it"
     assert lab.assert_equal() == 50

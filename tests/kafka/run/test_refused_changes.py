@@ -12,7 +12,7 @@ from ferry.ledger.report import Report, RunState
 from ferry.model import RefusalKind
 from ferry.plan.options import RunOptions
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.kafka.run.test_topic_changes import configure, settings_of
 from tests.quotas import quota
 from tests.tiers import ANSWER_S
@@ -58,7 +58,7 @@ def test_a_topic_that_a_policy_of_the_target_forbids_is_refused_alone(
         assert words in refused.message
     assert copies(lab) == {f"{topic}-fine"}
     with lab.runs() as runs:
-        assert set(claims(runs.whole_ledger())) == {lab.target_topic(f"{topic}-fine")}
+        assert set(claims(whole_ledger(runs))) == {lab.target_topic(f"{topic}-fine")}
     assert lab.assert_equal() == 10
 
     configure(source_cluster, f"{topic}-fine", segment_ms="1234", retention_ms="3600000")

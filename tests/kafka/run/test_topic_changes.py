@@ -12,7 +12,18 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.report import RunState
 from ferry.model import ChangeKind, Plan, RefusalKind, TopicChange
 from ferry.plan.change_topics import Changed, change_topics
-from tests.harness import Lab, Message, create_topic, delete_topic, grow_topic, new_alias, numbered, producer, send
+from tests.harness import (
+    Lab,
+    Message,
+    create_topic,
+    delete_topic,
+    grow_topic,
+    new_alias,
+    numbered,
+    producer,
+    send,
+    whole_ledger,
+)
 from tests.quotas import quota
 from tests.said import facts_in, of_code
 from tests.tiers import ANSWER_S
@@ -172,7 +183,7 @@ def test_a_deletion_at_the_source_is_followed_when_it_is_asked_for(
     assert (lab.target_topic(gone) in topics, lab.target_topic(stays) in topics) == (False, True)
     assert lab.micro_run().plan.changes == ()
     with lab.runs() as runs:
-        assert [key[2] for key, _ in runs.whole_ledger().of_kind("deleted")] == [lab.target_topic(gone)]
+        assert [key[2] for key, _ in whole_ledger(runs).of_kind("deleted")] == [lab.target_topic(gone)]
 
     create_topic(source_cluster, gone, 1)
     send(producer(source_cluster), gone, numbered(7))

@@ -24,7 +24,7 @@ from ferry.ledger.report import RunState
 from ferry.model import Attempt, Plan, Record, RefusalKind
 from ferry.protocol.names import ledger_topic, transactional_id
 from ferry.run.micro_run import local_origin
-from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send
+from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, whole_ledger
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.program import finished, start
 from tests.tiers import ANSWER_S
@@ -146,7 +146,7 @@ def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None
         hooks = Hooks(before={"commit": lambda: called_off(lab, plan, attempt)})
         with pytest.raises(Superseded, match="was ended"):
             copy_held(runs, plan, plan.used_slots[0], hooks, attempt)
-        assert not runs.whole_ledger().open
+        assert not whole_ledger(runs).open
         newer = runs.begin(plan, local_origin())
         assert not runs.end(plan, attempt), "an attempt that another one follows must leave the slots alone"
         assert runs.holds(plan, newer)
@@ -170,7 +170,7 @@ def test_two_runs_of_one_lane_started_at_the_same_time(lab: Lab, tmp_path: Path)
         for process in begun.values():
             process.kill()  # nothing when it has ended
     with lab.runs() as runs:
-        order = [opened.record.run for opened in runs.whole_ledger().runs]
+        order = [opened.record.run for opened in whole_ledger(runs).runs]
     newest = order[-1]
     # A driver that the other one fences late opens its run again, so a run may have two records.
     assert (set(order), ended[newest].code) == ({"one", "other"}, 0), ended

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ferry.dev.process import wait_for
 from ferry.ports import LOOPBACK, free_ports
-from tests.commands import installed
+from tests.commands import gssapi, installed
 from tests.tiers import PATIENCE
 
 COMMANDS = {"krb5kdc": "krb5-kdc", "kdb5_util": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kinit": "krb5-user"}
@@ -104,6 +104,7 @@ def realms(folder: Path, *names: str) -> tuple[Realm, ...]:
 
     One for each, because Java's brokers take their own realm to be the default one.
     """
+    gssapi()
     ports = free_ports(len(names))
     made = tuple(Realm(name=name, folder=folder / name, port=port) for name, port in zip(names, ports, strict=True))
     listed = "\n".join(f"{realm.name} = {{\n kdc = {LOOPBACK}:{realm.port}\n}}" for realm in made)

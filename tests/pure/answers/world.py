@@ -7,15 +7,17 @@ import io
 import json
 import logging
 import os
+import pickle
 import pwd
 import secrets
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -160,6 +162,21 @@ class World:
                 raise one.broken[0]
         return Answer(asked=words, code=code, out=out.getvalue(), err=err.getvalue())
 
+    def kept(self) -> bytes:
+        """The clusters, times and files, for `restore`; without the requests so far."""
+        for one in (self.a, self.b):
+            one.asked.clear()
+        files = {path.name: path.read_bytes() for path in self.folder.iterdir() if path.is_file()}
+        return pickle.dumps((vars(self.a), vars(self.b), self.now_ms, self.tokens, files))
+
+    def restore(self, kept: bytes) -> None:
+        """Put back what another world kept."""
+        of_a, of_b, self.now_ms, self.tokens, files = pickle.loads(kept)
+        vars(self.a).update(of_a)
+        vars(self.b).update(of_b)
+        for name, content in files.items():
+            (self.folder / name).write_bytes(content)
+
     def time_ns(self) -> int:
         """In place of the machine's clock."""
         return self.now_ms * 1_000_000
@@ -231,4 +248,20 @@ def world(folder: Path) -> Iterator[World]:
     with contextlib.ExitStack() as stack:
         for patch in patches:
             stack.enter_context(patch)
+        yield made
+
+
+@cache
+def _after(before: Callable[[World], None]) -> bytes:
+    with TemporaryDirectory() as folder, world(Path(folder)) as made:
+        before(made)
+        return made.kept()
+
+
+@contextlib.contextmanager
+def world_after(before: Callable[[World], None]) -> Iterator[World]:
+    """A world in which this was done. It is done once in a process: other worlds get what it left."""
+    kept = _after(before)
+    with TemporaryDirectory() as folder, world(Path(folder)) as made:
+        made.restore(kept)
         yield made

@@ -79,6 +79,39 @@ def test_an_example_is_a_line_that_the_program_takes(line: str) -> None:
     COMMANDS[words].make_context(words, given)
 
 
+FLOWS = [words for words, one in COMMANDS.items() if any(each.name == "flow" for each in one.params)]
+_WORDS = "TOPIC=orders PARTITION=0 OFFSET=7 LANE=backfill-x ID=s-1 GROUP=g TEXT=x FILE=out TIME=2026-01-31T06:00:00Z"
+VALUES = dict(one.split("=") for one in _WORDS.split())
+"""A word for each name that a usage has."""
+
+
+@pytest.mark.parametrize("words", FLOWS)
+def test_every_command_of_a_flow_takes_its_words_without_the_flow(words: str) -> None:
+    command = COMMANDS[words]
+    first, *others = [one for one in command.params if one.param_type_name == "argument"]
+    assert (first.name, first.required) == ("flow", False)
+    needed = [one for one in command.params if one.param_type_name == "option" and one.required]
+    line = [word for one in needed for word in (one.opts[0], VALUES[one.metavar])]
+    line += [VALUES[one.metavar] for one in others]
+    without = command.make_context(words, list(line)).params
+    named = command.make_context(words, ["a->b", *line]).params
+    assert (without.pop("flow"), named.pop("flow")) == (None, "a->b")
+    assert without == named
+    assert len(named) == len(command.params) - 1
+
+
+def test_a_flow_that_the_shell_cut_off_is_no_topic() -> None:
+    assert COMMANDS["translate"].make_context("translate", ["a-", "orders", "0"]).params["flow"] == "a-"
+
+
+def test_the_reference_has_no_form_within_a_form() -> None:
+    usages = [line for line in TOOL["rendered"]().splitlines() if line.startswith("`ferry ")]
+    assert len(usages) == len(COMMANDS)
+    assert [line for line in usages if "[[" in line or "]]" in line or "{" in line] == []
+    rows = [line.split("`")[1] for line in TOOL["rendered"]().splitlines() if line.startswith("| `")]
+    assert [name for name in rows if "]" in name or "[" in name] == []
+
+
 def test_examples_are_of_commands() -> None:
     assert set(EXAMPLES) == set(COMMANDS)
 

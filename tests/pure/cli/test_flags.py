@@ -43,7 +43,10 @@ def test_an_option_has_one_form() -> None:
 def test_options_of_one_meaning_are_apart() -> None:
     by_option = {
         option: {words for words, command in COMMANDS.items() for one in command.params if option in one.opts}
-        for option in ("--max-records", "--rpo-records", "--explain", "--reason", "--sample", "--one-in")
+        for option in (
+            *("--max-records", "--rpo-records", "--explain", "--reason", "--sample", "--one-in"),
+            *("--clusters", "--names", "--group", "--worker-group", "--export", "--output"),
+        )
     }
     assert by_option == {
         "--max-records": {"plan", "run", "backfill"},
@@ -52,6 +55,15 @@ def test_options_of_one_meaning_are_apart() -> None:
         "--sample": {"plan"},
         "--one-in": {"verify"},
         "--reason": {"pause", "skip", "switches abandon"},
+        "--clusters": set(),
+        "--names": {"dev up", "dev down"},
+        "--group": {
+            *("groups show", "groups sync", "groups snapshot", "groups diff", "groups rollback"),
+            *("translate", "drills partial", "migrate mm1"),
+        },
+        "--worker-group": {"migrate mm2", "migrate hand-back"},
+        "--export": set(),
+        "--output": {"ledger export", "failback", "support-bundle", "migrate import-mm1", "migrate hand-back"},
     }
 
 
@@ -87,6 +99,39 @@ def test_no_option_takes_the_next_option_for_its_value(
     assert (ended.value.code, err.startswith(f"ferry: {option} ") or "--json" in line) == (2, True)
     golden(err)
     assert out == "" or "--json" in line
+
+
+FILE = """
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:1
+b.bootstrap.servers = 127.0.0.1:2
+a->b.enabled = true
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "verify --from yesterday",
+        "verify --to 2026-01-31T06:00:00",
+        "verify --from latest",
+        "drills shadow --from yesterday",
+        "drills shadow --from 2026-01-31T06:00:00",
+        "backfill --lane backfill-x --from yesterday --to 2026-01-31T06:00:00Z",
+        "backfill --lane backfill-x --from-offset yesterday --to-offset orders:0:7",
+        "backfill --lane backfill-x --from-offset orders:0:1 --from-offset orders:0:2 --to-offset orders:0:7",
+    ],
+)
+def test_a_bound_has_one_remedy_which_is_its_help(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(FILE)
+    with pytest.raises(SystemExit) as ended:
+        main([*line.split(), "--config", str(path)])
+    err = capsys.readouterr().err
+    assert (ended.value.code, "topic:partition:offset" in err) == (2, False)
+    golden(err.removeprefix("ferry: "))
 
 
 def test_a_value_may_be_an_options_name_after_an_equals_sign() -> None:

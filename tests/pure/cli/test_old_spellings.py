@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from ferry.cli.lazy import Row
 from ferry.commands import COMMANDS, OLD_SPELLINGS
+from ferry.dev.app import app
 from ferry.program import main, program
 
 FILE = """
@@ -118,10 +120,19 @@ def test_an_old_option_is_todays_and_is_not_shown(
     assert (f"{old} " in shown, new in shown) == (False, True)
 
 
+@pytest.mark.parametrize("words", ["up", "down"])
+def test_the_names_of_local_clusters_had_the_option_of_the_clusters_of_a_file(words: str) -> None:
+    one = get_command(app).get_command(None, words)
+    values = [one.make_context(words, [option, "a,b"]).params for option in ("--clusters", "--names")]
+    assert values[0] == values[1]
+    assert values[0]["names"] == "a,b"
+
+
 def test_the_old_options_of_today() -> None:
     assert {f"{words} {old}" for words, old, _ in options()} == {
         "lag --max-records", "lag --max-seconds", "readiness --max-records", "readiness --max-seconds",
         "switchover --max-records", "switchover --max-seconds", "failback --max-records", "failback --max-seconds",
         "pause --why", "switches abandon --why", "run --run", "ledger export --to", "ledger rebuild --from",
-        "reports verify --last", "verify --sample", "plan --why",
+        "reports verify --last", "verify --sample", "plan --why", "failback --export", "migrate mm2 --group",
+        "migrate hand-back --group",
     }  # fmt: skip

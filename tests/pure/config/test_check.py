@@ -103,6 +103,7 @@ def test_problems_are_first_and_last(file: Path, capsys: pytest.CaptureFixture[s
         ("west.consumer.auto.offset.reset = latest", True),
         ("west->east.ferry.start = latest", True),
         ("west->east.ferry.start = earliest", False),
+        ("west.consumer.auto.offset.reset = earliest", False),
         ("east.producer.compression.type = zstd", True),
         ("east.compression.type = zstd", False),  # nothing reads it there, which is a warning
         ("west.producer.compression.type = zstd", False),
@@ -116,12 +117,25 @@ def test_lines_that_skip_history_or_change_batches_are_noted(
     assert [note.partition(":")[0] for note in there["surprises"]] == (["line 11"] if found else [])
 
 
+IDENTITY = "west->east.replication.policy.class = IdentityReplicationPolicy"
+
+
+def test_who_writes_where_the_first_run_begins_is_not_warned_of_copies_under_the_same_name(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decided = f"west.consumer.auto.offset.reset = earliest\n{IDENTITY}\nwest->east.ferry.start = earliest\n"
+    file.write_text(f"{FILE}{decided}")
+    body = json.loads(Run("config", "check", file, "--json", capsys=capsys).out)
+    assert [one["key"] for one in body["problems"]] == []
+
+
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)])
 @pytest.mark.parametrize(
     ("line", "key"),
     [
         ("west.consumer.auto.offset.reset = latest", "west.consumer.auto.offset.reset"),
         ("east.producer.compression.type = zstd", "east.producer.compression.type"),
+        ("west.consumer.auto.offset.reset = earliest\n" + IDENTITY, "west.consumer.auto.offset.reset"),
     ],
 )
 def test_lines_that_skip_history_or_change_batches_are_warnings(

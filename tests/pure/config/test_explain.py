@@ -1,6 +1,7 @@
 """`ferry config explain`: every key has its meaning."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,10 @@ def test_without_a_line_batches_keep_the_compression_of_the_source(capsys: pytes
     with pytest.raises(SystemExit):
         main(["config", "explain", "producer.compression.type"])
     assert "no default (MirrorMaker 2: none)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", sorted({one.text for one in every_key()}))
+def test_each_meaning_stands_alone(text: str) -> None:
+    """`config explain` shows one row: other keys, and what is written before it, are not in sight."""
+    assert not re.match(r"(the same|they|it|as|of)\b", text, re.IGNORECASE)
+    assert not re.search(r"\b(above|that (hook|key|setting)|as (before|there))\b", text)

@@ -24,6 +24,7 @@ from ferry.files import TooLong, read_bounded
 from ferry.kafka.connect.oauth import Tokens
 from ferry.kafka.connect.refusal import LoginFailed
 from tests.pure.net.test_oauth import LOGIN
+from tests.tiers import PATIENCE
 
 PROVIDERS = Providers(look_up=look_up)
 CHUNK = bytes(1 << 16)
@@ -50,7 +51,7 @@ def endless(tmp_path: Path) -> Iterator[tuple[Path, list[int]]]:
     feeder = Thread(target=feed, daemon=True)
     feeder.start()
     yield path, taken
-    feeder.join(10)
+    feeder.join(10 * PATIENCE)
     assert not feeder.is_alive(), "nothing has read the pipe"
 
 

@@ -235,7 +235,7 @@ def test_a_file_that_is_there_is_not_written_over_but_by_the_switch_that_began_i
     state = SwitchState(switch=replace(asked, options=replace(asked.options, export=str(file))), offset=0)
     refuse_unwritable(state)
     file.write_text("of an earlier failback")
-    with pytest.raises(BadInput, match=r"stranded.jsonl is there already: name another file with --export"):
+    with pytest.raises(BadInput, match=r"stranded.jsonl is there already: name another file with --output"):
         refuse_unwritable(state)
     begun = StepBegun(step=Step.STRANDED, who="ann@desk-7", begun_ms=1, token="t")
     refuse_unwritable(replace(state, begun={Step.STRANDED: begun}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -66,6 +67,16 @@ class Lane:
         for number, sizes in enumerate(partitions):
             for size in sizes:
                 self.produce(number, size)
+
+    def kept(self) -> bytes:
+        """What the clusters have, and the plan of the last run, for `restore`; no requests and no connections."""
+        for brokers in (self.source, self.target):
+            brokers.asked.clear()
+        return pickle.dumps((self.source, self.target, self.plan))
+
+    def restore(self, kept: bytes) -> None:
+        """Put back what another lane of this kind kept, before anything is connected."""
+        self.source, self.target, self.plan = pickle.loads(kept)
 
     def produce(self, partition: int, records: int) -> None:
         """A batch at the source; keys are partitions, values offsets."""

@@ -35,11 +35,12 @@ def rows_port(lane: Lane) -> PortOf:
 
 
 def rows_of(lane: Lane) -> Iterator[pa.RecordBatch]:
-    """The rows of the lane's source, sorted; their values are their offsets, as in `Lane.produce`."""
+    """The rows that the lane's plan has, sorted; their values are their offsets, as in `Lane.produce`."""
+    slices = lane.plan.slices if lane.plan else ()
     rows: list[tuple[Any, ...]] = [
-        (TOPIC, partition, partition, offset, 1_000, b"%d" % partition, b"%d" % offset, [])
-        for partition, sizes in enumerate(lane.sizes)
-        for offset in range(sum(sizes))
+        (TOPIC, number, number, offset, 1_000, b"%d" % number, b"%d" % offset, [])
+        for number, begin, end in sorted((one.source.partition, one.start, one.end) for one in slices)
+        for offset in range(begin, end)
     ]
     return record_batches(rows, 2)
 

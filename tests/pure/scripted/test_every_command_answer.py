@@ -7,7 +7,8 @@ command ends with what it did or with an error that is no fault of Ferry. Asked 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,13 +19,13 @@ from ferry.kafka.connect import codes
 from ferry.protocol.names import ledger_topic
 from ferry.protocol.slot import SlotResult
 from tests.pure.answers.stories import IDENTITY, begun
-from tests.pure.answers.world import Answer, World, world
+from tests.pure.answers.world import Answer, World, world, world_after
 from tests.pure.identical.test_passing import Later
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import at_work
+from tests.pure.scripted.table import CODES, Case, Request, Table
 from tests.pure.scripted.test_every_admin_answer import FEW
-from tests.pure.scripted.test_every_answer import CODES
-from tests.tiers import IN_PART, share
+from tests.tiers import IN_PART
 
 WINDOW = "backfill", "a->b", "--lane", "backfill-june", "--from-offset", "users:0:2", "--to-offset", "users:0:7"
 DROP = "lanes", "drop", "a->b", "backfill-june", "--yes"
@@ -127,14 +128,12 @@ COMMANDS = {
     ),
     "their writers": Command(before=target_held, ask=RUN, fault=Fault(api="ListTransactions"), done=is_refused),
 }
-CASES = [(name, applied) for name, one in COMMANDS.items() for applied in ((False, True) if one.writes else (False,))]
 
 
-def judge(one: Command, fault: Fault) -> None:
+def judge(one: Command, _version: int, _side: str, fault: Fault) -> None:
     """The command with this fault says what is true, and without it does what is left."""
     print(f"{one.side}: {fault}")
-    with TemporaryDirectory() as folder, world(Path(folder)) as made:
-        one.before(made)
+    with world_after(one.before) as made:
         brokers = getattr(made, one.side)
         brokers.faults.append(fault)
         said = made.ask(*one.ask)
@@ -147,28 +146,7 @@ def judge(one: Command, fault: Fault) -> None:
         assert one.done(made, said)
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize(("name", "applied"), CASES)
-def test_an_error_code(name: str, applied: bool) -> None:
-    one, asked = COMMANDS[name], sorted((FEW if IN_PART else CODES) - GONE)
-    for code in share(asked, CASES.index((name, applied)), len(asked)):
-        judge(one, replace(one.fault, code=code, applied=applied))
-
-
-@pytest.mark.parametrize(("name", "applied"), CASES)
-def test_no_answer(name: str, applied: bool) -> None:
-    for times in share((1, 3, 99), CASES.index((name, applied)), 3):
-        judge(COMMANDS[name], replace(COMMANDS[name].fault, lost=True, applied=applied, times=times))
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_late_answer(name: str) -> None:
-    # The second comes after the sender has given it up.
-    for late_s in share((0.2, 45.0), list(COMMANDS).index(name), 2):
-        judge(COMMANDS[name], replace(COMMANDS[name].fault, late_s=late_s))
-
-
-def judge_deletion(fault: Fault) -> None:
+def judge_deletion(_version: int, _side: str, fault: Fault) -> None:
     """A copy with identical offsets deletes what the source has deleted; with this fault it claims nothing false."""
     print(fault)
     lane = Later([[3, 2], [4]], BEGINS)
@@ -188,21 +166,42 @@ def judge_deletion(fault: Fault) -> None:
         assert lane.is_right(BEGINS)
 
 
-@pytest.mark.parametrize("applied", [False, True])
-def test_an_error_code_of_a_deletion_of_records(applied: bool) -> None:
-    for code in share(sorted(FEW if IN_PART else CODES), int(applied), 5):
-        judge_deletion(Fault(api="DeleteRecords", code=code, applied=applied))
+def of_command(one: Command) -> Request:
+    """A request of a command."""
+    return Request(
+        judge=partial(judge, one),
+        fault=one.fault,
+        writes=one.writes,
+        codes=(FEW if IN_PART else CODES) - GONE,
+        versions=(2,),
+        lost=(1, 3, 99),
+    )
 
 
-@pytest.mark.parametrize("applied", [False, True])
-@pytest.mark.parametrize("times", [1, 3, 99])
-def test_no_answer_to_a_deletion_of_records(times: int, applied: bool) -> None:
-    judge_deletion(Fault(api="DeleteRecords", lost=True, applied=applied, times=times))
+TABLE = Table(
+    {name: of_command(one) for name, one in COMMANDS.items()}
+    | {
+        "deletion of records": Request(
+            judge=judge_deletion, fault=Fault(api="DeleteRecords"), writes=True, versions=(2,), lost=(1, 3, 99)
+        )
+    }
+)
 
 
-@pytest.mark.parametrize("late_s", [0.2, 45.0])
-def test_a_late_answer_to_a_deletion_of_records(late_s: float) -> None:
-    judge_deletion(Fault(api="DeleteRecords", late_s=late_s))
+@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
+@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+def test_an_error_code(case: Case) -> None:
+    TABLE.judge(case)
+
+
+@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+def test_no_answer(case: Case) -> None:
+    TABLE.judge(case)
+
+
+@pytest.mark.parametrize("case", TABLE.late, ids=str)
+def test_a_late_answer(case: Case) -> None:
+    TABLE.judge(case)
 
 
 @pytest.mark.parametrize("mute", [False, True])

@@ -16,10 +16,9 @@ from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.row_lane import LETTERS, Dealt
-from tests.pure.scripted.table import Table
-from tests.pure.scripted.test_every_answer import CODES, LEDGER, Request
+from tests.pure.scripted.table import Case, Request, Table
+from tests.pure.scripted.test_every_answer import LEDGER
 from tests.pure.scripted.wire import scripted
-from tests.tiers import share
 
 SIZES = ((3, 2), (2, 2))
 PARTITIONS = 2
@@ -65,7 +64,7 @@ def judge(version: int, _side: str, fault: Fault) -> None:
 
 TABLE = Table(
     {
-        "commit": Request(judge=judge, fault=Fault(api="EndTxn"), writes=True, codes=CODES),
+        "commit": Request(judge=judge, fault=Fault(api="EndTxn"), writes=True),
         "data": Request(judge=judge, fault=Fault(api="Produce", topic=TOPIC), writes=True),
         "letter": Request(judge=judge, fault=Fault(api="Produce", topic=LETTERS), writes=True),
         "all letters": Request(judge=judge, fault=Fault(api="Produce", topic=LETTERS, times=99), versions=(2,)),
@@ -83,19 +82,19 @@ TABLE = Table(
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize(("name", "version", "applied"), share(TABLE.cases, 0, 2))
-def test_an_error_code(name: str, version: int, applied: bool) -> None:
-    TABLE.meet_codes((name, version, applied))
+@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+def test_an_error_code(case: Case) -> None:
+    TABLE.judge(case)
 
 
-@pytest.mark.parametrize(("name", "version", "applied"), share(TABLE.cases, 1, 3))
-def test_no_answer(name: str, version: int, applied: bool) -> None:
-    TABLE.lose_answers((name, version, applied))
+@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+def test_no_answer(case: Case) -> None:
+    TABLE.judge(case)
 
 
-@pytest.mark.parametrize(("name", "version"), TABLE.versions)
-def test_a_late_answer(name: str, version: int) -> None:
-    TABLE.delay_answers(name, version)
+@pytest.mark.parametrize("case", TABLE.late, ids=str)
+def test_a_late_answer(case: Case) -> None:
+    TABLE.judge(case)
 
 
 def test_a_topic_of_letters_that_is_refused_stops_its_partitions_alone() -> None:

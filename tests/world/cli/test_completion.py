@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ferry.program import main
+from tests.commands import installed
 from tests.program import PROGRAM, environment
 from tests.terminal import ESCAPE
 from tests.tiers import PATIENCE
@@ -107,7 +108,7 @@ def test_a_real_shell_writes_a_flow_so_that_it_can_be_run(shell: str, tmp_path: 
     env = {**environment(config), "HOME": str(tmp_path), "TERM": "dumb", "PS1": "% ", "LC_ALL": "C.UTF-8"}
     env |= {"PATH": f"{PROGRAM.parent}{os.pathsep}{env['PATH']}"}
     # It asks its parent which shell it is in; with another command behind it, it has one.
-    install = [shell, "-c", "ferry --install-completion; true"]
+    install = [installed(shell, shell), "-c", "ferry --install-completion; true"]
     done = subprocess.run(install, env=env, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert f"{shell} completion installed" in done.stdout, done.stdout + done.stderr
     if shell == "zsh":  # nobody is asked whether the folders of this machine are safe

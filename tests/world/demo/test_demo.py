@@ -20,8 +20,8 @@ from ferry.features.switch.settings import SwitchSettings
 from ferry_airflow.demo import __main__ as demo
 from ferry_airflow.demo.compare import Compared
 from ferry_airflow.demo.data import TOPICS
-from ferry_airflow.drill_fields import nowhere
 from ferry_airflow.home import LocalHome
+from ferry_airflow.report_places import nowhere
 from ferry_airflow.rest import AirflowRest
 
 FILE = """\

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from tests.commands import installed
+
 ROOT = Path(__file__).parents[3]
 DOCKER = ROOT / "docker"
 EXAMPLE = DOCKER / ".env.example"
@@ -27,7 +29,7 @@ def compose_command() -> tuple[str, ...]:
         found = subprocess.run(["docker", "compose", "version"], check=False, capture_output=True)
         if not found.returncode:
             return "docker", "compose"
-    assert shutil.which("docker-compose"), "Compose is missing: install Debian's docker-compose (make prerequisites)"
+    installed("docker-compose", "docker-compose")
     return ("docker-compose",)
 
 

@@ -14,7 +14,7 @@ from ferry.run.micro_run import MicroRuns
 from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
 from tests.airflow.collector import Collector
-from tests.harness import create_topic, numbered, producer, read_topic, send
+from tests.harness import create_topic, numbered, producer, read_topic, send, whole_ledger
 from tests.spark.jobs import as_, until
 from tests.world.docker.stack import services
 from tests.world.docker.topology import SPARK, Stack, postgres_program, running
@@ -84,7 +84,7 @@ def test_a_flow_is_copied_in_cluster_mode_and_its_logins_are_seen_nowhere(
         number: [row[1:] for row in rows] for number, rows in source.items()
     }
     with MicroRuns(load(stack.flows).flow("primary->backup")) as runs:
-        assert {receipt.slot for receipt in receipts(runs.whole_ledger())} == {0, 1}
+        assert {receipt.slot for receipt in receipts(whole_ledger(runs))} == {0, 1}
     executors = {name: list(stack.work(name).glob("app-*/*/stderr")) for name in SPARK[1:]}
     assert all(len(found) == 1 for found in executors.values()), "an executor on each worker"
     assert len({found[0].parts[-3] for found in executors.values()}) == 1, "of one job"

@@ -27,6 +27,7 @@ from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.dev.spec import PLAINTEXT, Listener
 from ferry.ports import free_ports
 from ferry_airflow.home import LocalHome
+from tests.commands import installed
 from tests.spark.jobs import as_
 from tests.spark.jobs import service as process
 from tests.tiers import PATIENCE
@@ -264,9 +265,8 @@ def _give(path: Path, user: str | None) -> None:
 
 def postgres_program(name: str) -> str:
     """A program of Postgres's server, which Debian keeps out of PATH."""
-    known = shutil.which(name) or next((str(path) for path in Path("/usr/lib/postgresql").glob(f"*/bin/{name}")), None)
-    assert known, f"{name} is missing: install Debian's postgresql (make prerequisites)"
-    return known
+    folders = [os.environ.get("PATH", ""), *map(str, Path("/usr/lib/postgresql").glob("*/bin"))]
+    return installed(name, "postgresql", path=os.pathsep.join(folders))
 
 
 def _start(stack: ExitStack, found: Stack, name: str) -> None:

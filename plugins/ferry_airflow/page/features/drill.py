@@ -10,13 +10,14 @@ from pydantic import Field
 from ferry.config.settings import load
 from ferry.model import Flow
 from ferry.model.evidence import EvidenceKind
-from ferry_airflow.drill_fields import foreign_field, nowhere
+from ferry_airflow.drill_fields import foreign_field
 from ferry_airflow.naming import drill_dag_id
 from ferry_airflow.page.access import refuse
 from ferry_airflow.page.features.groups import refuse_foreign_groups
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import WrongField, each_field
 from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered
+from ferry_airflow.report_places import nowhere
 
 router = acting_router()
 

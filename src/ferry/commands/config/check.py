@@ -45,7 +45,7 @@ AllOption = Annotated[bool, typer.Option("--all", help="Show the defaults, too."
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="With --fix: show the corrections. Writes no file.")]
 
 
-@command(flow=None, connects=False, table=True)
+@command(flow=False, connects=False, table=True)
 def check_command(
     context: Context,
     file: FileArgument = None,

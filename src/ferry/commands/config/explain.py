@@ -25,7 +25,7 @@ KeyArgument = Annotated[
 ]
 
 
-@command(flow=None, connects=False, config=False, table=True)
+@command(flow=False, connects=False, config=False, table=True)
 def explain_command(
     context: Context,
     key: KeyArgument = None,

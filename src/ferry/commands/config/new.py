@@ -21,7 +21,7 @@ OWNER_ONLY = 0o600
 """The file will hold passwords sooner or later."""
 
 
-@command(flow=None, connects=False, config=False)
+@command(flow=False, connects=False, config=False)
 def new_command(
     context: Context,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write. It must not exist.")],

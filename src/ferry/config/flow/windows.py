@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ferry.config.flow.start import StartOffsets, StartTime, parse_start
 from ferry.config.text.problem import BadValue
@@ -70,26 +71,27 @@ def time_ms(option: str, text: str) -> int:
 
     Raises BadInput for any other text.
     """
-    try:
+    with suppress(BadValue):
         found = parse_start(text)
-    except BadValue as error:
-        raise BadInput(f"--{option}: {error}") from None
-    if not isinstance(found, StartTime):
-        raise BadInput(
-            f"--{option} {text!r} is not a time: write one with a time zone, for example 2026-01-31T06:00:00Z"
-        )
-    return found.timestamp_ms
+        if isinstance(found, StartTime):
+            return found.timestamp_ms
+    raise BadInput(f"--{option} {text!r} is not a time: write one with a time zone, for example 2026-01-31T06:00:00Z")
 
 
 def _offsets(option: str, items: Sequence[str]) -> dict[TopicPartition, int]:
     if not items:
         return {}
+    for item in items:
+        found = None
+        with suppress(BadValue):
+            found = parse_start(item)
+        if not isinstance(found, StartOffsets):
+            raise BadInput(
+                f"--{option} {item!r} is not an offset: write TOPIC:PARTITION:OFFSET, for example orders:3:1000"
+            )
     try:
-        found = parse_start(",".join(items))
-    except BadValue as error:
+        whole = parse_start(",".join(items))
+    except BadValue as error:  # a partition is given twice
         raise BadInput(f"--{option}: {error}") from None
-    if not isinstance(found, StartOffsets):
-        raise BadInput(
-            f"--{option} {items[0]!r} is not an offset: write TOPIC:PARTITION:OFFSET, for example orders:3:1000"
-        )
-    return dict(found.offsets)
+    assert isinstance(whole, StartOffsets)
+    return dict(whole.offsets)

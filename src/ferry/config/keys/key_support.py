@@ -45,10 +45,10 @@ _NO_CONNECT_TOPICS = "Ferry keeps no state in Connect's topics; the ledger on th
 _NO_CONVERTERS = "record batches are copied as bytes, so nothing is converted"
 _NO_METRICS = "metrics of Java clients; Ferry reports what each run did"
 _NO_MEMBERSHIP = "Ferry joins no consumer group: a plan names the offsets to copy"
-_CHANGES = "it may change records, and would be skipped in silence: batches are copied as bytes"
+_CHANGES = "the class may change records, but batches are copied as bytes, so it would have no effect"
 _CONVERTER = "batches are copied as bytes; a class other than `ByteArrayConverter` would change records: it is refused"
 NO_SUCH_CLIENT = "Ferry reaches the source as its consumer and the target as its producer; it has no other client"
-_FOR_ACLS = "ACLs of groups go by it as well, with `ferry.sync.acls.policy = full`"
+_FOR_ACLS = "with `ferry.sync.acls.policy = full` the setting also selects the ACLs of groups"
 _NO_RECORDS = "record batches are copied as bytes: no record is read or built on the way"
 
 SECURITY = _rules(
@@ -65,7 +65,7 @@ SECURITY = _rules(
     (r"ssl\.client\.auth", _UNNEEDED, _NO_REST),
     (r"sasl\.(mechanism|jaas\.config)", _USED, "how to log in, and as whom"),
     (r"sasl\.kerberos\.service\.name", _USED, "the first part of the brokers' Kerberos principals"),
-    (r"sasl\.kerberos\..*", _UNNEEDED, "tickets are had from the keytab or the cache when a connection needs one"),
+    (r"sasl\.kerberos\..*", _UNNEEDED, "tickets come from the keytab or the cache when a connection needs one"),
     (r"sasl\.(client|login)\.callback\.handler\.class|sasl\.login\.class", _USED,
      "Kafka's own handlers are known; another Java class is refused"),
     (r"sasl\.login\.refresh\..*", _UNNEEDED, "a token is asked for when a connection needs one"),
@@ -81,9 +81,13 @@ _CONNECTION = _rules(
     (r"bootstrap\.controllers", _REFUSED, "Ferry speaks to brokers; write bootstrap.servers"),
     (r"client\.id", _USED, "sent with every request, so that quotas and broker logs know the flow"),
     (r"client\.dns\.lookup", _USED, "which addresses of a name are tried"),
-    (r"(request\.timeout|reconnect\.backoff(\.max)?|connections\.max\.idle|metadata\.max\.age)\.ms", _USED,
-     "as in Java"),
-    (r"socket\.connection\.setup\.timeout(\.max)?\.ms", _USED, "as in Java"),
+    (r"request\.timeout\.ms", _USED, "how long a request waits for its response"),
+    (r"reconnect\.backoff\.ms", _USED, "how long to wait before a broker is connected to again"),
+    (r"reconnect\.backoff\.max\.ms", _USED, "longest wait before a broker is connected to again"),
+    (r"connections\.max\.idle\.ms", _USED, "how long a connection without requests stays open"),
+    (r"metadata\.max\.age\.ms", _USED, "how old metadata may be before it is read again"),
+    (r"socket\.connection\.setup\.timeout\.ms", _USED, "how long the first attempt to connect may take"),
+    (r"socket\.connection\.setup\.timeout\.max\.ms", _USED, "longest time for an attempt to connect"),
     (r"(send|receive)\.buffer\.bytes", _USED, "the socket's buffer; -1: what the system gives"),
     (r"default\.api\.timeout\.ms|retries|retry\.backoff(\.max)?\.ms", _UNNEEDED,
      "attempts are bounded by the run's patience and `ferry.retries`"),
@@ -105,7 +109,7 @@ _FLOW = _rules(
     (r"config\.properties\.exclude", _USED, "topic configurations that are not taken over"),
     (r"use\.defaults\.from", _USED, "whose default counts where a source topic sets no value of its own"),
     (r"replication\.policy\.class", _USED, "how topics are named at the target"),
-    (r"replication\.policy\.separator", _USED, "what stands between alias and topic"),
+    (r"replication\.policy\.separator", _USED, "the text between alias and topic"),
     (r"replication\.policy\.internal\.topic\.separator\.enabled", _USED,
      "whether internal topics use the separator too"),
     (r"replication\.factor", _USED, "replicas of topics that Ferry creates; -1: the target's default"),
@@ -119,7 +123,7 @@ _FLOW = _rules(
     (r"sync\.group\.offsets\.enabled", _USED,
      "whether translated group offsets are written to groups without members at the target; " + _FOR_ACLS),
     (r"sync\.group\.offsets\..*", _USED,
-     "they are written by every run, and between runs by `ferry.groups.schedule`; a negative interval: by none"),
+     "every run writes group offsets, and `ferry.groups.schedule` between runs; a negative interval: no run does"),
     (r"refresh\.topics\..*", _NOT_YET,
      "whether, and how often at most, Ferry searches for new topics of the source; each run does"),
     (r"refresh\.groups\..*", _USED,
@@ -136,7 +140,7 @@ _FLOW = _rules(
      "Kafka's own filter is known; another Java class is refused"),
     (r"forwarding\.admin\.class", _USED, "Kafka's own class is known; another Java class is refused"),
     (r"transforms", _USED, "changes on the way, by [classes of Connect](transforms.md#connects-transforms)"),
-    (r"predicates", _USED, "they say which records a transform is for"),
+    (r"predicates", _USED, "conditions that select the records of a [transform](transforms.md#connects-transforms)"),
     (r"(key|value|header)\.converter", _UNNEEDED, _CONVERTER),
     (r"(key|value|header)\.converter\.plugin\.version", _UNNEEDED, _NO_CONVERTERS),
     (r"(source|target)\.cluster\.alias", _UNNEEDED, "the flow's name says it"),
@@ -204,7 +208,7 @@ RULES: dict[Group, tuple[Rule, ...]] = {
     "flow": _FLOW + SECURITY + _CONNECTION,
     "worker": _WORKER + SECURITY + _rules(
         (r"(client\.(id|dns\.lookup)|.*\.ms|(send|receive)\.buffer\.bytes)", _UNNEEDED,
-         "of the worker's own clients; those that copy have {alias}.consumer., .producer. and .admin."),
+         "clients of Connect's worker; write {alias}.consumer., .producer. or .admin. for the clients that copy"),
     ) + _CONNECTION,
     "consumer": _CONSUMER + SECURITY + _CONNECTION,
     "producer": _PRODUCER + SECURITY + _CONNECTION,

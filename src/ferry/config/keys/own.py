@@ -22,14 +22,15 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.schedule.lag.seconds",
         default="",
-        values="seconds, or a duration as `15m`, at least 1; empty: not used",
+        values="seconds, or a duration such as `15m`, at least 1; empty: not used",
         meaning="a record that has waited for this time starts a run, too",
     ),
     FerryKey(
         name="ferry.schedule.lag.every.seconds",
         default="60",
-        values="seconds, or a duration as `15m`, 1 to 86400",
-        meaning="how often Airflow's triggerer reads the lag, where one of the two keys above is set",
+        values="seconds, or a duration such as `15m`, 1 to 86400",
+        meaning="how often Airflow's triggerer reads the lag, if `ferry.schedule.lag.records` or "
+        "`ferry.schedule.lag.seconds` is set",
     ),
     FerryKey(
         name="ferry.airflow.assets",
@@ -48,7 +49,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.run.max.bytes",
         default=str(10 * 1024**3),
-        values="bytes, or a size as `512MiB`, at least 1",
+        values="bytes, or a size such as `512MiB`, at least 1",
         meaning="most bytes of one run, as compressed at the source; the plan estimates them",
     ),
     FerryKey(
@@ -60,7 +61,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.run.max.seconds",
         default="900",
-        values="seconds, or a duration as `15m`, at least 1",
+        values="seconds, or a duration such as `15m`, at least 1",
         meaning="time budget: this long after the copy step began, no task starts another transaction. Each task "
         "commits at least one; the next run continues from there",
     ),
@@ -194,38 +195,38 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.task.memory.bytes",
         default=str(64 * 1024**2),
-        values="bytes, or a size as `512MiB`, at least 1048576",
+        values="bytes, or a size such as `512MiB`, at least 1048576",
         meaning="most bytes that a task asks for and holds until the target has acknowledged them",
     ),
     FerryKey(
         name="ferry.chunk.bytes",
         default=str(256 * 1024**2),
-        values="bytes, or a size as `512MiB`, at least 1",
+        values="bytes, or a size such as `512MiB`, at least 1",
         meaning="most bytes of one transaction",
     ),
     FerryKey(
         name="ferry.chunk.seconds",
         default="20",
-        values="seconds, or a duration as `15m`, at least 1",
+        values="seconds, or a duration such as `15m`, at least 1",
         meaning="longest time one transaction stays open; at most half of `ferry.transaction.timeout.ms`",
     ),
     FerryKey(
         name="ferry.portion.bytes",
         default=str(1024**3),
-        values="bytes, or a size as `512MiB`, at least 1048576",
+        values="bytes, or a size such as `512MiB`, at least 1048576",
         meaning="about how much of transformed topics Spark sorts on its disks before it is written, for each "
         "running task. What is written counts. Topics with `partitions` are all in the first portion",
     ),
     FerryKey(
         name="ferry.transaction.timeout.ms",
         default="60000",
-        values="milliseconds, or a duration as `90s`, at least 2000",
+        values="milliseconds, or a duration such as `90s`, at least 2000",
         meaning="after this time the target's broker aborts an abandoned transaction",
     ),
     FerryKey(
         name="ferry.throttle.bytes.per.second",
         default="",
-        values="bytes a second, or a size as `50MiB`, at least 1024; empty: no limit",
+        values="bytes a second, or a size such as `50MiB`, at least 1024; empty: no limit",
         meaning="most that all tasks of a run together fetch from the source, and so write to the target. The "
         "run of another lane has a rate of its own",
     ),
@@ -239,8 +240,9 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.rpo.seconds",
         default="",
-        values="seconds, or a duration as `15m`, 0 or more; empty: no limit",
-        meaning="the same as the age of the oldest record that is not copied; drills compare their figure with it, too",
+        values="seconds, or a duration such as `15m`, 0 or more; empty: no limit",
+        meaning="recovery point as a time: the highest allowed age of a partition's oldest uncopied record; "
+        "readiness, alerts and drills compare with it",
     ),
     FerryKey(
         name="ferry.ledger.replication.factor",
@@ -259,7 +261,7 @@ FERRY_KEYS = (
         name="ferry.verify.every.runs",
         default="1",
         values="1 to 100",
-        meaning="how many runs there are to each one that verifies itself",
+        meaning="one run of this many verifies itself; `1`: each run",
     ),
     FerryKey(
         name="ferry.verify.schedule",
@@ -301,7 +303,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.report.dirs",
         default="",
-        values="folders by their full paths, or URLs as `ferry.report.dir`, with commas between",
+        values="folders by their full paths, or URLs like that of `ferry.report.dir`, with commas between",
         meaning="the other places that [forms in Airflow](airflow.md#places-that-a-form-may-name) may name",
     ),
     FerryKey(
@@ -320,14 +322,13 @@ FERRY_KEYS = (
         name="ferry.report.private.key.password",
         default="",
         values="text",
-        meaning="the password of that key, where it is encrypted",
+        meaning="the password of `ferry.report.private.key`, if that is encrypted",
     ),
     FerryKey(
         name="ferry.rto.seconds",
         default="",
-        values="seconds, or a duration as `15m`, at least 0; empty: no goal",
-        meaning="the goal for the time from the begin of a failover to service at the target; drills compare their "
-        "figure with it",
+        values="seconds, or a duration such as `15m`, at least 0; empty: no goal",
+        meaning="the goal for the time from the start of a failover until the target serves; drills compare with it",
     ),
     *feature_keys(),
 )
@@ -337,7 +338,7 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.topics",
         default="",
         values="regular expressions of source topics, as in `topics`",
-        meaning="the topics whose records it changes; a topic belongs to one transform",
+        meaning="the topics whose records the transform changes; a topic belongs to one transform",
     ),
     FerryKey(
         name="ferry.transform.{name}.sql",
@@ -355,18 +356,18 @@ TRANSFORM_KEYS = (
         name="ferry.transform.{name}.where",
         default="",
         values="a condition of Spark's SQL; empty: all",
-        meaning="only records for which it is true are copied",
+        meaning="only records for which the condition is true are copied",
     ),
     FerryKey(
         name="ferry.transform.{name}.sample",
         default="",
-        values="percent, as `10%` or `0.5%`; empty: all",
+        values="percent, such as `10%` or `0.5%`; empty: all",
         meaning="the share of keys that is copied, each with all of its records or none; without a key, of records",
     ),
     FerryKey(
         name="ferry.transform.{name}.remove",
         default="",
-        values="paths into JSON, as `$.card.number, $.lines[*].note`",
+        values="paths into JSON, such as `$.card.number, $.lines[*].note`",
         meaning="fields that are removed from the value, with their names",
     ),
     FerryKey(
@@ -384,15 +385,16 @@ TRANSFORM_KEYS = (
     FerryKey(
         name="ferry.transform.{name}.cast",
         default="",
-        values="paths into JSON, each with `:` and a type, as `$.amount:float64, $.id:string`; `$:string`: all of it",
+        values="paths into JSON, each with `:` and a type, such as `$.amount:float64, $.id:string`; `$:string`: the "
+        "whole value",
         meaning="fields that get another type: `int8`, `int16`, `int32`, `int64`, `float32`, `float64`, "
-        "`boolean`, `string`; one that cannot is poison",
+        "`boolean`, `string`; a record with a field that cannot become one is poison",
     ),
     FerryKey(
         name="ferry.transform.{name}.cast.key",
         default="",
-        values="as for `cast`",
-        meaning="the same for the record's key, which must be JSON",
+        values="paths into JSON, each with `:` and a type",
+        meaning="fields of the record's key that get another type; the key must be JSON",
     ),
     FerryKey(
         name="ferry.transform.{name}.hash.key",
@@ -427,22 +429,23 @@ TRANSFORM_KEYS = (
     FerryKey(
         name="ferry.transform.{name}.targets",
         default="",
-        values="names of topics of the target, as `{topic}-eu, {topic}-us`; `{target}` is the policy's name",
-        meaning="[the topics](transforms.md#a-name-that-records-decide) that records may name as their `target`, each"
-        " for itself; with `partitions`",
+        values="names of topics of the target, such as `{topic}-eu, {topic}-us`; `{target}` is the policy's name",
+        meaning="[the topics](transforms.md#a-name-that-records-decide) that each record may name as its `target`;"
+        " needs `partitions`",
     ),
     FerryKey(
         name="ferry.transform.{name}.poison",
         default="fail",
         values="`fail`, `skip` or `pass`",
-        meaning="a record that it cannot be applied to: refused, sent to the dead letters, or copied as it is",
+        meaning="what to do with a record on which the transform fails: refuse it, make it a dead letter, or copy it "
+        "unchanged",
     ),
     FerryKey(
         name="ferry.transform.{name}.timeout.ms",
         default="0",
-        values="milliseconds, or a duration as `90s`; 0: as long as it takes",
-        meaning="how long one Spark task of it (at most 500,000 records) may take before the run refuses its topics. "
-        "It counts for `sql`, `function`, `where`, `target` and `partitions`",
+        values="milliseconds, or a duration such as `90s`; 0: as long as it takes",
+        meaning="how long one Spark task of the transform (at most 500,000 records) may take before the run refuses "
+        "its topics. The limit counts for `sql`, `function`, `where`, `target` and `partitions`",
     ),
 )
 """Keys of one transform; `ferry.transforms` names those that are used."""

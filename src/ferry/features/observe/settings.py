@@ -61,7 +61,7 @@ LATE_INTERVALS = FerryKey(
     name="ferry.alert.late.intervals",
     default="3",
     values="0 to 1000; 0: not used",
-    meaning="how many due times of `ferry.schedule` in a row may pass without a success before the alert `late`",
+    meaning="how many scheduled runs in a row may fail or be missed before the alert `late`",
 )
 CALLBACK = FerryKey(
     name="ferry.alert.callback",

@@ -48,15 +48,15 @@ def _command(which: str, meaning: str) -> FerryKey:
 
 
 def _url(which: str) -> FerryKey:
-    meaning = "the same as an HTTP call: POST, with the switch as JSON"
+    meaning = f"the {which} hook as an HTTP call: POST, with the switch as JSON"
     text = "an `http` or `https` address; empty: none"
     return FerryKey(name=f"ferry.switch.{which}.url", default="", values=text, meaning=meaning)
 
 
 def _timeout(which: str) -> FerryKey:
-    text = "seconds, or a duration as `15m`, at least 1"
+    text = "seconds, or a duration such as `15m`, at least 1"
     name = f"ferry.switch.{which}.timeout.seconds"
-    return FerryKey(name=name, default="60", values=text, meaning="how long that hook may take")
+    return FerryKey(name=name, default="60", values=text, meaning=f"how long the {which} hook may take")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

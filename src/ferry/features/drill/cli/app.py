@@ -239,8 +239,10 @@ def _start(text: str | None) -> Start:
         return StartTime(timestamp_ms=int((datetime.now(UTC) - WINDOW).timestamp() * 1000))
     try:
         return parse_start(text)
-    except BadValue as error:
-        raise BadInput(f"--from: {error}") from None
+    except BadValue:
+        raise BadInput(
+            f"--from {text!r} is not understood: write earliest, or a time with its zone, such as 2026-01-31T06:00:00Z"
+        ) from None
 
 
 @contextmanager

@@ -31,7 +31,7 @@ FolderArgument = Annotated[
 ]
 
 
-@command(flow=None, connects=False, table=True)
+@command(flow=False, connects=False, table=True)
 def list_command(
     context: Context,
     folder: FolderArgument = None,
@@ -74,7 +74,7 @@ def _show_list(kept: Sequence[Kept]) -> None:
     )
 
 
-@command(flow="required")
+@command()
 def switch_command(
     context: Context,
     switch: IdArgument,
@@ -90,7 +90,7 @@ def switch_command(
     return ended(context, found, folder, None)
 
 
-@command(flow=None, connects=False, table=True)
+@command(flow=False, connects=False, table=True)
 def verify_command(
     context: Context,
     folder: FolderArgument = None,

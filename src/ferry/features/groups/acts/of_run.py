@@ -25,8 +25,9 @@ log = logging.getLogger(__name__)
 def checkpoint(runs: MicroRuns, run: str) -> GroupOutcome | None:
     """Translate the groups' offsets by what is copied: to the target's groups, and to MirrorMaker 2's topics.
 
-    It is safe to repeat. The ledger gets what happened to the groups, for the report. None when the flow's file says to
-    leave them alone. Nothing is done in these cases:
+    It is safe to repeat. Return what happened to the target's groups, which the ledger gets, too, for the report. None
+    if the flow's file turns that off; MirrorMaker 2's topics are written nevertheless, where the file says so. Nothing
+    is done, and None is returned, in these cases:
 
     - The flow is paused, or is paused while groups are read.
     - A newer run owns the lane, or begins meanwhile: that run does it.

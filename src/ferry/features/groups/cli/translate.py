@@ -64,7 +64,7 @@ def translate_command(
         return NOT_KNOWN if whole.uncopied or whole.troubled or vague else 0
     context.refuse_csv("the translation of one offset")
     if topic is None or partition is None or offset is None:
-        raise BadInput("translate has nothing to translate: give FLOW TOPIC PARTITION OFFSET, or FLOW --group GROUP")
+        raise BadInput("translate has nothing to translate: give TOPIC PARTITION OFFSET, or --group GROUP")
     place = TopicPartition(topic=topic, partition=partition)
     found = translate(context.flow(lane), place, offset, backward=reverse, patience_s=context.patience_s)
     context.answer(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.completion import offered_flows
 from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_table
 from ferry.config.flow.flow import FlowConfig
@@ -63,19 +62,11 @@ def _show_lanes(flow: FlowConfig, lanes: Sequence[Lane]) -> None:
             echo(f"not counted of lane {lane.name}: {lane.uncounted}")
 
 
-@command(flow=None)
+@command()
 def drop_command(
     context: Context,
-    named: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[FLOW] LANE",
-            help="'source->target', in quotes: omit it if the file has one flow. A backfill-NAME, drill-NAME "
-            "or append-NAME lane.",
-            autocompletion=offered_flows,
-        ),
-    ],
-    flow: Annotated[
+    lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
+    earlier: Annotated[
         str | None, typer.Option("--flow", metavar="FLOW", help="The flow, as earlier versions named it.", hidden=True)
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm that topics are deleted.")] = False,
@@ -92,12 +83,9 @@ def drop_command(
     from ferry.features.lanes.cli.forms import drop_json  # noqa: PLC0415 - as above
     from ferry.run.micro_run import local_origin  # noqa: PLC0415 - as above
 
-    *before, lane = named
-    if len(before) + (flow is not None) > 1:
-        raise BadInput(f"lanes drop takes a flow and a lane, not {' '.join(named)!r}: write FLOW LANE")
-    if "->" in lane:
-        raise BadInput(f"lanes drop {lane!r} names no lane: write it after the flow")
-    chosen = context.flow_of(context.settings(), flow or next(iter(before), None))
+    if earlier is not None and context.named is not None:
+        raise BadInput(f"lanes drop names two flows, {context.named!r} and {earlier!r}: write FLOW LANE")
+    chosen = context.flow_of(context.settings(), earlier)
     with LaneDrop(chosen, lane, patience_s=context.patience_s) as work:
         found = work.preview()
         if not dry_run and not yes and found.earlier is None:

@@ -136,7 +136,7 @@ async def refuse_running_mm2(target: Cluster, place: Mm2Place) -> list[str]:
         if place.status_topic is None:
             notes.append(
                 "whether the connector is stopped was seen only by what moves: name the workers' --status-topic, or "
-                "their --group when they are all down"
+                "their --worker-group when they are all down"
             )
         else:
             _refuse_state(place, await _connector_state(target, place))

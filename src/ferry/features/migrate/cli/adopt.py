@@ -46,7 +46,7 @@ ConnectorOption = Annotated[
 WorkersOption = Annotated[
     str | None,
     typer.Option(
-        "--group", metavar="GROUP", help="group.id of the workers. Default for a dedicated one: {source}-mm2."
+        "--worker-group", metavar="GROUP", help="group.id of the workers. Default for a dedicated one: {source}-mm2."
     ),
 ]
 StatusTopicOption = Annotated[

@@ -32,14 +32,13 @@ TO_DECIDE = 1
 """The exit code with --strict if the new file cannot express all of the old set-up."""
 
 
-@command(flow=None, connects=False, config=False)
+@command(flow=False, connects=False, config=False)
 def import_mm1_command(
     context: Context,
     output: Annotated[
         Path | None,
-        typer.Option("--output", metavar="FILE", help="Write the new file here instead of to standard output."),
+        typer.Option("--output", metavar="FILE", help="Write a new file here instead of to standard output."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of --output if it exists.")] = False,
     source_servers: Annotated[
         list[str] | None,
         typer.Option(
@@ -97,7 +96,7 @@ def import_mm1_command(
     arguments = read_arguments(context.rest)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
     producer = _side_file(arguments.all("producer.config")[0].value)
-    _look_at_output(output, force, consumers, producer, copy_secrets=copy_secrets)
+    _look_at_output(output, copy_secrets=copy_secrets)
     ask = not context.as_json and sys.stdin.isatty()
     conversion = convert(
         Request(
@@ -148,17 +147,11 @@ def _login(arguments: Arguments) -> Login | None:
         raise BadInput(f"{path}: {error}") from None
 
 
-def _look_at_output(
-    output: Path | None, force: bool, consumers: Sequence[SideFile], producer: SideFile, *, copy_secrets: bool
-) -> None:
-    if output is None:
-        if copy_secrets:
-            raise BadInput("--copy-secrets would show passwords on standard output: add --output FILE")
-        return
-    if any(output.resolve() == file.path for file in (*consumers, producer)):
-        raise BadInput(f"--output {output} is a file of MirrorMaker 1: name another")
-    if output.exists() and not force:
-        raise BadInput(f"--output {output} exists: name another file, or add --force to replace it")
+def _look_at_output(output: Path | None, *, copy_secrets: bool) -> None:
+    if output is not None and output.exists():
+        raise BadInput(f"--output {output} exists: name another file")
+    if output is None and copy_secrets:
+        raise BadInput("--copy-secrets would show passwords on standard output: add --output FILE")
 
 
 def _aliases(given: list[str] | None, count: int, target: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ PORT = 9464
 """The default port of OpenTelemetry's exporter for Prometheus."""
 
 
-@command(flow=None, connects=False)
+@command(flow=False, connects=False)
 def serve_command(
     context: Context,
     folder: Annotated[

@@ -28,7 +28,7 @@ def planned_in_spark(
     quiet: bool,
     stop: Stop | None = None,
 ) -> tuple[Plan, FerryError | None]:
-    """Copy a run that is planned after Spark has started. The error is the reason why it is not done, if so.
+    """Start Spark, plan a run (`planned`) and copy it; return the plan, and why the run is not done, None if it is.
 
     A transform that cannot be carried out refuses its own topics, as in the flow's DAG. `preview` makes the plan that
     there would be for the topics `only` (None: all). With it, lost transforms are reported first. Refused, before

@@ -51,7 +51,7 @@ def refuse_unwritable(state: SwitchState) -> None:
     """Raise BadInput if the file cannot be written, or if it exists before the switch has begun to write it."""
     path = export_path(state)
     if path.exists() and Step.STRANDED not in {*state.begun, *state.done}:
-        raise BadInput(f"{path} is there already: name another file with --export, stranded records replace nothing")
+        raise BadInput(f"{path} is there already: name another file with --output, stranded records replace nothing")
     folder = path.absolute().parent
     try:
         with draft(path):
@@ -59,7 +59,7 @@ def refuse_unwritable(state: SwitchState) -> None:
     except OSError as error:
         raise BadInput(
             f"{folder} cannot be written ({error.strerror}), where stranded records would go: name another file with "
-            "--export"
+            "--output"
         ) from None
 
 
@@ -236,7 +236,7 @@ async def write_stranded(
                 made.replace(path)
                 sync_folder(path.parent)
     except OSError as error:
-        raise BadInput(f"{path} cannot be written ({error.strerror}): name another file with --export") from None
+        raise BadInput(f"{path} cannot be written ({error.strerror}): name another file with --output") from None
     return rows, digest.hexdigest() if rows else ""
 
 

@@ -59,7 +59,7 @@ def _show_list(found: Sequence[SwitchState], unread: Collection[str]) -> None:
     echo(clients_line(found, unread))
 
 
-@command(flow="required", table=True)
+@command(table=True)
 def switch_show_command(
     context: Context,
     switch_id: IdArgument,
@@ -87,7 +87,7 @@ def _show(state: SwitchState) -> None:
     echo(_line(state)["state"] if state.end is not None else f"next step: {_line(state)['next_step']}")
 
 
-@command(flow="required")
+@command()
 def switch_abandon_command(
     context: Context,
     switch_id: IdArgument,
@@ -123,7 +123,7 @@ def clients_line(found: Sequence[SwitchState], unread: Collection[str]) -> str:
     known = "no switch has moved clients" if moved is None else clients_sentence(moved)
     if not unread:
         return known
-    return f"on which cluster clients are is not known, because a ledger was not read; by what was read, {known}"
+    return f"on which cluster clients are is not known, because a ledger was not read; the other one shows: {known}"
 
 
 def clients_json(found: Sequence[SwitchState]) -> dict[str, Any] | None:

@@ -152,9 +152,9 @@ def failback_command(
     switch: IdOption = None,
     approve_by: ApproveOption = None,
     dry_run: DryRunOption = False,
-    export: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE", help="The file for records that were left on the old primary."),
+        typer.Option("--output", metavar="FILE", help="The file for records that were left on the old primary."),
     ] = None,
     quiet_seconds: QuietSecondsOption = DEFAULT.quiet_seconds,
     quiet_timeout: QuietTimeoutOption = DEFAULT.quiet_timeout_seconds,
@@ -192,7 +192,7 @@ def failback_command(
         smoke=not no_smoke,
         reverse=not no_reverse,
         interrupt=interrupt,
-        export="" if export is None else str(export.absolute()),
+        export="" if output is None else str(output.absolute()),
         rpo_records=max_records,
         rpo_seconds=max_seconds,
     )
@@ -223,6 +223,7 @@ _FIELDS = {
     "max_seconds": "rpo_seconds",
     "no_smoke": "smoke",
     "no_reverse": "reverse",
+    "output": "export",
 }
 """The fields of a switch's options that have other names than the parameters of the commands."""
 

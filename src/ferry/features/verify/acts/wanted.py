@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ferry.clock import wall_ms
@@ -77,11 +78,11 @@ def bound(option: str, text: str | None) -> tuple[int | None, int | None]:
         return None, None
     if value.isascii() and value.isdigit():
         return int(value), None
-    remedy = "write a source offset, or a time with its zone, such as 2026-01-31T06:00:00Z"
-    try:
+    with suppress(BadValue):
         found = parse_start(value)
-    except BadValue as error:
-        raise BadInput(f"{option} {value!r} is not understood ({error}): {remedy}") from None
-    if not isinstance(found, StartTime):
-        raise BadInput(f"{option} {value!r} is not understood: {remedy}")
-    return None, found.timestamp_ms
+        if isinstance(found, StartTime):
+            return None, found.timestamp_ms
+    raise BadInput(
+        f"{option} {value!r} is not understood: write a source offset, or a time with its zone, such as "
+        "2026-01-31T06:00:00Z"
+    )

@@ -1,0 +1,45 @@
+"""Each kind of request meets a code, a lost and a late answer in its table, also where tables run in part."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pure.scripted import (
+    test_every_admin_answer,
+    test_every_answer,
+    test_every_attempt_answer,
+    test_every_command_answer,
+    test_every_dealt_answer,
+)
+from tests.pure.scripted.table import CODES, Table
+
+MODULES = (
+    test_every_admin_answer,
+    test_every_answer,
+    test_every_attempt_answer,
+    test_every_command_answer,
+    test_every_dealt_answer,
+)
+TABLES = {one.__name__.rpartition("_every_")[2]: one.TABLE for one in MODULES}
+each_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+
+
+@each_table
+def test_each_kind_of_request_meets_a_code_before_and_after_it_is_carried_out(table: Table) -> None:
+    met = {(case.name, case.applied) for case in table.coded if any(fault.code is not None for fault in case.faults)}
+    assert met == {(name, applied) for name, one in table.requests.items() for applied in one.applied}
+
+
+@each_table
+def test_each_kind_of_request_has_a_lost_and_a_late_answer(table: Table) -> None:
+    assert {case.name for case in table.lost if any(fault.lost for fault in case.faults)} == table.requests.keys()
+    assert {case.name for case in table.late if any(fault.late_s for fault in case.faults)} == table.requests.keys()
+
+
+@each_table
+def test_no_case_is_empty(table: Table) -> None:
+    assert [str(case) for case in (*table.coded, *table.lost, *table.late) if not case.faults] == []
+
+
+def test_a_copy_and_its_opening_meet_all_codes() -> None:
+    assert {fault.code for case in TABLES["answer"].coded for fault in case.faults} == CODES

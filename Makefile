@@ -163,7 +163,7 @@ drill: setup ## A shadow drill of the demo's clusters, of a kept demo if one is 
 
 .PHONY: pictures
 pictures: setup ## Take the pictures of the page that docs/page.md and docs/tutorial.md show again (twenty minutes)
-	$(call say,Letting flows run while a browser looks)
+	$(call say,Letting flows run while a browser takes the pictures)
 	@$(need_java)
 	@$(BIN)/python tools/pictures.py
 
@@ -196,7 +196,7 @@ clean: ## Stop the local clusters and delete what make created
 prerequisites: ## Install the Debian packages that set-up and tests need
 	$(call say,Installing the packages of $(DEBIAN_PACKAGES))
 	@command -v apt-get >/dev/null \
-		|| $(call missing,This is no Debian: install what $(DEBIAN_PACKAGES) names by your own package manager.)
+		|| $(call missing,This is not Debian: install what $(DEBIAN_PACKAGES) names by your own package manager.)
 	@$$([ "$$(id -u)" = 0 ] || echo sudo) env DEBIAN_FRONTEND=noninteractive \
 		apt-get install --yes --no-install-recommends \
 		$$(sed 's/#.*//' $(DEBIAN_PACKAGES))

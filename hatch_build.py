@@ -1,4 +1,4 @@
-"""What the wheel has besides the files of this folder: the manual pages, which are written when it is built."""
+"""What the wheel has in addition to the files of this folder: the manual pages, written when it is built."""
 
 from __future__ import annotations
 

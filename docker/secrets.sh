@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# secrets.sh [FOLDER]: make what compose.yaml mounts as secrets, in FOLDER (beside this script: secrets). What is there
+# secrets.sh [FOLDER]: make what compose.yaml mounts as secrets, in FOLDER (secrets, next to this script, unless given). What is there
 # stays, so it may be run again; to change a secret delete its file (docs/containers.md says what else that takes).
 # The folder is this user's alone (0700). The files in it are readable (0444), for Compose mounts them as they are, and
 # each container has a user of its own.

@@ -44,7 +44,7 @@ def compile_java(source: Path, *, class_path: str, into: Path) -> None:
     try:
         program = java()
     except BadInput as error:
-        pytest.fail(f"{error} On Debian, run `make prerequisites`.")
+        pytest.fail(f"{error}. On Debian, run `make prerequisites`.")
     command = [program, "-m", JAVAC, "-proc:none", "-cp", class_path, "-d", str(into), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr

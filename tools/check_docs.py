@@ -29,7 +29,7 @@ NO_TEXT = re.compile(r"^(?:#| *\|).*$|<[^<>\n]+>", re.MULTILINE)
 """Headings, rows of tables and tags."""
 
 A_NOUN = r"\b(?:a|the|this|that|each|every|one|no|its|last|first|next|newer|such a)\s+"
-"""What stands before a word that is a verb as well."""
+"""Words before a word that make it a verb."""
 
 TERMS = {
     anchor: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)
@@ -109,7 +109,7 @@ def blank(match: re.Match[str]) -> str:
 
 
 def first_uses(text: str) -> Iterator[tuple[str, int, int]]:
-    """Find the first use of each term in the text of a page that is no link to it: anchor, begin and end.
+    """Find the first use of each term in the text of a page that is not a link to it: anchor, begin and end.
 
     A term that is linked before its first such use is not returned. Links to other pages do not count as uses.
     """

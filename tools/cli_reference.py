@@ -11,6 +11,7 @@ from typing import Any
 from typer.main import get_command
 
 from ferry.cli.examples import EXAMPLES, show_examples
+from ferry.cli.plain import usage_of
 from ferry.dev.app import app as dev_app
 from ferry.program import program
 from ferry_airflow.command import app as airflow_app
@@ -51,7 +52,7 @@ def rendered() -> str:
     for words, command in every_command():
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
-        usage = " ".join(["ferry", words, *map(_usage, arguments), *(_usage(one) for one in options if one.required)])
+        usage = usage_of(f"ferry {words}", command)
         rows = [_row(one.metavar or one.name.upper(), one) for one in arguments]
         for one in options:
             if one.opts[0] in EVERYWHERE:
@@ -68,13 +69,6 @@ def rendered() -> str:
     return "\n".join(parts)
 
 
-def _usage(one: Any) -> str:
-    name = one.metavar or one.name.upper()
-    if one.param_type_name == "option":
-        return f"{one.opts[0]} {name}"
-    return name if one.required else f"[{name}]"
-
-
 def _spelled(one: Any) -> str:
     names = ", ".join((*one.opts, *one.secondary_opts))
     value = "" if one.is_flag else f" {one.metavar}"
@@ -82,7 +76,7 @@ def _spelled(one: Any) -> str:
 
 
 def _row(name: str, one: Any) -> str:
-    return f"| `{name.strip('[]')}` | {_text(one)} |\n"
+    return f"| `{name}` | {_text(one)} |\n"
 
 
 def _text(one: Any) -> str:

@@ -12,7 +12,7 @@ from tests.pure.config.kept_answers import CORPUS, answers
 from tests.pure.decide.kept_plans import PLANS, plans
 
 WRITTEN: Mapping[Path, Callable[[], Mapping[Path, str]]] = {CORPUS: answers, PLANS: plans, KEPT: texts}
-"""By folder, the function that makes the text of each of its files."""
+"""The function that makes the texts of the files in each folder."""
 
 
 def main() -> int:

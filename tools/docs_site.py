@@ -2,8 +2,8 @@
 
 Usage: python tools/docs_site.py [--check]; --check only reports which pages have no place, or a place and no file.
 
-The pages are in several folders of the repository (README.md, docs, bench). They are copied, with every file that they
-link to, to build/pages in the same layout: so a link that works in the repository works on the site.
+The pages are in several folders of the repository (README.md, docs, bench). They are copied to build/pages in the same
+layout, with every file that they link to. So a link that works in the repository works on the site.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def complaints(named: list[str]) -> Iterator[str]:
         yield f"mkdocs.yml: {page} is named twice in nav."
     for page in named:
         if page not in there:
-            yield f"mkdocs.yml: nav names {page}, which is no document of the repository."
+            yield f"mkdocs.yml: nav names {page}, which is not a document of the repository."
     for page in sorted(there - set(named)):
         if page.partition("/")[0] in BESIDE:
             yield f"{page} has no place on the site: name it in nav of mkdocs.yml."

@@ -22,7 +22,7 @@ _INLINE = re.compile(r"`([^`]+)`|\[([^]]+)\]\([^)]+\)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One section of the reference: its words after `ferry`, and what stands there."""
+    """One section of the reference: its words after `ferry`, and its text."""
 
     words: str
     usage: str

@@ -7,8 +7,8 @@ python tools/museum.py tests/pure/decide/museum/2026-11-29
 Two brokers with an authorizer are started, and stopped at the end. Each function of `SCENARIOS` is a flow on them; its
 docstring says what it records. Names after the folder record only these.
 
-For each flow the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered (`NAME.json`):
-their arguments, exit codes and JSON, and where logs began and ended then.
+For each flow the folder gets the export of its ledger (`NAME.jsonl`) and what the commands answered (`NAME.json`). That
+is their arguments, exit codes and JSON, and where logs began and ended then.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Exhibit:
     answers: list[dict[str, Any]] = field(default_factory=list)
     logs: dict[str, Any] = field(default_factory=dict)
     compacted: Collection[str] = ()
-    """Those of the topics that are compacted."""
+    """Topics that are compacted, among those created."""
     deleted: set[str] = field(default_factory=set)
-    """Those of the topics that were deleted at the source."""
+    """Topics that were deleted at the source."""
     sent: int = 0
 
     def __post_init__(self) -> None:

@@ -1,15 +1,15 @@
 """Put plausible faults into the code, one at a time, and check whether the named tests notice them: `make mutants`.
 
-The table is tests/mutants.toml. Each entry replaces one piece of text, which must be there exactly once, in a copy of
-the sources, and runs its tests against that copy, as `make quick` does. The same tests first run without a fault: when
+The table is tests/mutants.toml. Each entry replaces one piece of text in a copy of the sources, where it must
+be exactly once. Its tests run against that copy, as `make quick` does. The same tests first run without a fault: when
 they fail then, no fault is tried.
 
 A test that fails has noticed the fault. So has one that takes longer than its time; such a fault is printed as "timed
 out". A fault that no test notices is printed as survived, with the reason of the table (`survives`), if it has one. The
 last lines show how many each area noticed.
 
-The exit code is 1 when a fault survived without a reason, and when fewer than 90 % of all faults, or 95 % of those of
-`copy` and `write` together, are noticed. `NAME ...` runs the entries whose names begin so.
+The exit code is 1 when a fault survived without a reason. It is also 1 when the tests notice fewer than 90 % of all
+faults, or 95 % of those of `copy` and `write` together. `NAME ...` runs the entries whose names begin so.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _try_without_a_fault(copy: Path, tests: str) -> None:
     outcome = _outcome(copy, tests)
     if outcome is not Outcome.PASSED:
         how = "fail" if outcome is Outcome.FAILED else "take longer than their time"
-        raise SystemExit(f"{tests}: these tests {how} without any fault, so they show nothing; mend them first")
+        raise SystemExit(f"{tests}: these tests {how} without any fault, so they show nothing; fix them first")
     print(f"{tests} passes without a fault in {time.monotonic() - began:.0f} s", flush=True)
 
 

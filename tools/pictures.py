@@ -1,7 +1,7 @@
 """Take the documents' pictures of the page: `make pictures`, about twenty minutes.
 
-It starts local clusters, producers whose rates rise and fall, an Airflow that runs a flow every minute, and a browser
-that keeps the page open. There are a drill, a gap, and finally a refusal. All of it ends with the pictures.
+It starts local clusters, producers whose rates rise and fall, and an Airflow that runs a flow every minute. A browser
+keeps the page open. There are a drill, a gap, and finally a refusal. All of it ends with the pictures.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class Scene:
             page.wait_for_timeout(1_000)
 
     def with_gap(self, page: Page) -> str:
-        """Delete records at the source before they are copied; return the run that passes over them."""
+        """Delete records at the source before they are copied; return the run that skips them."""
         admin = AdminClient({"bootstrap.servers": self.clusters["primary"].bootstrap})
         before = {run["dag_run_id"] for run in self.rest.runs(self.dag)}
         self.until(page, lambda: self.idle(before), "a moment between two runs")
@@ -251,7 +251,7 @@ class Scene:
             done = (run for run in self.rest.runs(self.dag) if run["state"] == "success")
             return next((str(run["dag_run_id"]) for run in done if run["dag_run_id"] not in before), "")
 
-        self.until(page, lambda: bool(passed()), "a run behind the gap")
+        self.until(page, lambda: bool(passed()), "a run after the gap")
         return passed()
 
     def idle(self, runs: set[str]) -> bool:

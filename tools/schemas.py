@@ -59,6 +59,7 @@ from ferry.ledger.codec import GAP
 from ferry.ledger.history import PastState
 from ferry.ledger.receipt_codec import DEALT_RECEIPT, RECEIPT
 from ferry.ledger.report import RunState
+from ferry.ledger.sentence_codec import NOTED
 from ferry.ledger.switch_codec import STEP, SWITCH, SWITCH_END
 from ferry.ledger.verified_codec import VERIFIED
 from ferry.model import Predecessor
@@ -146,7 +147,7 @@ PAST = document(
     run=TEXT,
     state=(
         {"enum": [*(one.value for one in PastState), "forgotten"]},
-        "as ferry ledger --runs has it; forgotten: the ledger has let go of its plan, and has the receipts alone",
+        "as ferry ledger --runs has it; forgotten: the ledger has deleted its plan, and has the receipts alone",
     ),
     report=(
         nullable(of(REPORT)),
@@ -300,11 +301,15 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         "any command that fails before it has an answer",
         document(
             error=document(
+                "code",
+                "facts",
                 kind=(
                     {"enum": [*KINDS.values(), "failed", "machine", "interrupted"]},
                     "failed: an error of no other kind; machine: this machine refuses something",
                 ),
                 message=(TEXT, "one sentence with the remedy, as on standard error"),
+                code=of(NOTED)["properties"]["code"],
+                facts=of(NOTED)["properties"]["facts"],
             )
         ),
     ),
@@ -451,7 +456,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         document(
             "dealt",
             receipts=(many(of(HOLDER)), "those that hold the offset; empty: none does"),
-            skipped=(many(of(GAP)), "offsets passed over on purpose, the asked one among them"),
+            skipped=(many(of(GAP)), "offsets skipped on purpose, the asked one among them"),
             pruned=(
                 many(of(PRUNED)),
                 (
@@ -593,7 +598,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "verify": ("ferry verify", of(VERIFIED)),
     "version": ("ferry version", document(version=TEXT, python=TEXT)),
 }
-"""By the name of the file: the title, and the schema of the document."""
+"""The title and the schema of each document, by the name of its file."""
 
 
 def rendered(title: str, schema: Json) -> str:

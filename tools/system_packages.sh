@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # system_packages.sh PYTHON: see that what tests need of the system is here: what gssapi is built against, the programs of
 # two Kerberos realms, a browser, promtool, shells to complete in, Compose and Postgres.
-# Looked for by command, because it may come from anywhere. As root on Debian what is absent is installed. What is still
-# absent is named, and is no failure: the tests that need it fail, each with a sentence.
+# Searched by command, because it may come from anywhere. As root on Debian what is absent is installed. What is still
+# absent is named, and is not a failure: the tests that need it fail, each with a sentence.
 set -euo pipefail
 python=$1
 export PATH=$PATH:/usr/sbin:/sbin DEBIAN_FRONTEND=noninteractive

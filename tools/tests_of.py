@@ -43,7 +43,7 @@ def main(name: str = "") -> int:
         return 0
     path = (ROOT / name).resolve()
     if not path.is_file() or not path.is_relative_to(ROOT) or path.suffix != ".py":
-        print(f"{name} is no file of src or plugins", file=sys.stderr)
+        print(f"{name} is not a file of src or plugins", file=sys.stderr)
         return 2
     tests, steps = near(path)
     named = _of_faults(path)
@@ -86,8 +86,8 @@ def _quick(tests: Sequence[str], steps: dict[str, int], more: int) -> list[str]:
 
 
 def near(path: Path) -> tuple[list[str], dict[str, int]]:
-    """Return test files, as paths below tests/, and their steps: the nearest first, then those beside a helper that
-    imports it (which is no step), then those whose names or folders are the file's."""
+    """Return test files, as paths below tests/, and their steps: the nearest first. After them come those in
+    the folder of a helper that imports it (not a step), then those whose names or folders are the file's."""
     importers: dict[str, set[Path]] = {}
     for one in (*(ROOT / "src").rglob("*.py"), *(ROOT / "plugins").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
         for imported in _imports(one):

@@ -52,9 +52,9 @@ def copy_on_spark(
         request = CopyRequest(flow=flow, run=run, origin=origin, lane=lane, say=lambda text: task.log.info("%s", text))
         task.over_connect(lambda connect: copy_run(request, connect))
         return
-    evidence = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
-    evidence += ["--try-number", str(origin.try_number)]
-    task.submit(connection, flow, context, job_arguments(run, lane), evidence)
+    origin_arguments = ["--dag-id", origin.dag_id, "--dag-run-id", origin.dag_run_id, "--host", origin.host]
+    origin_arguments += ["--try-number", str(origin.try_number)]
+    task.submit(connection, flow, context, job_arguments(run, lane), origin_arguments)
 
 
 def job_arguments(run: str, lane: str | None = None) -> list[str]:

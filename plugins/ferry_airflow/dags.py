@@ -49,7 +49,7 @@ from ferry_airflow.naming import (
 )
 from ferry_airflow.overrides import DagOverrides, Overrides, ferry_dag
 from ferry_airflow.switch_dags import switch_dag
-from ferry_airflow.task_group import config_path, near, run_tasks
+from ferry_airflow.task_group import config_path, of_this_site, run_tasks
 from ferry_airflow.verify_dag import verify_dag
 
 
@@ -70,7 +70,7 @@ def flow_dags(config: Path | str | None = None, **overrides: Unpack[DagOverrides
     every = {flow.flow: flow for flow in settings.flows}
     refuse_same_ids(every)
     builders: dict[str, Callable[[], DAG]] = {}
-    for flow in near(settings).flows:
+    for flow in of_this_site(settings).flows:
         back = every.get(Flow(source=flow.flow.target, target=flow.flow.source))
         builders |= _builders(flow, path, back, checked)
     # A task parses the file for its own DAG only: with a hundred flows the others would cost it seconds.

@@ -102,10 +102,10 @@ def waiting_params() -> dict[str, Any]:
             SECONDS, "Quiet for", "Time without new records before producers count as stopped.", default.quiet_seconds
         ),
         "quiet_timeout_seconds": measured_param(
-            SECONDS, "Quiet within", "Stop if that has not happened by then.", default.quiet_timeout_seconds
+            SECONDS, "Quiet within", "Stop if that takes longer.", default.quiet_timeout_seconds
         ),
         "drain_timeout_seconds": measured_param(
-            SECONDS, "Drained within", "Stop if the last records are not copied by then.", default.drain_timeout_seconds
+            SECONDS, "Drained within", "Stop if copying the last records takes longer.", default.drain_timeout_seconds
         ),
     }
 

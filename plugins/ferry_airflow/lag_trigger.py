@@ -136,7 +136,7 @@ class _SensorTrigger(_FlowTrigger):
         self.every_seconds: float = every_seconds
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield the one event. An error that is no FerryError ends the trigger, and Airflow fails the task."""
+        """Yield the one event. An error that is not a FerryError ends the trigger, and Airflow fails the task."""
         await self.begin()
         while True:
             try:

@@ -18,7 +18,7 @@ IN_PRODUCTION = (EvidenceKind.PARTIAL, EvidenceKind.FULL)
 """Drills that need an approval."""
 
 GROUPS = "groups"
-"""The role of the DAG of a flow that writes offsets of consumer groups, and the begin of its ids in the ledger."""
+"""The role of the DAG of a flow that writes offsets of consumer groups, and the beginning of its ids in the ledger."""
 
 OWN = "ferry__"
 """The beginning of the id of the DAG of a flow's micro-runs, and of no other DAG."""

@@ -43,7 +43,7 @@ class DagOverrides(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """Checked overrides."""
+    """What a DAG file changes of the generated DAGs, checked."""
 
     default_args: Mapping[str, Any] = field(default_factory=dict)
     tags: frozenset[str] = frozenset()

@@ -46,7 +46,7 @@ def nowhere(flow: FlowConfig, form: Mapping[str, Any]) -> str | None:
 def not_allowed(field: str, named: str) -> str:
     """Return that a form may not name a place, and what to do.
 
-    The right to trigger a DAG is no right to write anywhere.
+    The right to trigger a DAG is not a right to write anywhere.
     """
     return (
         f"{field}: {named} is not a place that the form may name: name {FOLDER}, a folder below it, or a place that "

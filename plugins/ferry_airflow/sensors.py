@@ -59,7 +59,7 @@ class FerryCaughtUpSensor(_FlowSensor):
     """Waits until a flow has copied what was at the source before a time.
 
     In each partition that is every record before the first one of that time or later, as Kafka finds it. Records that
-    an operator or a guard passed over count as copied.
+    an operator or a guard skipped count as copied.
     """
 
     template_fields = (*_FlowSensor.template_fields, "until")
@@ -136,7 +136,7 @@ def _limit(name: str, value: float | str) -> float:
 
 
 def _ms_of(until: datetime | str) -> int:
-    """Return a time in ms; raises BadInput for one without a zone, and for text that is no time."""
+    """Return a time in ms; raises BadInput for one without a zone, and for text that is not a time."""
     text = until.isoformat() if isinstance(until, datetime) else str(until)
     try:
         found = parse_start(text)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KILL_GRACE_SECONDS = 4.0
-"""Airflow kills a task 5 s after it asked it to end; nothing of Spark may be left by then."""
+"""Airflow kills a task 5 s after it asked it to end; nothing of Spark may be left at that time."""
 
 CONNECT = "spark_connect"
 EXIT_REFUSED = 2
@@ -172,12 +172,13 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
         flow: FlowConfig,
         context: Context,
         arguments: Sequence[str],
-        evidence: Sequence[str] = (),
+        origin_arguments: Sequence[str] = (),
     ) -> None:
         """Run the job by spark-submit, with `arguments` after those of every job; fails with the job's own error.
 
-        `evidence` are more arguments, which do not make it another job. A driver in the Spark cluster that an earlier
-        try started with the same `arguments` is waited for; TaskDeferred is raised where the wait is the triggerer's.
+        `origin_arguments` are more arguments, which do not make it another job. A driver in the Spark cluster that an
+        earlier try started with the same `arguments` is waited for; TaskDeferred is raised where the wait is the
+        triggerer's.
         """
 
         master = str(connection.host or "")
@@ -188,7 +189,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
             self.log.info("the driver is a process of this worker (deploy mode client): this task waits here")
         self.name_driver(arguments)
         self.conf = {**submit_conf(), **(self.conf or {})}
-        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments, *evidence]
+        self.application_args = ["--config", self.config, "--flow", str(flow.flow), *arguments, *origin_arguments]
         self._forget_job()
         env = {str(key): str(value) for key, value in (self.env_vars or {}).items()}
         if not self.in_cluster:

@@ -28,11 +28,11 @@ def ferry_task_group(
     `flow` is `source->target`, of the file `config`, or else of the one that FERRY_CONFIG names. The group's id is
     `ferry__{source}__{target}` unless given. `kwargs` are TaskGroup's own, such as `tooltip` or `default_args`.
 
-    Ferry's id of the run is `{DAG}@{group}@{Airflow's run id}`, so that it is no run of another DAG or group. Raises
+    Ferry's id of the run is `{DAG}@{group}@{Airflow's run id}`, so that it is not a run of another DAG or group. Raises
     BadInput when there is no such file or flow, or the file holds an error; Airflow shows that as an import error.
     """
     path = config_path(config)
-    found = near(load(path)).flow(flow)
+    found = of_this_site(load(path)).flow(flow)
     kwargs["default_args"] = {"retry_delay": RETRY_DELAY, **(kwargs.get("default_args") or {})}
     # An alias may have dots, a task group may not.
     own = dag_id(found.flow).replace(".", "-")
@@ -49,7 +49,7 @@ def config_path(config: Path | str | None) -> Path:
     return Path(named).absolute()
 
 
-def near(settings: Settings) -> Settings:
+def of_this_site(settings: Settings) -> Settings:
     """Return the flows into the local clusters, if FERRY_CLUSTERS names them, else all."""
     return settings.near(local_clusters(os.environ.get(CLUSTERS_VARIABLE)))
 

@@ -94,8 +94,8 @@ def copy_window(backfill: Backfill, origin: Origin, copy: Callable[[str], None],
     """Have `copy` copy each of the window's micro-runs, one after the other.
 
     It ends when the window is copied, or when a run makes no progress. Repeated, it continues where it stopped. Airflow
-    may plan several windows before it copies one. If another window's run has the lane by then, a new micro-run takes
-    it back: the flow's pool lets one task run at a time.
+    may plan several windows before it copies one. If another window's run took the lane meanwhile, a new micro-run
+    takes it back: the flow's pool lets one task run at a time.
     """
 
     def open_run(number: int) -> Opened | None:

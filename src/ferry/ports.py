@@ -8,7 +8,7 @@ from ferry.errors import Refused
 
 LOOPBACK = "127.0.0.1"
 # Below the range that Linux, macOS and IANA give to outgoing connections (from 32768). A broker that is killed and
-# started again keeps its ports. From that range, a client could own one by then, or could even reach itself while it
+# started again keeps its ports. From that range, a client could own one meanwhile, or could even reach itself while it
 # reconnects to the dead broker.
 FIRST, LAST = 20_000, 32_000
 TRIES = 1_000

@@ -24,7 +24,7 @@ class Feature:
     """What it makes outside of the ledger when any run is planned, before the copy (`ferry.plan.parts.PlanPart`)."""
     planning: str = ""
     """What it does when a run of the whole flow is planned (`ferry.plan.parts.PlanPart`)."""
-    slot: str = ""
+    port: str = ""
     """The port that copies its slices as bytes (`ferry.copy.kafka_slot.KafkaSlot`). `Slice.feature` says which."""
     doctor: str = ""
     """What `ferry doctor` checks of it for each flow (`ferry.lane.checks.FlowCheck`)."""
@@ -45,8 +45,8 @@ IDENTICAL = "identical"
 FEATURES: Mapping[str, Feature] = {
     IDENTICAL: Feature(
         settings="ferry.features.identical.settings:IdenticalSettings",
-        judging="ferry.features.identical.acts.planning:identical_of_plan",
-        slot="ferry.features.identical.acts.slot:IdenticalSlot",
+        judging="ferry.features.identical.acts.judging:identical_of_plan",
+        port="ferry.features.identical.acts.slot:IdenticalSlot",
         readiness="ferry.features.identical.acts.late:check_late",
         sentences="ferry.features.identical.sentences:IDENTICAL",
     ),
@@ -68,7 +68,7 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
 }
-"""By the folder of `ferry.features`, in the order in which the parts are listed and act."""
+"""The features by their folder in `ferry.features`, in the order in which parts are listed and act."""
 
 
 def parts_of(kind: str) -> dict[str, Any]:

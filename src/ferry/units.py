@@ -14,7 +14,7 @@ _SIZE = re.compile(r"\+?(\d+)(?:\.(\d+))?\s*([kmgt]i?b|b)", re.ASCII | re.IGNORE
 _PART = re.compile(r"(\d+)(?:\.(\d+))?(ms|[dhms])\s*", re.ASCII)
 _BARE = re.compile(r"\+?(\d+)(?:\.(\d+))?", re.ASCII)
 _LONGEST = 100
-"""Characters of a text: a number of some thousand digits is one that Python does not read, or that is no float."""
+"""Characters of a text: a number of some thousand digits is one that Python does not read, or that is not a float."""
 _POWERS = "bkmgt"
 _MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 _MICRO = 1000

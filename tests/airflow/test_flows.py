@@ -17,6 +17,7 @@ from ferry.plan.options import RunOptions
 from ferry.protocol.names import transactional_id
 from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
+from tests.airflow.parts import job_processes
 from tests.harness import (
     Lab,
     commit_offsets,
@@ -364,16 +365,3 @@ def ended_runs(flows: Flows, dag: str) -> list[Json]:
 def has_receipts(lab: Lab) -> bool:
     """Whether the flow has committed anything."""
     return len(lab.receipts()) > 0
-
-
-def job_processes(run: str) -> list[psutil.Process]:
-    """Processes of the run's Spark job."""
-    return [process for process in psutil.process_iter() if run in arguments(process)]
-
-
-def arguments(process: psutil.Process) -> list[str]:
-    """A process's command line; empty when it has just ended."""
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -164,6 +165,59 @@ def test_what_many_files_share_is_no_files_own_time(pytester: pytest.Pytester) -
     assert len(shared) == 6
     assert {place for place, seconds in shared.items() if seconds} == {("test_first", "setup")}
     assert shared["test_first", "setup"] <= next(report.duration for report in reports if report.when == "setup")
+
+
+def test_a_pure_test_that_passes_is_one_report_with_all_its_seconds(pytester: pytest.Pytester) -> None:
+    text = """
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def shared():
+            pass
+
+        @pytest.fixture
+        def late():
+            yield
+            assert 0
+
+        def test_passes(shared): pass
+        def test_fails(): assert 0
+        def test_fails_late(late): pass
+        @pytest.mark.skip
+        def test_skipped(): pass
+        @pytest.mark.xfail
+        def test_is_expected_to_fail(): assert 0
+        """
+    for folder in ("pure", "world"):
+        (pytester.mkpydir(folder) / "test_a.py").write_text(textwrap.dedent(text))
+    run = pytester.inline_run("-p", "no:cacheprovider", plugins=[durations.Shared(), durations.OneReport()])
+    reports: Sequence[pytest.TestReport] = run.getreports("pytest_runtest_logreport")
+    whole = ["setup", "call", "teardown"]
+    assert {
+        folder: {
+            name: [one.when for one in reports if one.nodeid == f"{folder}/test_a.py::test_{name}"]
+            for name in ("passes", "fails", "fails_late", "skipped", "is_expected_to_fail")
+        }
+        for folder in ("pure", "world")
+    } == {
+        "pure": {
+            "passes": ["call"],
+            "fails": whole,
+            "fails_late": whole,
+            "skipped": ["setup", "teardown"],
+            "is_expected_to_fail": whole,
+        },
+        "world": {
+            "passes": whole,
+            "fails": whole,
+            "fails_late": whole,
+            "skipped": ["setup", "teardown"],
+            "is_expected_to_fail": whole,
+        },
+    }
+    one = next(one for one in reports if one.nodeid == "pure/test_a.py::test_passes")
+    shared = sum(float(str(value)) for name, value in one.user_properties if name == durations.SHARED)
+    assert one.duration >= shared > 0
 
 
 def test_a_file_is_listed_without_what_it_shares(files: tuple[Path, Path]) -> None:

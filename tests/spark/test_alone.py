@@ -20,6 +20,7 @@ from ferry.features.records.spark.transform import is_plain
 from ferry.model import TopicPartition
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send
 from tests.pure.run.unit_flows import messages
+from tests.quotas import quota
 from tests.spark.jobs import copying, plan, submit
 
 PARTITIONS = 5
@@ -56,12 +57,13 @@ def test_all_that_is_kept_is_there_once_whatever_is_killed(lab: Lab, tmp_path: P
     (topic,) = lab.topics
     assert is_plain(lab.flow.records.transforms[0])
     plan(lab, "r-1")
-    job = submit(lab, "r-1", tmp_path)
-    copying(lab, job, receipts=3)
-    killed = job.workers()
-    for worker in killed:
-        worker.kill()
-    assert killed
+    with quota(lab.target, f"ferry.{lab.flow.flow}", "producer_byte_rate", 20_000):
+        job = submit(lab, "r-1", tmp_path)
+        copying(lab, job, receipts=3)
+        killed = job.workers()
+        for worker in killed:
+            worker.kill()
+        assert killed
     assert job.wait(240) == 0, job.text()
 
     receipts = lab.receipts()

@@ -65,7 +65,7 @@ def test_records_are_shown_before_and_after_and_nothing_is_written(
     shown = ferry("plan", "--sample", "4", "--show-values", config=file)
     assert '{"card": "", "n": 1.50}' in shown.out
     assert SECRET.decode() in shown.out
-    assert "its value cannot be changed: it is no JSON from character 1 on" in " ".join(shown.out.split())
+    assert "its value cannot be changed: it is not JSON from character 1 on" in " ".join(shown.out.split())
 
 
 def test_sql_that_is_not_understood_ends_it_with_its_place(

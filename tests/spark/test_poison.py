@@ -98,7 +98,7 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
 
     refused = (
         f"ferry.transform.fail cannot be applied to the record at offset 2 of {topic}-fail-1: its value cannot be "
-        "changed: it is no JSON from character 1 on; leave it out by"
+        "changed: it is not JSON from character 1 on; leave it out by"
     )
     assert f"ferry: refused: {refused}" in job.text()
     with lab.runs() as runs:
@@ -124,7 +124,7 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
     told = {name.decode(): (data or b"").decode() for name, data in headers[1:]}
     assert told["__connect.errors.topic"] == f"{topic}-skip"
     assert (told["__connect.errors.partition"], told["__connect.errors.offset"]) == ("1", "2")
-    assert told["__connect.errors.exception.message"].startswith("its value cannot be changed: it is no JSON")
+    assert told["__connect.errors.exception.message"].startswith("its value cannot be changed: it is not JSON")
     assert told["ferry.errors.cluster"] == lab.alias
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     (config,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, letters)]).values()

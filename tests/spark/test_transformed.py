@@ -17,6 +17,7 @@ from ferry.plan.rules.portions import fits_one_portion
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, read_topics, send
 from tests.program import ferry
 from tests.pure.run.unit_flows import messages
+from tests.quotas import quota
 from tests.spark.jobs import copying, plan, submit
 from tests.tiers import ANSWER_S
 
@@ -118,12 +119,13 @@ def test_workers_that_are_killed_lose_nothing_and_write_nothing_twice(
     send(producer(source_cluster), masked, messages(8_000))
     made = plan(lab, "r-1")
     assert not fits_one_portion(made.slices, {piece.source: piece.start for piece in made.slices}, 2 << 20), "two cores"
-    job = submit(lab, "r-1", tmp_path)
-    copying(lab, job, receipts=3)
-    killed = job.workers()
-    for worker in killed:
-        worker.kill()
-    assert killed
+    with quota(lab.target, f"ferry.{lab.flow.flow}", "producer_byte_rate", 20_000):
+        job = submit(lab, "r-1", tmp_path)
+        copying(lab, job, receipts=3)
+        killed = job.workers()
+        for worker in killed:
+            worker.kill()
+        assert killed
     assert job.wait(240) == 0, job.text()
     assert_written(lab)
     with lab.runs() as runs:

@@ -256,7 +256,7 @@ def test_sql_functions_and_targets(book: Notebook) -> None:
     assert by_place(book.transformed(ours(target), ONE))["orders", 0, 5][0] == "a.orders-0"
     assert by_place(book.transformed(ours("target = '/'"), ONE))["orders", 0, 5][::5] == (
         "a.orders",
-        "its target is no name of a topic",
+        "its target is not a name of a topic",
     )
 
 

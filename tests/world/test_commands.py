@@ -78,7 +78,7 @@ def test_a_missing_promtool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_missing_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(pytest.fail.Exception, match=r"No java command found: .*make prerequisites"):
+    with pytest.raises(pytest.fail.Exception, match=r"no java command found: .*make prerequisites"):
         commands.compile_java(tmp_path / "A.java", class_path="", into=tmp_path)
 
 

@@ -133,7 +133,7 @@ class TopicWriter:
             "compression.type": topic.codec,
             "linger.ms": 20,
             "enable.idempotence": True,
-            "log_level": 2,  # a starting broker is no news
+            "log_level": 2,  # a starting broker is not news
             "queue.buffering.max.messages": 20_000,
         }
         if topic.transactional:

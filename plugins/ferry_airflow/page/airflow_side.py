@@ -52,7 +52,7 @@ class DagState:
     due: datetime | None = None
     schedule: str = ""
     runs: tuple[DagRunRow, ...] = ()
-    """Newest first."""
+    """Runs of the DAG, newest first."""
     hides_runs: bool = False
     """Whether there may be runs that the user may not see: then missing runs prove nothing."""
 

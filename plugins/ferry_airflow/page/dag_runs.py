@@ -79,7 +79,7 @@ class RunBeside:
     asks: bool
     """Whether it waits for an approval."""
     outcome: Outcome | None = None
-    """None: it has none yet, or the user may not see what its tasks return."""
+    """How the run ended; None: it has not ended, or the user may not see what its tasks return."""
 
 
 def runs_beside(user: BaseUser, flow: Flow, tab: str) -> list[RunBeside]:
@@ -225,7 +225,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a text that a task returned, which is JSON in the database; empty if it is no text."""
+    """Return a text that a task returned, which is JSON in the database; empty if it is not text."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):

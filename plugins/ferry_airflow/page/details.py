@@ -77,7 +77,7 @@ def one_run(
         dag, dag_run = origin.dag_id, origin_in_airflow(user, open_flow.flow, origin)
     badge = badge_of_story(open_flow, story, lane, dag_run) if story is not None else None
     at_work = badge == RUNNING
-    if story is not None and at_work:  # what is not copied yet is no complaint
+    if story is not None and at_work:  # what is not copied yet is not a complaint
         story = open_flow.ask(replace(asked, at_work=True)).got or story
     progress = story.progress if story is not None and at_work else None
     return shown_page(

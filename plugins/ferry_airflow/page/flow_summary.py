@@ -32,7 +32,7 @@ def outages(flows: Sequence[OpenFlow]) -> list[Shared]:
 
 
 def hindrances(flows: Sequence[OpenFlow]) -> list[Shared]:
-    """Return what prevents a poll and is no outage."""
+    """Return what prevents a poll and is not an outage."""
     return _shared([(one.flow, trouble) for one in flows for trouble in one.seen.hindrances], lambda one: one.why)
 
 
@@ -70,7 +70,7 @@ SORTS: dict[str, Callable[[OpenFlow], Any]] = {
     "bytes": _largest(lambda total: total.bytes),
     "seconds": _largest(lambda total: total.seconds),
 }
-"""By what else than their state flows can be sorted: the largest lag first, and lag that is not known before it."""
+"""Orders of flows other than by state: the largest lag first, and lag that is not known before it."""
 
 
 def sorted_by(flows: Sequence[OpenFlow], sort: str) -> list[OpenFlow]:

@@ -19,8 +19,8 @@ def is_of(origin: str, host: str, base_url: str) -> bool:
     Only a server without such an address is recognised by `host`, the name that the request was sent to. A foreign name
     can be made to lead to any address (DNS rebinding), and then both have the foreign name.
 
-    The names of this machine for itself count as one. The port that a scheme implies makes no difference: some proxies
-    write it. `null`, of a page that may do nothing, is never the server's.
+    The names that this machine has for its loopback address count as one. The port that a scheme implies makes no
+    difference: some proxies write it. `null`, of a page that may do nothing, is never the server's.
     """
     try:
         asked, ours = urlsplit(origin), urlsplit(base_url)

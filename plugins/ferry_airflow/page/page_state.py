@@ -80,7 +80,7 @@ class OpenFlow:
 
     @property
     def flow(self) -> Flow:
-        """Its name."""
+        """The name of the flow."""
         return self.config.flow
 
     def ask(self, question: Question[Any]) -> Answer:
@@ -156,7 +156,7 @@ def office_of(request: Request) -> PageState:
 
 
 async def _office(request: Request) -> PageState:
-    return office_of(request)  # a function that is no coroutine would take a thread of Airflow's
+    return office_of(request)  # a function that is not a coroutine would take a thread of Airflow's
 
 
 OfficeDep = Annotated[PageState, Depends(_office)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +27,13 @@ from ferry.cli.global_options import (
     form_of,
 )
 from ferry.cli.lazy import HELP, Rows, Spellings, group_class
-from ferry.cli.output import Unwritten, echo, print_error, take_outlets
+from ferry.cli.output import NO_DATA, Unwritten, echo, print_error, take_outlets
+from ferry.cli.plain import spelled, usage_of
 from ferry.cli.stopping import COPYING, Stopped, are_held, release_signals
 from ferry.errors import KINDS, BadInput, FerryError, kind_of
+
+_MORE = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
+"""Typer's sentence about words that no parameter takes."""
 
 STOPPED = 1
 UNWRITTEN = 1
@@ -168,6 +173,13 @@ def _wants_json(arguments: list[str]) -> bool:
     return bool(named) or any(one in ("-o", "--format") and value == "json" for one, value in pairwise(arguments))
 
 
+def _as_data(error: FerryError) -> Mapping[str, object]:
+    """Return the code and the facts of the error's sentence; nothing if it is a plain text."""
+    from ferry.ledger.sentence_codec import sentence_fields  # noqa: PLC0415 - only an error in JSON needs it
+
+    return sentence_fields(error.args[0]) if error.args else NO_DATA
+
+
 def _run(program: Callable[[], Any], arguments: list[str]) -> int:
     as_json = _wants_json(arguments)
     ordered = arguments
@@ -179,7 +191,7 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
         print_error(f"{error}{_taken(arguments, ordered)}", kind=KINDS[BadInput] if as_json else None)
         return error.exit_code
     except FerryError as error:
-        print_error(str(error), kind=kind_of(error) if as_json else None)
+        print_error(str(error), kind=kind_of(error) if as_json else None, data=_as_data(error) if as_json else NO_DATA)
         return error.exit_code
     except TyperException as error:
         # Without a command the help is the message: to ask for it is not an error.
@@ -204,12 +216,21 @@ def _run(program: Callable[[], Any], arguments: list[str]) -> int:
 
 
 def _sentence(error: TyperException) -> str:
-    """Return what is wrong with a command line; for a bad value also its name and what would fit."""
+    """Return what is wrong with a command line, and the usage or what would fit."""
     found: Any = error.__cause__
-    if not isinstance(error, typer.BadParameter) or error.param is None or not hasattr(found, "errors"):
-        return error.format_message().strip()
+    ctx: Any = getattr(error, "ctx", None)
+    message = str(error.format_message()).strip()
+    param = error.param if isinstance(error, typer.BadParameter) else None
+    if ctx is not None and param is not None and message.startswith("Missing "):
+        return f"{ctx.command_path} needs {spelled(param)}: write {usage_of(ctx.command_path, ctx.command)}"
+    more = None if ctx is None else _MORE.fullmatch(message)
+    if more is not None:
+        usage = usage_of(ctx.command_path, ctx.command)
+        return f"{ctx.command_path} takes no further word {more[1]!r}: write {usage}, and omit the rest"
+    if param is None or not hasattr(found, "errors"):
+        return message
     problem = found.errors()[0]
-    kind, value, param = str(problem["type"]), problem["input"], error.param
+    kind, value = str(problem["type"]), problem["input"]
     low, high = getattr(param, "min", None), getattr(param, "max", None)
     bounds = f" from {low:.12g} to {high:.12g}" if low is not None and high is not None else ""
     if low is not None and high is None:
@@ -220,4 +241,4 @@ def _sentence(error: TyperException) -> str:
         return f"{name} {value!r} is not a {noun}: write one{bounds}, without a unit"
     if kind.endswith("_equal"):
         return f"{name} {value} is out of range: write a {noun}{bounds}"
-    return f"{error.format_message().strip()} ({name} {value!r})"
+    return f"{message} ({name} {value!r})"

@@ -33,10 +33,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "acls diff": ("acls diff 'primary->backup'",),
     "groups show": ("groups 'primary->backup'", "groups 'primary->backup' --group billing"),
     "groups sync": ("groups sync 'primary->backup' --dry-run", "groups sync 'primary->backup' --group billing"),
-    "groups snapshot": (
-        "groups snapshot 'primary->backup' --name before-upgrade",
-        "groups snapshot 'primary->backup' --list",
-    ),
+    "groups snapshot": ("groups snapshot 'primary->backup' --snapshot before-upgrade",),
+    "groups snapshots list": ("groups snapshots list 'primary->backup'",),
+    "groups snapshots drop": ("groups snapshots drop 'primary->backup' before-upgrade --dry-run",),
     "groups diff": ("groups diff 'primary->backup' --snapshot before-upgrade",),
     "groups rollback": ("groups rollback 'primary->backup' --snapshot before-upgrade --dry-run",),
     "ledger show": (
@@ -107,7 +106,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "dev down": ("dev down", "dev down --names source --delete"),
     "airflow setup": ("airflow setup --config mm2.properties --dry-run", "airflow setup --config mm2.properties"),
 }
-"""By the command's words, each line without `ferry`."""
+"""Examples of each command, by its words; each line is without `ferry`."""
 
 
 def epilog_of(words: str) -> str | None:

@@ -62,7 +62,7 @@ class Group:
 
     help: str
     panel: Panel | None = None
-    rows: Mapping[str, Row] = field(default_factory=dict)
+    rows: Mapping[str, Row | Group] = field(default_factory=dict)
     first: str | None = None
 
 

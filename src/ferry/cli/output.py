@@ -24,6 +24,9 @@ from ferry.words import size, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
+NO_DATA: Mapping[str, object] = {}
+"""The code and facts of a sentence that is a plain text: none."""
+
 
 class Form(StrEnum):
     """The forms of an answer."""
@@ -196,12 +199,15 @@ def print_json_list(body: Mapping[str, object], key: str, items: Iterable[object
     print("]}")
 
 
-def print_error(message: str, *, kind: str | None = None) -> None:
-    """Print one sentence on standard error; with a `kind` also an object for the program that reads the answer."""
+def print_error(message: str, *, kind: str | None = None, data: Mapping[str, object] = NO_DATA) -> None:
+    """Print one sentence on standard error; with a `kind` also an object for the program that reads the answer.
+
+    `data` is the code of the sentence and its facts, if it has some.
+    """
     sentence = " ".join(message.split())
     print(f"ferry: {visible(sentence)}", file=sys.stderr)
     if kind is not None:
-        print_json({"error": {"kind": kind, "message": sentence}})
+        print_json({"error": {"kind": kind, "message": sentence, **data}})
 
 
 def print_warning(message: str) -> None:

@@ -113,3 +113,17 @@ def _plain(params: list[Any]) -> list[Any]:
 
 def _nothing(ctx: Any) -> None:
     """Return the type that help shows of an argument, whose name says it."""
+
+
+def usage_of(path: str, command: Any) -> str:
+    """Return the line of a command, which `path` names, with its arguments and the options that it requires."""
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    needed = [one for one in command.params if one.param_type_name == "option" and one.required]
+    words = [spelled(one) if one.required else f"[{spelled(one)}]" for one in arguments]
+    return " ".join((path, *words, *map(spelled, needed)))
+
+
+def spelled(one: Any) -> str:
+    """Return a parameter as a line has it: `LANE`, `--group GROUP`."""
+    name = str(one.metavar or one.name.upper())
+    return name if one.param_type_name == "argument" else f"{one.opts[0]} {name}"

@@ -81,10 +81,10 @@ class Form(Generic[T]):
         """Return the value of an object; `given` are attributes that are not in it, but in its key.
 
         Fields that the table does not have are skipped, unless it is closed. Raises KeyError for a field that is
-        missing. Raises TypeError, ValueError or BadInput for one of another kind, and for a body that is no object.
+        missing. Raises TypeError, ValueError or BadInput for one of another kind, and for a body that is not an object.
         """
         if not isinstance(body, dict):
-            raise TypeError(f"{body!r:.40} is no object")
+            raise TypeError(f"{body!r:.40} is not an object")
         if self._known is not None and not body.keys() <= self._known:
             raise TypeError(f"fields that are not known: {', '.join(sorted(body.keys() - self._known))}")
         found: T = self._load(body, given)

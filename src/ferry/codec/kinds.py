@@ -28,7 +28,7 @@ PLAIN = Kind()
 """Texts, numbers, and values that are JSON already."""
 
 FLOW = Kind(str, Flow.parse, lambda: of_type(str))
-"""`source->target`."""
+"""A flow, as the text `source->target`."""
 
 
 SECONDS = Kind(schema=lambda: {"type": "number", "minimum": 0})

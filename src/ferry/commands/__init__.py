@@ -195,6 +195,20 @@ COMMANDS: Mapping[str, Row | Group] = {
             "snapshot": Row(
                 place="ferry.features.groups.cli.snapshots:snapshot_command",
                 help="Save the groups' current offsets on the target in the ledger, until the snapshot is dropped.",
+                old={"--name": "--snapshot"},
+            ),
+            "snapshots": Group(
+                help="List the snapshots of the groups' offsets, or drop one.",
+                rows={
+                    "list": Row(
+                        place="ferry.features.groups.cli.snapshots:list_command",
+                        help="List the snapshots of the groups' offsets that the ledger keeps.",
+                    ),
+                    "drop": Row(
+                        place="ferry.features.groups.cli.snapshots:drop_command",
+                        help="Delete a snapshot of the groups' offsets from the ledger. No group is changed.",
+                    ),
+                },
             ),
             "diff": Row(
                 place="ferry.features.groups.cli.snapshots:diff_command",

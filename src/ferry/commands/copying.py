@@ -18,7 +18,7 @@ from ferry.copy.slot_end import SlotEnd, failure_of, outcome_of
 from ferry.errors import FerryError, Refused, Unreachable
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.observe.acts.after_run import PATIENCE_S, publish_run
-from ferry.features.records.cli.in_spark import copied_in_spark, planned_in_spark
+from ferry.features.records.cli.in_spark import copied_in_spark, planned_and_copied_in_spark
 from ferry.ledger.report import Report, RunState, not_verified, without_groups
 from ferry.ledger.run_report import report_of
 from ferry.model import Attempt, Plan, TopicPartition, VerifyMode
@@ -56,7 +56,7 @@ class RunWork:
 
     def copy_in_spark(self) -> tuple[Report, FerryError | None]:
         """Start Spark, then plan and copy; return the report, and why the run is not done, None if it is."""
-        plan, failure = planned_in_spark(
+        plan, failure = planned_and_copied_in_spark(
             self.runs,
             self._planned,
             preview=partial(self.runs.preview, self.options) if self.resume is None else None,

@@ -38,7 +38,7 @@ def explain_command(
     if not found:
         close = get_close_matches(word or "", offered_words(), n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else "ferry explain lists all words"
-        raise BadInput(f"{word!r} is no word of Ferry: {hint}")
+        raise BadInput(f"{word!r} is not a word of Ferry: {hint}")
     if word is not None:
         context.refuse_csv("what a word means")
     context.answer(lambda: {"words": [word_json(one) for one in found]}, lambda: _show(found, whole=word is not None))

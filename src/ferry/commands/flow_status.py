@@ -17,7 +17,10 @@ class FlowStatus:
     """The newest run of a flow and its lag. Times are epoch milliseconds.
 
     `state` is None for a flow that never ran, and for one that could not be read: then `why` has the reason. `next_ms`
-    is the next time of the schedule; None without one, and while the flow is paused. `silent_since_ms` is when the
+    is the next time of the schedule; None without one, and while the flow is paused. `over_rpo` counts the partitions
+    beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`: the newest run succeeded, and
+    `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest run, for a
+    paused flow, and without a schedule. `silent_since_ms` is when the
     newest run last wrote to the ledger, if it has not ended and is silent (`PastRun.is_silent`); else None.
     """
 
@@ -30,10 +33,13 @@ class FlowStatus:
     records: int | None = None
     paused: tuple[str, ...] = ()
     lag: TotalLag | None = None
+    over_rpo: int | None = None
+    late: bool | None = None
     next_ms: int | None = None
     why: str = ""
 
     @property
     def is_good(self) -> bool:
-        """Whether the flow was read, and its newest run, if any, needs no operator."""
-        return not self.why and self.silent_since_ms is None and self.state not in _BAD
+        """Whether the flow was read, and neither its newest run, if any, nor its lag needs an operator."""
+        is_well = self.silent_since_ms is None and self.state not in _BAD
+        return not self.why and is_well and not self.over_rpo and not self.late

@@ -39,7 +39,7 @@ def guards_json(refusals: Iterable[Refusal], plan: Plan) -> Json:
 
 _GUARDS = typed(Mapping[str, GuardCount])
 _GUARDS_SAY = "guards that tripped, by the refusal's word, with how often each refused, skipped and restarted"
-_GAPS_SAY = "what policies passed over, or went back from, in place of refusals"
+_GAPS_SAY = "what policies skipped, or went back from, in place of refusals"
 _DRIFT_SAYS = "settings that differ from the source and are left alone, because sync.topic.configs.enabled is false"
 _UNCOUNTED_SAYS = (
     "slices whose receipts are forgotten, because their copies were deleted later: no figure has them; absent: none"
@@ -307,6 +307,16 @@ STATUS = Form(
     F("records", says="what it copied; null: it has no plan"),
     F("paused", kind=many(), says="topics that are paused; an empty name is the whole flow"),
     F("lag", kind=optional(TOTAL_LAG), says="null: not known"),
+    F(
+        "over_rpo",
+        says="partitions beyond ferry.rpo.*, also those whose lag is not known; null: no limit is set, or the flow is "
+        "not known",
+    ),
+    F(
+        "late",
+        says="whether ferry.alert.late.intervals times of ferry.schedule have passed since the newest run succeeded; "
+        "null: it did not succeed, there is no schedule, or the flow is paused or not known",
+    ),
     F("next_ms", says="the next time of the schedule; null: there is none, or the flow is paused"),
     F("why", says="why the flow is not known; else empty"),
 )
@@ -461,7 +471,7 @@ PAUSE = Form(
 )
 
 pause_json = PAUSE.dump
-"""A pause."""
+"""Return a pause of a flow or topic as the documented JSON object."""
 
 
 def skip_json(flow: Flow, run: str | None, gap: Gap) -> Json:

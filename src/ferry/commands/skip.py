@@ -1,4 +1,4 @@
-"""`ferry skip`: pass over offsets that cannot be copied, by hand."""
+"""`ferry skip`: skip offsets that cannot be copied, by hand."""
 
 from __future__ import annotations
 

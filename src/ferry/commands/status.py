@@ -13,8 +13,13 @@ from ferry.commands.flow_status import FlowStatus
 from ferry.commands.forms import status_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError
-from ferry.plan.rules.lag import total_of
-from ferry.words import to_the_second
+from ferry.ledger.history import PastState
+from ferry.plan.rules.lag import is_behind, total_of
+from ferry.words import count_of, to_the_second
+
+_BEHIND = "behind"
+_LATE = "late"
+"""The words of Ferry's page and of its alerts, which `ferry explain` has."""
 
 
 @command(flow=False, table=True)
@@ -28,7 +33,8 @@ def status_command(
     """Show the newest run, the lag and the next time of every flow. Writes nothing.
 
     A flow whose clusters do not answer is shown as not known. Exit code 1 when there is one, or when the newest run of
-    a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15 minutes.
+    a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15 minutes. Also 1
+    where a partition is beyond ferry.rpo.*, and where the last success is too long ago for the schedule.
     """
     if watch is not None and context.for_programs:
         raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")
@@ -48,14 +54,20 @@ def _answer(context: Context, found: list[FlowStatus]) -> None:
 
 
 def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
-    from ferry.features.observe.rules.due import due_ms  # noqa: PLC0415 - brings croniter
+    from ferry.features.observe.rules.alerts import is_late  # noqa: PLC0415 - brings croniter
+    from ferry.features.observe.rules.due import due_ms  # noqa: PLC0415 - as above
     from ferry.plan.lag import look_at_lag  # noqa: PLC0415 - brings the Kafka clients
 
     try:
         lags, seen = look_at_lag(flow, patience_s=patience_s)
     except FerryError as error:
         return FlowStatus(flow=flow.flow, lane=flow.lane, why=str(error))
-    newest = seen.newest
+    newest, limit = seen.newest, flow.rpo
+    is_paused = "" in seen.paused
+    succeeded_ms = None
+    if newest is not None and newest.report is not None and newest.state is PastState.SUCCESS:
+        succeeded_ms = newest.report.started_ms + int(newest.report.seconds * 1000)
+    beyond = [lag for lag in lags if is_behind(lag, max_records=limit.records, max_seconds=limit.seconds)]
     return FlowStatus(
         flow=flow.flow,
         lane=flow.lane,
@@ -66,16 +78,26 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         records=None if newest is None or newest.report is None else newest.report.records,
         paused=tuple(sorted(seen.paused)),
         lag=total_of(lags),
-        next_ms=None if "" in seen.paused else due_ms(flow.airflow.schedule, wall_ms(), 1),
+        over_rpo=None if limit.records is None and limit.seconds is None else len(beyond),
+        late=None if is_paused or succeeded_ms is None else is_late(flow, succeeded_ms, wall_ms()),
+        next_ms=None if is_paused else due_ms(flow.airflow.schedule, wall_ms(), 1),
     )
 
 
 def _show(found: list[FlowStatus]) -> None:
-    columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "next")
+    columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "word", "next")
     print_table(columns, [_row(one) for one in found], right=columns[3:6])
     for one in found:
         if one.why:
             echo(f"{one.flow}: not known: {one.why}")
+        if one.over_rpo and one.lag is not None:
+            many = f"{one.over_rpo} of {count_of(one.lag.partitions, 'partition')}"
+            echo(f"{one.flow}: {_BEHIND}: {many} beyond ferry.rpo.*, or of a lag that is not known (ferry lag)")
+        if one.late:
+            echo(
+                f"{one.flow}: {_LATE}: the last success is more than ferry.alert.late.intervals times of ferry.schedule"
+                " ago: start what begins the runs, or call ferry run"
+            )
         if one.silent_since_ms is not None:
             echo(
                 f"{one.flow}: run {one.run} has not ended, and wrote nothing to the ledger since "
@@ -97,5 +119,6 @@ def _row(one: FlowStatus) -> tuple[object, ...]:
         one.records,
         None if lag is None else f"{lag.records}{f', {lag.unknown} partitions not known' if lag.unknown else ''}",
         None if lag is None or lag.seconds is None else f"{lag.seconds:.1f}",
+        " ".join(word for word, is_so in ((_BEHIND, one.over_rpo), (_LATE, one.late)) if is_so) or None,
         None if one.next_ms is None else to_the_second(one.next_ms),
     )

@@ -1,4 +1,4 @@
-"""`ferry version`."""
+"""The command `ferry version`."""
 
 from __future__ import annotations
 

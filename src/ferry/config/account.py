@@ -26,7 +26,7 @@ class LineFate(Enum):
 
     USED = "used"
     NOT_YET = "not acted on yet"
-    """It is read, its value is in force, and no run does anything with it so far."""
+    """The line is read, its value is in force, and no run does anything with it so far."""
     UNNEEDED = "not needed"
     OVERRIDDEN = "overridden"
     """Other lines set the same with higher precedence, for every flow that would read it."""

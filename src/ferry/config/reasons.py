@@ -61,7 +61,7 @@ def _never(topic: str) -> str | None:
     """Return why no setting makes a flow copy the topic."""
     illegal = illegal_name(topic)
     if illegal is not None:
-        return f"is no topic's name, for it {illegal}; one name can be asked for, no pattern"
+        return f"is not a topic's name, for it {illegal}; one name can be asked for, not a pattern"
     lane = scratch_lane(topic)
     if lane is not None:
         return f"is a scratch topic of lane {lane}, which is never copied"

@@ -102,7 +102,7 @@ def load(
     `deployment` is the id where neither the file nor the environment gives one; None: that of this host and path.
     `variable` is the one of the environment that names the file, for an error.
 
-    Raises BadInput when the file cannot be read or holds an error, or FERRY_DEPLOYMENT is no name, and what `lookup`
+    Raises BadInput when the file cannot be read or holds an error, or FERRY_DEPLOYMENT is not a name, and what `lookup`
     raises.
     """
     return settings_of_file(examine(properties_text(path, variable), str(path), lookup), path, deployment)

@@ -11,7 +11,7 @@ from functools import partial
 
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch, as_it_is
-from ferry.copy.transcode_pool import Workshop, at_once
+from ferry.copy.transcode_pool import TranscodePool, at_once
 from ferry.errors import Corrupt
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
 from ferry.model import Compression, RefusalKind, Slice, TopicPartition
@@ -25,13 +25,13 @@ GROUP_BYTES = 256 << 10
 """Messages of the old formats are written together up to this size: each alone would take a request of its own."""
 
 HANDED_OVER_BYTES = 16 << 10
-"""From this size on the Workshop's thread transcodes a batch; a smaller one takes less time than the transfer would."""
+"""From this size on the TranscodePool's thread transcodes a batch; a smaller one takes less time than the transfer."""
 
 _LEAST_MEMORY = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackingRules:
+class BatchingRules:
     """How batches are written: in which compression (None: unchanged), and how large a batch each target topic takes.
 
     A topic that is missing in `batch_bytes` does not show its limit to this login. `memory_bytes` bounds one batch that
@@ -43,24 +43,24 @@ class PackingRules:
     memory_bytes: int = _LEAST_MEMORY
 
 
-class Packing:
+class Batching:
     """The next batch of each partition, from one fetch buffer.
 
     `next` shows the batch to send, and `take` removes it. `next` returns None in three cases. Nothing of the partition
-    waits: `holds` is False. The Workshop's thread still transcodes the batch: `is_making` is True, and the fetch buffer
-    lists the partition among the arrived ones when it is done. The batch cannot be written: the fetch buffer has the
-    failure, and reads the partition no further.
+    waits: `holds` is False. The TranscodePool's thread still transcodes the batch: `is_making` is True, and the fetch
+    buffer lists the partition among the arrived ones when it is done. The batch cannot be written: the fetch buffer has
+    the failure, and reads the partition no further.
     """
 
-    def __init__(self, buffer: FetchBuffer, rules: PackingRules, workshop: Workshop | None = None) -> None:
-        """Without a `workshop` everything is made in the calling thread."""
+    def __init__(self, buffer: FetchBuffer, rules: BatchingRules, pool: TranscodePool | None = None) -> None:
+        """Without a `pool` everything is made in the calling thread."""
         self._buffer = buffer
         self._rules = rules
-        self._workshop = workshop
+        self._pool = pool
         self._making: dict[TopicPartition, Future[_Made]] = {}  # for the first waiting batches
         self._ready: dict[TopicPartition, deque[PreparedBatch]] = {}
         most = max(rules.memory_bytes, _LEAST_MEMORY)
-        self._room, self._room_there = Room(most), Room(most)  # the second belongs to the Workshop's thread
+        self._room, self._room_there = Room(most), Room(most)  # the second belongs to the TranscodePool's thread
         self._said: set[TopicPartition] = set()
         self._begun: set[TopicPartition] = set()  # a batch was taken: no later batch begins before its end
 
@@ -69,15 +69,15 @@ class Packing:
         return bool(self._ready.get(place) or self._buffer.queues[place])
 
     def is_making(self, place: TopicPartition) -> bool:
-        """Return whether the Workshop's thread is making the next batch; the fetch buffer signals its end."""
+        """Return whether the TranscodePool's thread is making the next batch; the fetch buffer signals its end."""
         making = self._making.get(place)
         return making is not None and not making.done()
 
     def next(self, place: TopicPartition, part: PartProgress) -> PreparedBatch | None:
         """Return the batch to send next.
 
-        None when nothing waits, when the Workshop's thread has it, or when it cannot be written: the fetch buffer then
-        stops reading the partition. Batches whose records are not copied are passed over.
+        None when nothing waits, when the TranscodePool's thread has it, or when it cannot be written: the fetch buffer
+        then stops reading the partition. Batches whose records are not copied are skipped.
         """
         queue = self._buffer.queues[place]
         while not (ready := self._ready.get(place)) and queue:
@@ -131,7 +131,7 @@ class Packing:
                 "batches of %s are rewritten record by record from offset %d on: %s", place, batch.base_offset, why
             )
         sources = self._sources(place)
-        workshop = self._workshop if sum(len(source.data) for source in sources) >= HANDED_OVER_BYTES else None
+        pool = self._pool if sum(len(source.data) for source in sources) >= HANDED_OVER_BYTES else None
         work = partial(
             _made,
             sources,
@@ -140,13 +140,13 @@ class Packing:
             place=place,
             rules=self._rules,
             limit=limit,
-            room=self._room if workshop is None else self._room_there,
+            room=self._room if pool is None else self._room_there,
             begun=place in self._begun,
         )
-        if workshop is None:
+        if pool is None:
             self._making[place] = at_once(work)
         else:
-            self._making[place] = workshop.begin(work, partial(self._came_back, place))
+            self._making[place] = pool.begin(work, partial(self._came_back, place))
         return True
 
     def _came_back(self, place: TopicPartition) -> None:
@@ -210,7 +210,7 @@ def _made(
     *,
     first: int,
     place: TopicPartition,
-    rules: PackingRules,
+    rules: BatchingRules,
     limit: int | None,
     room: Room,
     begun: bool,

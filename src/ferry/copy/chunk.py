@@ -77,7 +77,7 @@ class PartProgress:
         self.target_next = self.expected = end
 
     def pass_over(self, batch: Batch) -> None:
-        """Pass over a batch whose records are not copied: a marker, an aborted transaction's, an empty one."""
+        """Skip a batch whose records are not copied: a marker, an aborted transaction's, an empty one."""
         end = min(batch.next_offset, self.piece.end)
         # Of a batch that is partly in the range, at most as many records count as it has offsets there.
         self.left_behind += min(batch.record_count, max(0, end - self.end))

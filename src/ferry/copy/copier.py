@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from ferry.copy.batching import Packing, PackingRules
+from ferry.copy.batching import Batching, BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.dropped import leader_of
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import Entry, ProduceQueue, Request
-from ferry.copy.transcode_pool import Workshop
+from ferry.copy.transcode_pool import TranscodePool
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer
 from ferry.kafka.produce.writer import Writer
@@ -47,7 +47,7 @@ class Copier:
         writer: Writer,
         pieces: Mapping[TopicPartition, Slice],
         *,
-        rules: PackingRules,
+        rules: BatchingRules,
         request_bytes: int = REQUEST_BYTES,
         expected: Mapping[TopicPartition, int] | None = None,
     ) -> None:
@@ -56,7 +56,7 @@ class Copier:
         `expected` holds by target partition the offset that our first batch must get, where that is known.
         """
         self._buffer = buffer
-        self._packing = self._packing_of(rules, Workshop(target.loop))
+        self._batching = self._batching_of(rules, TranscodePool(target.loop))
         self.refusals: dict[TopicPartition, Refusal] = {}
         """Refusals of partitions whose reading stopped, by source partition; what came before that is copied."""
         self._plan = plan
@@ -70,9 +70,9 @@ class Copier:
         self._parts: dict[TopicPartition, PartProgress] = {}
         self._ready: dict[int, dict[TopicPartition, None]] = {}
 
-    def _packing_of(self, rules: PackingRules, workshop: Workshop) -> Packing:
+    def _batching_of(self, rules: BatchingRules, pool: TranscodePool) -> Batching:
         """Return what prepares the batches."""
-        return Packing(self._buffer, rules, workshop)
+        return Batching(self._buffer, rules, pool)
 
     def _queue(self) -> ProduceQueue:
         """Return what sends the requests of a chunk."""
@@ -136,7 +136,7 @@ class Copier:
             failure = self._buffer.failures.get(place)
             if failure is not None:
                 self.refusals[place] = refused("said", *place, kind=failure.kind, why=failure.message)
-            if self._packing.holds(place):
+            if self._batching.holds(place):
                 node = leader_of(self._target, self._pieces[place], self._part(place).end)
                 self._ready.setdefault(node, {})[place] = None
             elif place in self._buffer.finished:
@@ -166,15 +166,15 @@ class Copier:
         request = Request()
         for place in list(waiting):
             part = self._part(place)
-            out = self._packing.next(place, part)
+            out = self._batching.next(place, part)
             if out is not None:
                 if request.bytes and request.bytes + len(out.batch.data) > self._request_bytes:
                     break
-                self._put(request, part, self._packing.take(place))
-                self._packing.look_ahead(place, part)
-            if self._packing.is_making(place):
+                self._put(request, part, self._batching.take(place))
+                self._batching.look_ahead(place, part)
+            if self._batching.is_making(place):
                 del waiting[place]  # it is signalled again when it is made
-            elif not self._packing.holds(place):
+            elif not self._batching.holds(place):
                 del waiting[place]
                 if place in self._buffer.finished:
                     self._finish(place)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ferry.config.client_options import ENGINE_CHOOSES, FetchOptions
-from ferry.copy.batching import PackingRules
+from ferry.copy.batching import BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import REQUEST_BYTES, Copier
 from ferry.copy.dropped import answered_drop
@@ -61,7 +61,7 @@ class CopyLimits:
     compression: Compression | None = None
     """The compression of every batch; None: each keeps its own."""
     rate: Rate | None = None
-    """What all tasks of the run together may fetch; None is no limit."""
+    """What all tasks of the run together may fetch; None means no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ class TargetSlot(ABC):
         return await self._ledger.append_in(self._writer, records)
 
     async def commit(self) -> None:
-        """EndTxn(commit)."""
+        """Commit the open transaction: send EndTxn(commit)."""
         await self._writer.commit()
         self._throttled_before = self._throttled_now
 
@@ -314,7 +314,7 @@ class KafkaSlot(TargetSlot):
             self._target,
             self._data_writer(),
             pieces,
-            rules=PackingRules(
+            rules=BatchingRules(
                 compression=self._limits.compression,
                 batch_bytes=await batch_limits(self._target, {piece.target.topic for piece in pieces.values()}),
                 memory_bytes=self._limits.memory_bytes,
@@ -365,7 +365,7 @@ class KafkaSlot(TargetSlot):
         return self._share.throttle.waited_s if self._share is not None else 0.0
 
     async def commit(self) -> None:
-        """EndTxn(commit)."""
+        """Commit the open transaction: send EndTxn(commit)."""
         await super().commit()
         self._committed = True
 
@@ -382,7 +382,7 @@ class KafkaSlot(TargetSlot):
             await self._share.end()
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading from the source."""
         if self._share is not None:
             self._share.close()
         if self._reader is not None:

@@ -37,7 +37,7 @@ class Request:
 
     batches: dict[TopicPartition, memoryview] = field(default_factory=dict)
     entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
-    """By target topic and partition."""
+    """The queued entry of each target topic and partition."""
     bytes: int = 0
 
     def add(self, entry: Entry, batch: memoryview) -> None:

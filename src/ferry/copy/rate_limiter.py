@@ -60,7 +60,7 @@ class Share:
             self._ledger.cluster.loop.call_soon(follow)
 
     def close(self) -> None:
-        """Stop following."""
+        """Stop following the ledger."""
         self._round += 1
 
     async def end(self) -> None:

@@ -19,7 +19,7 @@ WORKSHOP = "ferry-workshop"
 """How the name of the thread begins."""
 
 
-class Workshop:
+class TranscodePool:
     """One thread for all slots of the process: with more, those that read a batch's records would wait for each other.
 
     Source of the figures: `make bench ARGS="--scenario holes"`.
@@ -29,7 +29,7 @@ class Workshop:
         self._loop = loop
 
     def begin(self, work: Callable[[], T], done: Callable[[], None]) -> Future[T]:
-        """Start `work`; `done` is called on the event loop afterwards, unless that is closed by then."""
+        """Start `work`; `done` is called on the event loop afterwards, unless that is closed meanwhile."""
 
         def on_the_loop() -> None:  # the loop takes functions only, no other callables
             done()

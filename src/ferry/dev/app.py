@@ -130,7 +130,7 @@ def down_command(
     as_json: JsonOption = False,
     quiet: Quiet = False,
 ) -> None:
-    """Stop exactly what `up` started; the data stays, unless it shall be deleted."""
+    """Stop exactly what `up` started; the data stays, unless `delete` is given."""
     wanted = None if names is None else _names(names)
     _refuse_mistyped(home)
     if dry_run:
@@ -139,12 +139,12 @@ def down_command(
         with _waiting("Stopping clusters", quiet=quiet or ctx.obj.quiet):
             stopped = down(home, wanted, delete=delete)
     if not stopped:
-        sentence = f"No cluster below {home}."
+        sentence = f"no cluster is below {home}"
     elif dry_run:
         also = ", and their data and logs deleted" if delete else ""
-        sentence = f"Would be stopped: {', '.join(stopped)}{also}."
+        sentence = f"would be stopped: {', '.join(stopped)}{also}"
     else:
-        sentence = f"Stopped {', '.join(stopped)}."
+        sentence = f"stopped {', '.join(stopped)}"
     print_answer(
         lambda: {"stopped": stopped, "deleted": delete, "dry_run": dry_run},
         lambda: echo(sentence),
@@ -167,7 +167,7 @@ def _refuse_mistyped(home: Path) -> None:
 def _names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or len(set(names)) != len(names):
-        raise BadInput(f"--names {text!r} must name at least one cluster, and each once.")
+        raise BadInput(f"--names {text!r} must name at least one cluster, and each once")
     return names
 
 
@@ -176,7 +176,9 @@ def _settings(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not name or not equals:
-            raise BadInput(f"--property {pair!r} is not NAME=VALUE.")
+            raise BadInput(
+                f"--property {pair!r} is not NAME=VALUE: write one setting of the broker, such as num.partitions=3"
+            )
         settings[name] = value
     return settings
 
@@ -189,7 +191,7 @@ def _waiting(sentence: str, *, quiet: bool) -> AbstractContextManager[object]:
 def _show_preview(specs: Sequence[ClusterSpec], home: Path, *, form: Form) -> None:
     found = preview_up(specs, home)
     lines = [
-        f"{one.name} (Kafka {one.version}, {count_of(one.brokers, 'broker')}) {_WOULD[one.would]}." for one in found
+        f"{one.name} (Kafka {one.version}, {count_of(one.brokers, 'broker')}) {_WOULD[one.would]}" for one in found
     ]
     columns = ["cluster", "kafka", "brokers", "would"]
     print_answer(

@@ -107,7 +107,7 @@ class Broker:
             Refused: it runs already.
         """
         if self.pid is not None:
-            raise Refused(f"Broker {self.node_id} of {self.spec.name!r} already runs as process {self.pid}.")
+            raise Refused(f"broker {self.node_id} of {self.spec.name!r} already runs as process {self.pid}")
         properties = str(self.properties_file)
         started = process.spawn(self.java_command("kafka.Kafka", properties), argument=properties, log=self.log)
         started.write(self.directory / "process.json")
@@ -142,8 +142,8 @@ class Broker:
             return
         if process.wait_gone([record], seconds=seconds):
             raise Unreachable(
-                f"Broker {self.node_id} of {self.spec.name!r} (process {record.pid}) did not end within "
-                f"{seconds:g} s after {number.name}."
+                f"broker {self.node_id} of {self.spec.name!r} (process {record.pid}) did not end within "
+                f"{seconds:g} s after {number.name}"
             )
 
     def pause(self) -> None:
@@ -170,7 +170,7 @@ class Broker:
         """Return why it does not answer, with the end of its log."""
         fate = "does not answer" if self.is_alive() else "ended"
         return (
-            f"Broker {self.node_id} of cluster {self.spec.name!r} {fate}; its log {self.log} ends with:\n{self.tail()}"
+            f"broker {self.node_id} of cluster {self.spec.name!r} {fate}; its log {self.log} ends with:\n{self.tail()}"
         )
 
     def tail(self, lines: int = LOG_TAIL_LINES) -> str:
@@ -191,5 +191,5 @@ class Broker:
         """Send a signal and wait until it took effect, which takes a moment."""
         record = self.record
         if record is None or not process.send(record, number):
-            raise Refused(f"Broker {self.node_id} of {self.spec.name!r} does not run: start it before {number.name}.")
+            raise Refused(f"broker {self.node_id} of {self.spec.name!r} does not run: start it before {number.name}")
         process.wait_for(lambda: process.is_paused(record) == paused, seconds=SIGNAL_SECONDS)

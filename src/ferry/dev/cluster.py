@@ -211,8 +211,8 @@ def known_as(spec: ClusterSpec, home: Path) -> RunningCluster | None:
         named = ", ".join(f"{name} {before} instead of {wanted}" for name, before, wanted in found)
         delete = f"ferry dev down --names {spec.name} --delete --home {home}"
         raise BadInput(
-            f"Cluster {spec.name!r} exists below {home} with other settings ({named}): call ferry dev up with those "
-            f"that it has, or delete it and its data with {delete}, or choose another name with --names."
+            f"cluster {spec.name!r} exists below {home} with other settings ({named}): call ferry dev up with those "
+            f"that it has, or delete it and its data with {delete}, or choose another name with --names"
         )
     return cluster
 
@@ -328,7 +328,7 @@ def _read(directory: Path) -> RunningCluster | None:
         return _cluster(_spec(content["spec"]), nodes, content["cluster_id"], directory)
     except (KeyError, TypeError, AttributeError) as error:
         damage = f"{directory / STATE_FILE} is damaged ({type(error).__name__}: {error})"
-        raise BadInput(f"{damage}: delete it once no broker of it runs.") from error
+        raise BadInput(f"{damage}: delete it once no broker of it runs") from error
 
 
 def _spec(content: dict[str, Any]) -> ClusterSpec:
@@ -357,7 +357,9 @@ def _named(known: Iterable[RunningCluster], name: str, home: Path) -> RunningClu
         if cluster.name == name:
             return cluster
         names.append(cluster.name)
-    raise BadInput(f"No cluster {name!r} below {home}: known are {', '.join(names) or 'none'}.")
+    raise BadInput(
+        f"no cluster {name!r} is below {home}: name one that ferry dev status shows ({', '.join(names) or 'none'})"
+    )
 
 
 def _status(cluster: RunningCluster) -> ClusterStatus:

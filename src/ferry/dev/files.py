@@ -20,7 +20,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """Return the JSON object at `path`, or None when there is no such file.
 
     Raises:
-        BadInput: the file is no JSON object.
+        BadInput: the file is not a JSON object.
     """
     try:
         content = json.loads(path.read_text())
@@ -31,9 +31,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
             f"{path} cannot be read ({error.strerror}): correct --home, or the rights of its files"
         ) from error
     except ValueError as error:
-        raise BadInput(f"{path} is damaged ({error}): delete it once no broker of it runs.") from error
+        raise BadInput(f"{path} is damaged ({error}): delete it once no broker of it runs") from error
     if not isinstance(content, dict):
-        raise BadInput(f"{path} does not hold a JSON object: delete it once no broker of it runs.")
+        raise BadInput(f"{path} does not hold a JSON object: delete it once no broker of it runs")
     return content
 
 

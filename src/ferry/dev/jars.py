@@ -31,8 +31,8 @@ def jars(version: str) -> Path:
         if any(folder.glob("kafka_*.jar")):
             return folder
     raise BadInput(
-        f"No jars of Kafka {version} below {HOME_VARIABLE} or {HOME_FOLDER}/: run `make setup` in the checkout, "
-        f"or point {HOME_VARIABLE} at a folder that has {version}/*.jar."
+        f"no jars of Kafka {version} below {HOME_VARIABLE} or {HOME_FOLDER}/: run `make setup` in the checkout, "
+        f"or point {HOME_VARIABLE} at a folder that has {version}/*.jar"
     )
 
 
@@ -45,5 +45,5 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     command = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if command is None:
-        raise BadInput("No java command found: install Java 17 or newer, or set JAVA_HOME to it.")
+        raise BadInput("no java command found: install Java 17 or newer, or set JAVA_HOME to it")
     return command

@@ -21,7 +21,7 @@ def build(folder: Path, job: Path) -> Path:
     """
     submit = shutil.which("spark-submit", path=str(Path(sys.executable).parent))
     if submit is None:
-        raise BadInput(f"No spark-submit next to {sys.executable}: install ferry-replicator[spark]")
+        raise BadInput(f"no spark-submit next to {sys.executable}: install ferry-replicator[spark]")
     folder.mkdir(parents=True, exist_ok=True)
     archive = (folder / ARCHIVE).resolve()
     archive.unlink(missing_ok=True)

@@ -49,17 +49,17 @@ class ClusterSpec:
         """Refuse what could not start.
 
         Raises:
-            BadInput: a name that is no folder name, another number of brokers than 1 or 3, or a bad list of listeners.
+            BadInput: a name that is not a folder name, brokers other than 1 or 3, or a bad list of listeners.
         """
         if not LEGAL_NAME.fullmatch(self.name):
-            raise BadInput(f"Cluster name {self.name!r} is not usable: take lower case letters, digits, '-' and '_'.")
+            raise BadInput(f"cluster name {self.name!r} is not usable: take lower case letters, digits, '-' and '_'")
         if self.brokers not in BROKER_COUNTS:
-            raise BadInput(f"Cluster {self.name!r} cannot have {self.brokers} brokers: choose 1 or 3.")
+            raise BadInput(f"cluster {self.name!r} cannot have {self.brokers} brokers: choose 1 or 3")
         names = [listener.name for listener in self.listeners]
         if not names or self.listeners[0].protocol != "PLAINTEXT":
-            raise BadInput(f"Cluster {self.name!r} needs a PLAINTEXT listener first, not {names}.")
+            raise BadInput(f"cluster {self.name!r} needs a PLAINTEXT listener first, not {names}")
         if len(set(names)) != len(names) or "CONTROLLER" in names:
-            raise BadInput(f"Cluster {self.name!r} has listeners {names}: each name once, and CONTROLLER is taken.")
+            raise BadInput(f"cluster {self.name!r} has listeners {names}: each name once, and CONTROLLER is taken")
 
 
 _OPTIONS = {"brokers": "--brokers", "version": "--kafka"}

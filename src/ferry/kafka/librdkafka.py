@@ -212,7 +212,7 @@ def _denied() -> tuple[int, ...]:
 
 
 class _Voice:
-    """Keeps what librdkafka says last. It says it at a lower level: a broker that is away for a moment is no news."""
+    """Keeps what librdkafka says last. It says it at a lower level: a broker that is away for a moment is not news."""
 
     def __init__(self) -> None:
         self.last = ""
@@ -249,7 +249,7 @@ def event_of(message: Any) -> Event | None:
     try:
         headers = tuple(message.headers() or ())
     except UnicodeDecodeError:
-        why = f"the name of a header at offset {message.offset()} is no UTF-8: compare it without --independent"
+        why = f"the name of a header at offset {message.offset()} is not UTF-8: compare it without --independent"
         return Failed(place, None, why)
     return Arrived(place, message.offset(), kind, at, message.key(), message.value(), headers)
 

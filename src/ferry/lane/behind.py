@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.foreign_records import first_strangers
+from ferry.kafka.fetch.foreign_records import first_foreign_records
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.kafka.produce.open_transactions import named_transactions
@@ -36,7 +36,7 @@ async def look_behind(target: Cluster, begins: Mapping[TopicPartition, int]) -> 
     ends = await listed_offsets(target, dict.fromkeys(stable.found, LATEST), isolation=READ_UNCOMMITTED)
     known = {place: offset for place, offset in stable.found.items() if place in ends.found}
     undecided = await others_transactions(target, known, ends.found, ())
-    looked = await first_strangers(
+    looked = await first_foreign_records(
         target, {place: [(begins[place], end)] for place, end in known.items() if end > begins[place]}
     )
     failed = stable.failed | ends.failed | looked.failed

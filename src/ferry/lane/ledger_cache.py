@@ -176,7 +176,7 @@ class LedgerCache:
         """Return whether a summary that came since the opening has in short what a view holds as records.
 
         Another process, or other connections, wrote the summary. Without it a view that is only continued would hold
-        every receipt since its opening. Each question about offsets would then pass over all of them.
+        every receipt since its opening. Each question about offsets would then skip all of them.
         """
         written = (known.by_key[key] for key in known.keys("summary"))
         return any(

@@ -13,7 +13,7 @@ from ferry.model import Receipt, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCuts:
-    """By partition (`at`) the offset from which on a log that was cut lacks the copied records, or has others.
+    """Source logs that were cut: by partition (`at`) the offset from which each lacks copied records, or has others.
 
     `unreported` partitions have no leader epochs to compare, or no topic ids, so that the epochs may be those of
     another topic of the name. Only their ends can show a cut. The `silent` ones have another leader, which does not

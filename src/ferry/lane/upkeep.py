@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 async def keep_short(lane: OpenLane, driver: Driver, plan: Plan) -> None:
     """Write a summary of the ledger if one is due, and prune it.
 
-    The plan is sealed by then, and the run's copy waits for this. The summary is of the ledger as the driver read it,
+    The plan is sealed before, and the run's copy waits for this. The summary is of the ledger as the driver read it,
     up to a record of this run. If summary or pruning fails, the run continues, and the next run does it.
     """
     if lane.cache.last is None:

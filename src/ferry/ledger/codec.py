@@ -6,6 +6,7 @@ plans and others have modules of their own.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -81,11 +82,16 @@ def decode_key(key: bytes) -> list[Any]:
 
 def is_key(key: bytes) -> bool:
     """Return whether a key is one of Ferry's, without decoding the most frequent ones."""
-    return _USUAL.fullmatch(key) is not None or bool(decode_key(key))
+    return _USUAL.fullmatch(key) is not None or _is_decoded_key(key)
+
+
+@functools.lru_cache(maxsize=4096)  # a ledger is read again and again
+def _is_decoded_key(key: bytes) -> bool:
+    return bool(decode_key(key))
 
 
 def key_parts(key: bytes) -> list[Any]:
-    """Return the parts of a key of any ledger; none when it is no JSON array."""
+    """Return the parts of a key of any ledger; none when it is not a JSON array."""
     try:
         parts = json.loads(key)
     except (ValueError, RecursionError):
@@ -125,7 +131,7 @@ def decode_value(value: bytes, where: str) -> Json:
     if not isinstance(body, dict) or not isinstance(body.get("v", 0), int):
         raise BadInput(f"{where} is not a JSON object of Ferry's: {REMEDY}")
     if b"\\ud" in value and not is_unicode(body):
-        raise BadInput(f"{where} has a text that is no Unicode: {REMEDY}")
+        raise BadInput(f"{where} has a text that is not Unicode: {REMEDY}")
     if body.get("v", 0) > IDENTICAL_VERSION:
         raise BadInput(
             f"{where} was written in ledger format {body['v']}, this Ferry reads up to {IDENTICAL_VERSION}: "
@@ -179,7 +185,7 @@ def accounted_records(
 
 
 def gap_record(lane: str, gap: Gap) -> Record:
-    """Make the record of a place that a lane passes over, or goes back from, on purpose."""
+    """Make the record of a place that a lane skips, or goes back from, on purpose."""
     key: list[object] = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]
     if gap.why is not RefusalKind.RETENTION_PASSED or gap.since >= 0:
         key += [gap.since, gap.why.value]

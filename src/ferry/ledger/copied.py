@@ -37,7 +37,7 @@ class Copied:
     transformed: tuple[tuple[Range, str], ...] = ()
     """Source offsets whose records a transform made, ascending and apart, with its digest."""
     pruned: tuple[Range, ...] = ()
-    """Those of `ranges` that no receipt names any more: how many records they had is not known."""
+    """Parts of `ranges` that no receipt names any more: how many records they had is not known."""
 
 
 def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> list[Copied]:

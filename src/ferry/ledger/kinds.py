@@ -148,7 +148,7 @@ KINDS: Mapping[str, LedgerKind] = {
     ),
     "gap": LedgerKind(
         key={**_SOURCE, "partition": int, "start": int, "since": int, "why": str},
-        says="source offsets that were passed over on purpose; without the last parts where retention took them first",
+        says="source offsets that were skipped on purpose; without the last parts where retention took them first",
         optional=(2,),
         of_lost=OfLost.EVIDENCE,
         plural="gaps",
@@ -200,7 +200,7 @@ KINDS: Mapping[str, LedgerKind] = {
         key={"lane": str, "snapshot": str, "group": str},
         says="what a group had on the target, and what was written over it",
         of_lost=OfLost.EVIDENCE,
-        plural="groups' offsets of before",
+        plural="groups' previous offsets",
         in_summary=False,
     ),
     "snapshot": LedgerKind(
@@ -254,7 +254,7 @@ KINDS: Mapping[str, LedgerKind] = {
         plural="records of switches",
     ),
 }  # fmt: skip
-"""By the first element of the key. Records of other kinds are from a newer Ferry, and stay unchanged."""
+"""Kinds of records, by the first element of the key. Other kinds are from a newer Ferry, and stay unchanged."""
 
 KINDS_OF_RUN = tuple(name for name, kind in KINDS.items() if kind.is_of_run)
 KINDS_OF_LANE = tuple(name for name, kind in KINDS.items() if kind.is_of_lane and not kind.outlives_lane)

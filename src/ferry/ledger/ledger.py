@@ -138,7 +138,7 @@ def _is_ours(key: str, raw: bytes) -> bool:
 
 
 def gaps(view: LedgerView, lane: str) -> list[Gap]:
-    """Return what the lane passed over, or went back from, on purpose, in ledger order."""
+    """Return what the lane skipped, or went back from, on purpose, in ledger order."""
     return [read_as(record, parse_gap) for key, record in view.of_kind("gap") if key[1] == lane]
 
 

@@ -13,7 +13,7 @@ from ferry.model import Plan, Range, Receipt, Refusal, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Neighbour:
+class OtherFlow:
     """Another flow into the same cluster, named as its ledger names it; topics are those of that cluster."""
 
     ledger: str
@@ -24,16 +24,16 @@ class Neighbour:
     """Target offsets of its records, whatever their run, with those of transactions that are still open."""
 
 
-def neighbour_of(
+def other_flow_of(
     ledger: str, view: LedgerView, topics: Collection[str], rows: Mapping[Chain, Sequence[MapEntry]]
-) -> Neighbour:
+) -> OtherFlow:
     """Return what a flow's ledger shows about `topics`.
 
     `rows` are its receipts there, as far as they are of interest.
     """
     claimed = frozenset(claims(view)) & frozenset(topics)
     undecided = (receipt for receipt in open_receipts(view) if receipt.target.topic in topics)
-    return Neighbour(ledger=ledger, claimed=claimed, shared=shared_topics(view), written=ranges(rows, undecided))
+    return OtherFlow(ledger=ledger, claimed=claimed, shared=shared_topics(view), written=ranges(rows, undecided))
 
 
 def ranges(
@@ -73,7 +73,7 @@ def gaps(written: Iterable[Range], start: int, end: int) -> list[Range]:
     return found
 
 
-def owned_elsewhere(topic: str, target: str, merged: bool, neighbours: Iterable[Neighbour]) -> Refusal | None:
+def owned_elsewhere(topic: str, target: str, merged: bool, neighbours: Iterable[OtherFlow]) -> Refusal | None:
     """Return why another flow's claim on topic `target` forbids copying `topic` to it; None: it does not.
 
     `merged`: the own flow agrees to share it.
@@ -88,7 +88,7 @@ def owned_elsewhere(topic: str, target: str, merged: bool, neighbours: Iterable[
     return None
 
 
-def without_owned_elsewhere(plan: Plan, merged: Collection[str], neighbours: Collection[Neighbour]) -> Plan:
+def without_owned_elsewhere(plan: Plan, merged: Collection[str], neighbours: Collection[OtherFlow]) -> Plan:
     """Return the plan without what goes to a target topic of another flow; `merged` are target topics to be shared."""
     refusals: dict[str, Refusal] = {}
     for topic, target in plan.copies:

@@ -51,7 +51,7 @@ def marking_record(lane: str, place: TopicPartition, *, until_ms: int, run: str,
 
 
 def marking_of(record: LedgerRecord, lane: str) -> tuple[TopicPartition, int] | None:
-    """Return of which target partition a record is, and until when markers are sent; None: it is no such record."""
+    """Return of which target partition a record is, and until when markers are sent; None: it is not such a record."""
     key = decode_key(record.key)
     if key[:2] != [MARKING, lane] or record.value is None:
         return None

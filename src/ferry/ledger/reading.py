@@ -76,7 +76,7 @@ def whole(value: object) -> int:
     """Return a whole number of 64 bits. Raises TypeError for anything else."""
     if isinstance(value, int) and is_whole_number(value):
         return value
-    raise TypeError(f"{value!r:.40} is no whole number of 64 bits")
+    raise TypeError(f"{value!r:.40} is not a whole number of 64 bits")
 
 
 def slots(value: object) -> int:
@@ -86,7 +86,7 @@ def slots(value: object) -> int:
     """
     if 0 <= whole(value) <= MOST_SLOTS:
         return whole(value)
-    raise TypeError(f"{value!r:.40} is no number of slots")
+    raise TypeError(f"{value!r:.40} is not a number of slots")
 
 
 def is_whole_number(value: object) -> bool:
@@ -97,7 +97,7 @@ def is_whole_number(value: object) -> bool:
 def text(value: object) -> str:
     """Return a text. Raises TypeError for anything else."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
+        raise TypeError(f"{value!r:.40} is not text")
     return value
 
 

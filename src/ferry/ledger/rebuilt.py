@@ -92,7 +92,7 @@ class Successor:
     lanes: Collection[str]
     records: int = 0
     slots: dict[str, int] = field(default_factory=dict)
-    """By lane the number of slots that may have writers."""
+    """The number of slots that may have writers, by lane."""
     flows: set[Flow] = field(default_factory=set)
     """Every name of the flow that those writers may have."""
     is_exported: bool = False

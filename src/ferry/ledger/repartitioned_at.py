@@ -18,7 +18,7 @@ class Dealt(StrEnum):
     FORGOTTEN = "forgotten"
     """It was passed, and the receipt was deleted with its run."""
     EARLIER = "earlier"
-    """It is before the rule that is in force, and no receipt covers it any more; or it is before the lane's start."""
+    """The offset is before the rule in force and no receipt covers it any more, or it is before the lane's start."""
     AHEAD = "ahead"
     """Not copied yet."""
 

@@ -199,7 +199,7 @@ def guard_counts(
 def missing_notes(plan: Plan, receipts: Iterable[Receipt]) -> list[Sentence]:
     """Return a note for each partition that lacks offsets though its topic shows no compaction.
 
-    It is no refusal. Compaction that was switched off has left such holes for ever, and no answer of a broker
+    It is not a refusal. Compaction that was switched off has left such holes for ever, and no answer of a broker
     distinguishes them from those of a damaged log. Nothing else on a broker makes them: retention and DeleteRecords
     move the log's start.
     """

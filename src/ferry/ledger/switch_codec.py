@@ -56,7 +56,7 @@ def switch_record(switch: Switch) -> Record:
 
 def _id(text: str) -> str:
     if not ID.fullmatch(text):
-        raise ValueError(f"{text!r:.120} is no id of a switch")
+        raise ValueError(f"{text!r:.120} is not an id of a switch")
     return text
 
 

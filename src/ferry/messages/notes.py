@@ -13,7 +13,7 @@ _END_IT = (
 
 NOTES: Mapping[str, Entry] = {
     # A guard lets a run continue. `what` is what the refusal would have reported, `of` its code.
-    "passed.over": Entry(None, "{what}", "passed over, as {key} says"),
+    "passed.over": Entry(None, "{what}", "skipped, as {key} says"),
     "passed.left-out": Entry(None, "{what}", "left out, as {key} says"),
     "passed.copied-behind": Entry(None, "{what}", "copied after it, as {key} says"),
     "passed.skipped": Entry(None, "{what}", "skipped, as {key} says"),

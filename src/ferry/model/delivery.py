@@ -13,7 +13,7 @@ class Due(NamedTuple):
     """What a delivery has for one target partition, or for the beginning of it.
 
     `digest` is the sum of the records' own 64-bit digests, modulo 2^64. It detects a frame that gives other records; it
-    is no proof against a deliberate forgery.
+    is not proof against a deliberate forgery.
     """
 
     records: int

@@ -25,4 +25,4 @@ class Era:
     source_topic_id: str = ""
     target_topic_id: str = ""
     spec: str = ""
-    """The transform itself, as JSON: it finishes what its era has begun, even when the file has another one by then."""
+    """The transform itself, as JSON: it finishes what its era has begun, even when the file now has another one."""

@@ -91,10 +91,10 @@ class Loss:
 
 
 START = "start"
-"""Why offsets were passed over that are before the start of a lane."""
+"""Why offsets were skipped that are before the start of a lane."""
 
 STRANDED = "stranded"
-"""Why offsets were passed over that a switch left out: records that came to the old cluster and were never copied."""
+"""Why offsets were skipped that a switch left out: records that came to the old cluster and were never copied."""
 
 DEAD_LETTERS = "dead-letters"
 """Why records are not on the target on which a transform failed: they are among the dead letters."""

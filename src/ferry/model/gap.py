@@ -1,4 +1,4 @@
-"""Gaps: places that a lane passed over, or went back from, because an operator or a policy decided it."""
+"""Gaps: places that a lane skipped, or went back from, because an operator or a policy decided it."""
 
 from __future__ import annotations
 

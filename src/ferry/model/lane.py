@@ -53,6 +53,6 @@ def scratch_topic(target: str, lane: str) -> str:
 
 
 def scratch_lane(topic: str) -> str | None:
-    """Return the lane whose scratch topic has this name; None when it is no scratch topic."""
+    """Return the lane whose scratch topic has this name; None when it is not a scratch topic."""
     found = _SCRATCH.fullmatch(topic)
     return None if found is None else found.group(2)

@@ -198,7 +198,7 @@ class Slice:
 class Plan:
     """What a run will do. The same facts give the same plan.
 
-    `max_seconds` is how long an attempt at the run, all its slots together, may begin new chunks; 0 is no limit.
+    `max_seconds` is how long an attempt at the run, all its slots together, may begin new chunks; 0 means no limit.
     `caught_up` counts the partitions that may be copied and have nothing to copy now.
     """
 
@@ -212,7 +212,7 @@ class Plan:
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
-    """What policies passed over, or went back from, in place of a refusal."""
+    """What policies skipped, or went back from, in place of a refusal."""
     lifted: tuple[RefusalKind, ...] = ()
     """Refusals that were lifted without offsets, as for a topic that is gone: their kinds."""
     paused: tuple[str, ...] = ()

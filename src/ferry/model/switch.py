@@ -219,7 +219,7 @@ class StepBegun(_StepTry):
 
 
 PASSED = "passed"
-"""The field of a row about offsets that were passed over: why."""
+"""The field of a row about offsets that were skipped: why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +253,7 @@ class SwitchState:
         return () if done is None else tuple(row for row in done.evidence.rows if PASSED not in row)
 
     def passed_rows(self, step: Step) -> tuple[Json, ...]:
-        """Return the rows of a step that are about offsets passed over; none when it is not done."""
+        """Return the rows of a step that are about offsets skipped; none when it is not done."""
         done = self.done.get(step)
         return () if done is None else tuple(row for row in done.evidence.rows if PASSED in row)
 

@@ -33,4 +33,4 @@ class ThrottleTime:
 
 
 NOT_THROTTLED = ThrottleTime()
-"""No throttling."""
+"""The time of a run that was not throttled: zero."""

@@ -72,10 +72,10 @@ class Verified:
     not_compared: tuple[NotCompared, ...] = ()
     notes: tuple[str, ...] = ()
     identical: int | None = None
-    """Those of `records` that were compared with the target's record at the same offset, because the copies have
+    """How many of `records` were compared with the target's record at the same offset, because the copies have
     identical offsets. None: no copy has."""
     begins: tuple[Begin, ...] = ()
-    """By source partition; empty without a ledger."""
+    """Where the lane began in each source partition; empty without a ledger."""
     sample: int | None = None
     """One of this many segments was compared; None: all were."""
     seed: int | None = None

@@ -36,7 +36,7 @@ class TimeWindow:
 
     @property
     def topics(self) -> None:
-        """None: the window names no topic, and is for all."""
+        """Topics that the window names: None, because it is for all."""
         return None
 
     def of(self, _topic: str) -> TimeWindow:
@@ -96,7 +96,7 @@ class TopicWindows:
     """A time window for each of some topics; all others are left alone."""
 
     windows: Mapping[str, TimeWindow]
-    """By source topic; one at least."""
+    """The window of each source topic; one at least."""
 
     @property
     def topics(self) -> frozenset[str]:
@@ -135,6 +135,6 @@ class WindowRecord:
     to_ms: int | None
     topic_id: str
     ranges: Mapping[int, Range]
-    """By partition."""
+    """The source offsets of the window, by partition."""
     run: str
     at_ms: int

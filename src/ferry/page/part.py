@@ -31,7 +31,7 @@ class _Answering(Generic[Q, F]):
     """How one question is answered: `find` reads what `show` makes the answer of."""
 
     of: type[Q]
-    """The question."""
+    """The class of the question that this part answers."""
     show: Callable[[FlowConfig, Q, F], Any]
     """Makes the answer of what was found. It has as much as one page shows, so that it does not grow with a list."""
     same: Callable[[Q], Hashable] = _whole

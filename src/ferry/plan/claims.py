@@ -9,7 +9,7 @@ from ferry.ledger.codec import claim_record, released_claim, share_record
 from ferry.ledger.ledger import claims
 from ferry.ledger.other_flows import without_owned_elsewhere
 from ferry.model import LaneKind, Plan, lane_kind
-from ferry.plan.others.other_flows import read_neighbours
+from ferry.plan.others.other_flows import read_other_flows
 from ferry.plan.rules.facts import Facts, LaneFacts
 from ferry.plan.rules.flow_names import names_tell_flows_apart
 from ferry.plan.rules.planning import without_foreign
@@ -49,7 +49,7 @@ async def _without_owned_elsewhere(
     """
     if names_tell_flows_apart(lane.flow):
         return plan
-    neighbours = await read_neighbours(lane.flow, lane.target, lane.ledgers, names)
+    neighbours = await read_other_flows(lane.flow, lane.target, lane.ledgers, names)
     kept = without_owned_elsewhere(plan, merged, neighbours)
     lost = {target for _, target in plan.copies} - {target for _, target in kept.copies}
     if lost:

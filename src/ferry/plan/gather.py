@@ -123,7 +123,7 @@ async def gather_facts(
                 for place in (TopicPartition(topic=name, partition=number) for number in info.partitions)
                 if place in known
             },
-            # Also partitions whose leader was lost between two answers: left out of both, they would be passed over.
+            # Also partitions whose leader was lost between two answers: left out of both, they would be skipped.
             leaderless=tuple(
                 number
                 for number in sorted(info.partitions)

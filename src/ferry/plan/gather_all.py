@@ -14,7 +14,7 @@ from ferry.model.observed import OpenTransaction
 from ferry.plan.gather import Positions, gather_facts, with_deleted
 from ferry.plan.gather_targets import gather_targets, with_resources
 from ferry.plan.others.foreign_records import with_foreign_writers
-from ferry.plan.others.other_flows import with_neighbours
+from ferry.plan.others.other_flows import with_other_flows
 from ferry.plan.rules.facts import Facts
 from ferry.plan.transforms import lost_rules
 from ferry.plan.truncation import with_truncations
@@ -73,4 +73,4 @@ async def _with_others(lane: OpenLane, facts: Facts, view: LedgerView) -> Facts:
     slots = range(max(lane.flow.slots, slots_to_fence(view, lane.name)))
     writers = frozenset(transactional_id(lane.flow.flow, lane.name, slot) for slot in slots)
     facts = await with_foreign_writers(lane.flow, lane.name, facts, lane.target, view, writers)
-    return await with_neighbours(lane.flow, lane.name, facts, lane.source, lane.target, lane.ledgers, view)
+    return await with_other_flows(lane.flow, lane.name, facts, lane.source, lane.target, lane.ledgers, view)

@@ -37,7 +37,7 @@ async def preview_skip(lane: OpenLane, view: LedgerView, wish: SkipRequest) -> G
 
 
 async def skip(lane: OpenLane, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool) -> Plan:
-    """Pass over offsets by hand; anything that refuses it is an error before anything is written.
+    """Skip offsets by hand; anything that refuses it is an error before anything is written.
 
     With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
     BadInput for a place that the flow does not copy, or that is before the lane's position or beyond the end. Raises

@@ -19,7 +19,7 @@ from ferry.plan.function_text import text_digest
 def transform_digest(spec: TransformSpec) -> str:
     """Return the SHA-256 (hexadecimal) of the transform with this machine's PySpark version and its function's text.
 
-    Raises BadInput with the transform's key if its function cannot be imported or read, or if its salt cannot be had.
+    Raises BadInput with the transform's key if its function cannot be imported or read, or if its salt cannot be read.
     Raises Refused if PySpark is not installed.
     """
     spark = pyspark_version()

@@ -35,12 +35,12 @@ class ReplicationPolicy(Protocol):
     def topic_source(self, topic: str) -> str | None:
         """Return the alias of the cluster that `topic` was copied from, one hop back.
 
-        None for a topic that is no copy.
+        None for a topic that is not a copy.
         """
         ...
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return the name of `topic` one hop back; None for a topic that is no copy."""
+        """Return the name of `topic` one hop back; None for a topic that is not a copy."""
         ...
 
     def original_topic(self, topic: str) -> str:

@@ -48,12 +48,12 @@ class OwnPolicy:
     def topic_source(self, topic: str) -> str | None:
         """Return the alias of the cluster that `topic` was copied from, one hop back.
 
-        None for a topic that is no copy.
+        None for a topic that is not a copy.
         """
         return self._asked("topic_source", topic, (str, type(None)), lambda: self.policy.topic_source(topic))
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return the name of `topic` one hop back; None for a topic that is no copy.
+        """Return the name of `topic` one hop back; None for a topic that is not a copy.
 
         Raises BadInput when the hops back from `topic` do not end.
         """
@@ -120,7 +120,7 @@ class OwnPolicy:
         if not isinstance(answer, kind):
             given = f"a {type(answer).__name__} that holds a secret" if _shows(answer, self.secrets) else repr(answer)
             raise BadInput(
-                f"policy {self.path} answers {method} for topic {topic!r} with {given}, which is no "
+                f"policy {self.path} answers {method} for topic {topic!r} with {given}, which is not of type "
                 f"{_named(kind)}: {_REMEDY}"
             )
         return answer

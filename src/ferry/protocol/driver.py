@@ -199,7 +199,7 @@ async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, vi
     there.
 
     Raises Superseded when a newer run opened the lane meanwhile. Raises Retryable when the ledger was created again.
-    Raises what the port raises: an unfenced slot is never passed over.
+    Raises what the port raises: an unfenced slot is never skipped.
     """
     for left in reversed(range(OPENINGS)):
         try:

@@ -115,7 +115,7 @@ class SlotPort(Protocol):
         """Append receipts, in the transaction; return their ledger offsets."""
 
     async def commit(self) -> None:
-        """Send EndTxn(commit)."""
+        """Commit the open transaction: send EndTxn(commit)."""
 
     async def leave(self) -> None:
         """End the own open transaction unless it is fenced, so that no reader waits for its timeout.

@@ -40,7 +40,7 @@ With the back-off between them, that takes longer than a controller takes to rep
 MAX_WAITS = 40
 """The limit of failures while a zombie's transaction is undecided.
 
-By then the broker has aborted that transaction (after 60 s by default).
+During these the broker has aborted that transaction (after 60 s by default).
 """
 
 

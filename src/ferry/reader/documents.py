@@ -200,7 +200,7 @@ class Moved:
     since_ms: int
     """When it promoted that cluster."""
     end: SwitchOutcome | None
-    """None: it has not ended."""
+    """How the switch ended; None: it has not ended."""
     redirected: bool
     """Whether it sent clients there."""
 
@@ -224,7 +224,7 @@ class Status:
     """Whether the ledger has no run of the flow's own lane."""
     total: TotalLag | None = None
     behind: Behind | None = None
-    """None: the lag is within the recovery point, or there is none."""
+    """How far the lag is over the recovery point; None: it is within it, or there is no such limit."""
     topics: int = 0
     runs: tuple[RunDigest, ...] = ()
     """The newest first, as many as were asked for, without their figures by topic."""
@@ -246,10 +246,10 @@ class Status:
     active_lag: TotalLag | None = None
     """The lag of the other topics, if there are such."""
     moved: Moved | None = None
-    """None: no switch along this flow has promoted its target."""
+    """The switch that last promoted the flow's target; None: no switch has."""
     troubles: tuple[Trouble, ...] = ()
     hindrances: tuple[Trouble, ...] = ()
-    """What prevents a poll and is no outage; not of a cluster."""
+    """What prevents a poll and is not an outage; not of a cluster."""
 
     @property
     def last_run(self) -> RunDigest | None:
@@ -298,7 +298,7 @@ class Spell:
     """The cluster, or the topic; empty: the flow."""
     since_ms: int
     until_ms: int | None = None
-    """None: it lasts."""
+    """When the pause ends; None: it lasts until it is lifted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -499,7 +499,7 @@ class LanePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapLine:
-    """Offsets that a plan passes over."""
+    """Offsets that a plan skips."""
 
     how: str
     source: TopicPartition
@@ -569,10 +569,10 @@ class JobStory:
     text: str = ""
     plan: PlanStory | None = None
     checks: tuple[Check, ...] = ()
-    """Those of readiness."""
+    """The checks of readiness, in their order."""
     refused: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """It is done."""
+    """The answer to an action that has nothing to show but that it is done."""

@@ -15,7 +15,7 @@ MOST_COLUMNS = 720
 """The most polls that are kept of a flow with few partitions."""
 
 Places = Mapping[str, tuple[int, "array[int]"]]
-"""By source topic: where its partitions begin in a column, and their numbers."""
+"""Where the partitions of each source topic begin in a column, and their numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

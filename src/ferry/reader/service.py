@@ -40,7 +40,7 @@ class Service:
         self._flows, self._watchers, self._stays = flows, watchers, stays
         self._handlers = handlers()
         self._questions: Mapping[str, type[Question[Any]]] = {of.__name__: of for of in (*self._handlers, OfJob)}
-        """By the name under which they pass."""
+        """The class of each question, by the name under which it is sent."""
         self._lock = threading.Lock()
         self._handed: dict[Key, tuple[float, Logins]] = {}
         """The logins of the polled flows, and when they came."""
@@ -51,7 +51,7 @@ class Service:
         try:
             message: Message = decoded(Message, content)
         except Corrupt:  # its text may have a part of a login
-            return encoded(Reply, Reply(other="what came is no message of the page"))
+            return encoded(Reply, Reply(other="what came is not a message of the page"))
         configured = self._flows.now()
         other = self._other(message, configured)
         if other:

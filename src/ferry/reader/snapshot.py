@@ -137,7 +137,7 @@ class Snapshot:
     """How many of the flow's own lane are in the ledger."""
     lanes: tuple[str, ...] = ()
     pauses: Mapping[str, Pause] = field(default_factory=dict)
-    """By source topic; the key "" is the whole flow."""
+    """Pauses by source topic; the key "" is the whole flow."""
     history: tuple[LagPoint, ...] = ()
     columns: tuple[Column, ...] = ()
     """The lag history of each partition, of fewer polls if there are many partitions."""
@@ -146,7 +146,7 @@ class Snapshot:
     """The switch along the flow that promoted its target last."""
     troubles: tuple[Trouble, ...] = ()
     hindrances: tuple[Trouble, ...] = ()
-    """What prevents a poll and is no outage; not of a cluster."""
+    """What prevents a poll and is not an outage; not of a cluster."""
 
     @property
     def last_run(self) -> RunDigest | None:

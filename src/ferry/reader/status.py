@@ -190,7 +190,7 @@ class Timed(Protocol):
 
     @property
     def at_ms(self) -> int:
-        """When."""
+        """When it was measured, in milliseconds since the epoch."""
 
 
 T = TypeVar("T", bound=Timed)

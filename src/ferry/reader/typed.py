@@ -30,7 +30,7 @@ def load(hint: Any, body: Any) -> Any:
     try:
         return _ways(hint)[1](body)
     except MALFORMED as error:
-        raise Corrupt(f"what came is no {getattr(hint, '__name__', hint)}: {type(error).__name__} {error}") from None
+        raise Corrupt(f"what came is not a {getattr(hint, '__name__', hint)}: {type(error).__name__} {error}") from None
 
 
 def _same(value: Any) -> Any:
@@ -69,7 +69,7 @@ def _of_class(of: Any, parts: tuple[Any, ...]) -> tuple[Way, Way]:
 def _exactly(of: type[Any]) -> Way:
     def load_it(body: Any) -> Any:
         if type(body) is not of:
-            raise TypeError(f"{body!r:.40} is no {of.__name__}")
+            raise TypeError(f"{body!r:.40} is not a {of.__name__}")
         return body
 
     return load_it
@@ -77,7 +77,7 @@ def _exactly(of: type[Any]) -> Way:
 
 def _number(body: Any) -> float:
     if type(body) not in (int, float):
-        raise TypeError(f"{body!r:.40} is no number")
+        raise TypeError(f"{body!r:.40} is not a number")
     return float(body)
 
 
@@ -146,7 +146,7 @@ def _many(part: Any) -> tuple[Way, Way]:
 
     def load_it(body: Any) -> Any:
         if type(body) is not list:
-            raise TypeError(f"{body!r:.40} is no list")
+            raise TypeError(f"{body!r:.40} is not a list")
         return tuple([read(one) for one in body])
 
     return (lambda values: [write(one) for one in values]), load_it

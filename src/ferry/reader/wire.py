@@ -29,7 +29,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """The settings of Airflow's connections by their ids; `error`: why they cannot be had."""
+    """The settings of Airflow's connections by their ids; `error`: why they cannot be read."""
 
     of: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     error: str = ""
@@ -85,7 +85,7 @@ def decoded(of: type[Any], content: bytes) -> Any:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
-        raise Corrupt(f"{len(content)} bytes are no JSON") from None
+        raise Corrupt(f"{len(content)} bytes are not JSON") from None
     return load(of, body)
 
 
@@ -159,7 +159,7 @@ def folder_trouble(folder: Path) -> str:
         return f"{folder} cannot be made ({error.strerror}): let this user make it"
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        return f"{folder} is no folder: remove it"
+        return f"{folder} is not a folder: remove it"
     if found.st_uid != os.geteuid():
         return f"{folder} belongs to another user (id {found.st_uid}): remove it, or change its owner"
     if found.st_mode & 0o022:

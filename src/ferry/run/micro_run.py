@@ -123,7 +123,7 @@ class MicroRuns(LaneSession):
         return self.open_run(run, origin, options)
 
     def skip(self, wish: SkipRequest, run: str, origin: Origin, *, interrupt: bool = False) -> Plan:
-        """Pass over offsets by hand, as a run of its own.
+        """Skip offsets by hand, as a run of its own.
 
         With `interrupt` it also works while a run is active, which then ends; without it that raises Refused. Raises
         BadInput when the flow never ran, or for a place that cannot be passed; Refused when the source's log is another
@@ -137,7 +137,7 @@ class MicroRuns(LaneSession):
         return self.wait_for(work)
 
     def preview_skip(self, wish: SkipRequest) -> Gap:
-        """Return what a skip would pass over now; writes nothing. Raises BadInput when the flow never ran."""
+        """Return what a skip would skip now; writes nothing. Raises BadInput when the flow never ran."""
 
         async def work() -> Gap:
             await self.ledger_topic.find()
@@ -222,7 +222,7 @@ class MicroRuns(LaneSession):
         """Begin an attempt at the plan's copy step; an earlier attempt that is still active ends."""
         return self.wait_for(lambda: begin_attempt(self.ledger_topic, plan, origin, wall_ms()))
 
-    def holds(self, plan: Plan, attempt: Attempt) -> bool:
+    def still_owns_lane(self, plan: Plan, attempt: Attempt) -> bool:
         """Return whether neither a newer run of the lane nor a newer attempt at this one has begun."""
 
         async def work() -> bool:
@@ -240,7 +240,7 @@ class MicroRuns(LaneSession):
 
         After a kill this makes its slots stop wherever they still run, and readers need not wait for a timeout.
         """
-        if not self.holds(plan, attempt):
+        if not self.still_owns_lane(plan, attempt):
             return False
         self.wait_for(lambda: self.ledger_topic.append([ended_record(plan.lane, attempt)]))
         self.fence(plan)
@@ -298,7 +298,7 @@ class MicroRuns(LaneSession):
         It also keeps what its transforms read and left out, by topic. Nothing is written if a slot was superseded, or a
         newer run or attempt has begun. Then only the successor's outcome counts.
         """
-        if any(isinstance(end.failure, Superseded) for end in ends) or not self.holds(plan, attempt):
+        if any(isinstance(end.failure, Superseded) for end in ends) or not self.still_owns_lane(plan, attempt):
             return
         outcome = outcome_of(plan, ends)
         record = outcome_record(plan.lane, plan.run, outcome.refusals, sorted(outcome.time_over), sifted)
@@ -323,7 +323,7 @@ class MicroRuns(LaneSession):
 def slot_port(plan: Plan, slot: int) -> str:
     """Return the place of the port that copies a slot, in the registry; empty: that of the kernel."""
     features = sorted({piece.feature for piece in plan.of_slot(slot) if piece.feature})
-    return FEATURES[features[0]].slot if features else ""  # a port refuses slices of another one
+    return FEATURES[features[0]].port if features else ""  # a port refuses slices of another one
 
 
 def local_origin() -> Origin:

@@ -209,7 +209,7 @@ def stamp_of(data: bytes | memoryview) -> tuple[int, int, int]:
 def marker_type(batch: Batch) -> int:
     """Return COMMIT_MARKER or ABORT_MARKER of a control batch (`ControlRecordType`); other values end no transaction.
 
-    Raises Corrupt when its bytes are no marker.
+    Raises Corrupt when its bytes are not a marker.
     """
     try:
         return _marker_type(batch)

@@ -38,9 +38,9 @@ class RecordColumns(NamedTuple):
     """Records to write, at least one, as columns of the same length."""
 
     timestamps: pa.Array
-    """bigint, ms."""
+    """Timestamps in milliseconds, as bigint."""
     keys: pa.Array
-    """binary, nullable."""
+    """Keys of records, as binary; null: none."""
     values: pa.Array
     """binary, nullable; a null value is a tombstone."""
     headers: pa.Array

@@ -59,7 +59,7 @@ def messages(data: Buffer, most: int) -> list[Message]:
         inside = decompressed(codec, wrapper.message.value, most)
     found = list(_entries(memoryview(inside)))
     if not found or any(entry.attributes & CODEC_MASK or entry.magic != wrapper.magic for entry in found):
-        raise Malformed("what it has inside is no set of plain messages")
+        raise Malformed("what it has inside is not a set of plain messages")
     shift = wrapper.message.offset - found[-1].message.offset if wrapper.magic else 0
     stamp = wrapper.message.timestamp if wrapper.attributes & _LOG_APPEND_TIME else None
     return [

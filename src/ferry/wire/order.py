@@ -1,6 +1,6 @@
 """The order of batches: a log's offsets only rise, and no checksum covers the base offset of a batch.
 
-A jump forward is no proof of damage: compaction, now or earlier, removes whole batches (Kafka's `LogCleaner`). A base
+A jump forward is not proof of damage: compaction, now or earlier, removes whole batches (Kafka's `LogCleaner`). A base
 offset that was read before is one: a broker appends only at its log's end. So is a base offset that puts records after
 what can be read: a log ends where its last batch does. Brokers search for a batch by the same number. So they leave out
 a batch whose number leads back if it would be their first; its offsets are counted as missing.

@@ -47,7 +47,7 @@ def test_the_verbs_of_groups(
     assert (forced.code, forced.json("groups-sync")["left"]) == (0, [])
     assert committed_offsets(target_cluster, other, copy, 1) == {0: 6}
 
-    taken = ferry("groups", "snapshot", "--name", "drill", "--json", config=config)
+    taken = ferry("groups", "snapshot", "--snapshot", "drill", "--json", config=config)
     (snapshot,) = taken.json("groups-snapshot")["snapshots"]
     assert (snapshot["name"], snapshot["groups"]) == ("drill", 2)
     commit_offsets(source_cluster, app, {(topic, 0): 1})
@@ -63,7 +63,7 @@ def test_the_verbs_of_groups(
     assert back.code == 0, back.err
     assert "undo it with ferry groups rollback --snapshot rollback-" in back.out
     assert ferry("groups", "diff", "--snapshot", "drill", config=config).out.startswith("0 offsets differ from")
-    listed = ferry("groups", "snapshot", "--list", "--json", config=config).json("groups-snapshot")["snapshots"]
+    listed = ferry("groups", "snapshots", "list", "--json", config=config).json("groups-snapshot")["snapshots"]
     assert [one["name"].partition("-")[0] for one in listed] == [
         "cli",
         "groups",
@@ -72,7 +72,7 @@ def test_the_verbs_of_groups(
         "groups",
         "rollback",
     ]
-    assert ferry("groups", "snapshot", "--drop", "drill", config=config).code == 0
+    assert ferry("groups", "snapshots", "drop", "drill", config=config).code == 0
     unknown = ferry("groups", "rollback", "--snapshot", "drill", config=config)
     assert (unknown.code, "the ledger has no snapshot 'drill'" in unknown.err) == (2, True)
     for name, why in (

@@ -32,6 +32,7 @@ from tests.kafka.run.certificates import Authority, expiry
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.kafka.security.tokens import TokenEndpoint
 from tests.program import ferry, finished, start
+from tests.quotas import held
 from tests.spark.jobs import until
 from tests.tiers import ANSWER_S, PATIENCE
 
@@ -289,10 +290,11 @@ def test_a_login_that_is_taken_away_mid_run_is_named_and_the_next_run_completes(
     lab = having(lab, {"ferry.chunk.bytes": "1"})
     before = having(lab, guarded.login(f"t{lab.alias}", "before"))
 
-    process = start("run", str(lab.flow.flow), config=before.write(tmp_path))
-    until(lambda: has_receipts(lab), "a first receipt")
-    guarded.revoke()
-    said = finished(process)
+    with held(lab, 100_000):
+        process = start("run", str(lab.flow.flow), config=before.write(tmp_path))
+        until(lambda: has_receipts(lab), "a first receipt")
+        guarded.revoke()
+        said = finished(process)
 
     assert said.code in (1, 2), said
     assert (
@@ -315,14 +317,15 @@ def test_a_token_that_is_not_renewed_mid_run_is_named_and_the_next_run_completes
     lab = having(lab, {"ferry.chunk.bytes": "1"})
     by_token = having(lab, guarded.token(f"t{lab.alias}"))
 
-    process = start(
-        "run", str(lab.flow.flow), "--quiet", "--patience", f"{PATIENCE_SECONDS:g}", config=by_token.write(tmp_path)
-    )
-    until(lambda: has_receipts(lab), "a first receipt")
-    asked = len(guarded.endpoint.asked)
-    guarded.endpoint.failures.extend([503] * 10_000)
-    said = finished(process, 120)
-    guarded.endpoint.failures.clear()
+    with held(lab, 100_000):
+        process = start(
+            "run", str(lab.flow.flow), "--quiet", "--patience", f"{PATIENCE_SECONDS:g}", config=by_token.write(tmp_path)
+        )
+        until(lambda: has_receipts(lab), "a first receipt")
+        asked = len(guarded.endpoint.asked)
+        guarded.endpoint.failures.extend([503] * 10_000)
+        said = finished(process, 120)
+        guarded.endpoint.failures.clear()
 
     assert said.code == 1, said  # some of it is copied
     assert "Traceback" not in said.err

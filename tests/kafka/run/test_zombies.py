@@ -149,7 +149,7 @@ def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None
         assert not whole_ledger(runs).open
         newer = runs.begin(plan, local_origin())
         assert not runs.end(plan, attempt), "an attempt that another one follows must leave the slots alone"
-        assert runs.holds(plan, newer)
+        assert runs.still_owns_lane(plan, newer)
         assert lab.copy(runs, plan).state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -464,7 +465,7 @@ def _samples(made: World) -> list[Sample]:
         pair(0, "orders-0"),
         pair(1, "orders-2"),
         pair(2, None),
-        pair(3, None, poison="its value is no JSON"),
+        pair(3, None, poison="its value is not JSON"),
         pair(4, None, broken="CAST_INVALID_INPUT"),
     )
     error = BadInput("ferry.transform.small.where: nothing of it is understood")
@@ -478,7 +479,8 @@ def _samples(made: World) -> list[Sample]:
 def _airflow() -> Iterator[None]:
     """The command of Ferry's Airflow package, without Airflow."""
     done = SimpleNamespace(pools=("ferry-a-b",), connections=("spark_default",), missing=())
-    with mock.patch.object(airflow_setup, "setup", return_value=done):
+    named = mock.patch.dict(os.environ, {"AIRFLOW_HOME": "airflow"})
+    with named, mock.patch.object(airflow_setup, "setup", return_value=done):
         yield
 
 

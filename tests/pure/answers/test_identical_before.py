@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from ferry.config.settings import parse_settings
-from ferry.features.identical.acts.planning import identical_of_plan
+from ferry.features.identical.acts.judging import identical_of_plan
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import fold
 from ferry.ledger.producer_codec import producer_record, sending_records

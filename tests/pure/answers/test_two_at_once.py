@@ -53,7 +53,12 @@ def test_of_two_snapshots_of_one_name_the_later_is_refused(made: World, monkeypa
     monkeypatch.setattr(LedgerTopic, "append", append)
     refused = made.ask("groups", "snapshot", "a->b", "--name", "kept")
     assert (refused.code, "error" in refused.body) == (2, True)
-    assert made.ask("groups", "snapshot", "a->b", "--drop", "kept").code == 0
+    listed = made.ask("groups", "snapshots", "list")
+    assert listed.body == made.ask("groups", "snapshot", "a->b", "--list").body
+    assert "kept" in {one["name"] for one in listed.body["snapshots"]}
+    assert made.ask("groups", "snapshots", "drop", "kept", "--dry-run").code == 0
+    assert made.ask("groups", "snapshots", "drop", "kept").code == 0
+    assert made.ask("groups", "snapshot", "a->b", "--drop", "kept").code == 2
     assert made.ask("groups", "snapshot", "a->b", "--name", "kept").code == 0
 
 

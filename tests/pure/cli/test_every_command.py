@@ -25,14 +25,16 @@ def _named(text: str) -> frozenset[str]:
 
 
 CHANGES = _named(
-    "run, backfill, lanes drop, groups sync, groups snapshot, groups rollback, ledger rebuild, pause, resume, skip, "
+    "run, backfill, lanes drop, groups sync, groups snapshot, groups snapshots drop, groups rollback, "
+    "ledger rebuild, pause, resume, skip, "
     "migrate mm2, migrate mm1, migrate hand-back, switchover, failover, failback, switches abandon, drills tabletop, "
     "drills shadow, drills partial, drills full, reports switch, dev up, dev down, airflow setup, ledger export, "
     "config new, migrate import-mm1, config check, support-bundle"
 )
 """Commands that write to a cluster, a ledger, an Airflow, a file or a folder, or start and stop processes."""
 READS = _named(
-    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, ledger show, readiness, switches list, "
+    "plan, lanes list, lag, acls required, acls diff, groups show, groups diff, groups snapshots list, "
+    "ledger show, readiness, switches list, "
     "switches show, flows, translate, verify, reports list, reports verify, version, status, explain, doctor, "
     "config explain, config policy, metrics serve, dev status, records show"
 )
@@ -80,7 +82,9 @@ def test_an_example_is_a_line_that_the_program_takes(line: str) -> None:
 
 
 FLOWS = [words for words, one in COMMANDS.items() if any(each.name == "flow" for each in one.params)]
-_WORDS = "TOPIC=orders PARTITION=0 OFFSET=7 LANE=backfill-x ID=s-1 GROUP=g TEXT=x FILE=out TIME=2026-01-31T06:00:00Z"
+_WORDS = (
+    "TOPIC=orders PARTITION=0 OFFSET=7 LANE=backfill-x ID=s-1 GROUP=g NAME=n TEXT=x FILE=out TIME=2026-01-31T06:00:00Z"
+)
 VALUES = dict(one.split("=") for one in _WORDS.split())
 """A word for each name that a usage has."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ferry.cli.words import FILE, all_words
+from ferry.features.doctor.cli.doctor import SHOWN
 from ferry.features.observe.rules.alerts import AlertKind
 from ferry.model import Lifted, RefusalKind
 from ferry.program import main
@@ -83,6 +84,12 @@ def test_a_term_of_the_glossary_is_found_by_each_of_its_names(capsys: pytest.Cap
     for name in ("run", "micro-run"):
         (one,) = json.loads(explained(capsys, name, "--json")[1])["words"]
         assert (one["of"], one["word"], one["also"]) == ("term", "run", ["micro-run"])
+
+
+@pytest.mark.parametrize("word", [*SHOWN.values(), "not known", "rpo", "RPO", "grade"])
+def test_what_doctor_and_status_print_is_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (one,) = json.loads(explained(capsys, word, "--json")[1])["words"]
+    assert one["means"]
 
 
 def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

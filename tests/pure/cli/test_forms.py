@@ -12,6 +12,7 @@ import pytest
 from ferry.cli.output import Bytes, Form, echo, print_answer, print_table
 from ferry.program import main
 from tests.golden import Golden
+from tests.program import Answer
 
 FILE = """
 clusters = a, b
@@ -104,6 +105,21 @@ def test_two_forms_at_once_are_refused(config: str, capsys: pytest.CaptureFixtur
     code, out, err = answer(capsys, "flows", "--json", "-o", "csv", "--config", config)
     assert (code, json.loads(out)["error"]["kind"]) == (2, "bad-input")
     golden(err.removeprefix("ferry: "))
+
+
+def test_an_error_whose_sentence_is_data_has_its_code_and_facts(
+    config: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "identical.properties"
+    path.write_text(f"{FILE}\nb->a.enabled = false\na->b.ferry.offsets = identical\n")
+    skip = ["skip", "a->b", "orders", "0", "--to", "5", "--reason", "corrupt", "--json"]
+    code, out, _ = answer(capsys, *skip, "--config", str(path))
+    body = Answer(code=2, out=out, err="").json("error")["error"]
+    assert (code, body["kind"], body["code"]) == (2, "refused", "identical.command")
+    assert (body["facts"]["act"], body["facts"]["flow"]) == ("ferry skip", "a->b")
+
+    _, out, _ = answer(capsys, *skip, "--to", "x", "--config", config)
+    assert Answer(code=2, out=out, err="").json("error")["error"].keys() == {"kind", "message"}
 
 
 def test_an_error_is_json_where_the_answer_would_be(config: str, capsys: pytest.CaptureFixture[str]) -> None:

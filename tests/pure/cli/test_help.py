@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,28 @@ def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as ended:
         main([])
     assert (ended.value.code, "Usage: ferry" in capsys.readouterr().out) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("switches show", "switches show a->b", "migrate mm1", "skip orders 0", "lanes drop", "config new", "pause"),
+        *("flows extra more", "run a->b extra", "dev up extra", "airflow setup extra", "lanes drop a->b x y"),
+        "ledger rebuild --input /nope.jsonl",
+    ],
+)
+def test_a_word_too_few_or_too_many_is_answered_with_the_usage(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Golden, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text("clusters = a, b\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\na->b.enabled = true\n")
+    monkeypatch.setenv("FERRY_CONFIG", str(path))
+    with pytest.raises(SystemExit) as ended:
+        main(line.split())
+    err = capsys.readouterr().err
+    assert (ended.value.code, err.count("\n"), "Missing" in err, "Got" in err) == (2, 1, False, False)
+    assert f"ferry {' '.join(line.split()[:1])}" in err
+    golden(err.removeprefix("ferry: "))
 
 
 @pytest.mark.parametrize("line", ["drills --config x", "lanes --json", "metrics --port=1", "drill --config x"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from ferry.cli.lazy import Row
+from ferry.cli.lazy import Row, Rows
 from ferry.commands import COMMANDS, OLD_SPELLINGS
 from ferry.dev.app import app
 from ferry.program import main, program
@@ -95,10 +95,17 @@ def test_a_lane_to_drop_is_named_once(line: str, capsys: pytest.CaptureFixture[s
 
 def options() -> Iterator[tuple[str, str, str]]:
     """The words of each command with old options, and each of these with that of today."""
-    rows: dict[str, Row] = {}
-    for name, top in COMMANDS.items():
-        rows |= {name: top} if isinstance(top, Row) else {f"{name} {below}": row for below, row in top.rows.items()}
-    yield from ((words, old, new) for words, row in rows.items() for old, new in row.old.items())
+    for words, row in rows_of(COMMANDS):
+        yield from ((words, old, new) for old, new in row.old.items())
+
+
+def rows_of(rows: Rows, before: str = "") -> Iterator[tuple[str, Row]]:
+    """Each command with the words that lead to it."""
+    for name, one in rows.items():
+        if isinstance(one, Row):
+            yield f"{before}{name}", one
+        else:
+            yield from rows_of(one.rows, f"{before}{name} ")
 
 
 def command(words: str) -> Any:
@@ -122,7 +129,8 @@ def test_an_old_option_is_todays_and_is_not_shown(
 
 @pytest.mark.parametrize("words", ["up", "down"])
 def test_the_names_of_local_clusters_had_the_option_of_the_clusters_of_a_file(words: str) -> None:
-    one = get_command(app).get_command(None, words)
+    found: Any = get_command(app)
+    one = found.get_command(None, words)
     values = [one.make_context(words, [option, "a,b"]).params for option in ("--clusters", "--names")]
     assert values[0] == values[1]
     assert values[0]["names"] == "a,b"
@@ -134,5 +142,5 @@ def test_the_old_options_of_today() -> None:
         "switchover --max-records", "switchover --max-seconds", "failback --max-records", "failback --max-seconds",
         "pause --why", "switches abandon --why", "run --run", "ledger export --to", "ledger rebuild --from",
         "reports verify --last", "verify --sample", "plan --why", "failback --export", "migrate mm2 --group",
-        "migrate hand-back --group",
+        "migrate hand-back --group", "groups snapshot --name",
     }  # fmt: skip

@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from ferry.clock import wall_ms
 from ferry.commands import status
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Unreachable
+from ferry.ledger.history import PastState
+from ferry.model import TopicPartition
 from ferry.plan import lag
+from ferry.plan.rules.lag import PartitionLag
 from ferry.plan.rules.lag_start import LaneState
 from ferry.program import main
 
@@ -63,6 +67,102 @@ def test_people_see_both_and_the_reason(tmp_path: Path, capsys: pytest.CaptureFi
     assert "never ran" in out
     assert "a->c: not known: cluster c does not answer" in out
     assert "orders is paused" in out
+
+
+def partition(number: int, records: int | None, seconds: float | None) -> PartitionLag:
+    place = TopicPartition(topic="orders", partition=number)
+    return PartitionLag(
+        source=place, target=place, position=0, source_end=records, records=records, bytes=None, seconds=seconds
+    )
+
+
+def one_flow(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lags: list[PartitionLag], seen: LaneState, *lines: str
+) -> Path:
+    """A file with one flow and these lines, whose clusters answer with this lag and this lane."""
+    monkeypatch.setattr(lag, "look_at_lag", lambda flow, *, patience_s: (lags, seen))
+    file = tmp_path / "one.properties"
+    file.write_text("\n".join((FILE.replace("a->c.enabled = true\n", ""), *lines)))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("line", "lags", "over", "code"),
+    [
+        ("", [partition(0, 9, 99.0)], None, 0),
+        ("ferry.rpo.records = 9", [partition(0, 9, 99.0)], 0, 0),
+        ("ferry.rpo.records = 8", [partition(0, 9, 99.0), partition(1, 0, 0.0)], 1, 1),
+        ("ferry.rpo.seconds = 60", [partition(0, 9, 99.0), partition(1, 1, 61.0)], 2, 1),
+        ("ferry.rpo.records = 8", [partition(0, None, None)], 1, 1),
+    ],
+)
+def test_a_lag_beyond_the_recovery_point_is_marked_and_exits_1(
+    line: str,
+    lags: list[PartitionLag],
+    over: int | None,
+    code: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = one_flow(monkeypatch, tmp_path, lags, LaneState(), line)
+    for words in (["--json"], []):
+        with pytest.raises(SystemExit) as ended:
+            main(["status", "--config", str(file), *words])
+        assert ended.value.code == code
+        out = capsys.readouterr().out
+        if words:
+            assert [one["over_rpo"] for one in json.loads(out)["flows"]] == [over]
+        else:
+            assert ("behind" in out) is bool(over)
+
+
+def ended_run(state: PastState, ended_ms: int) -> Any:
+    """The newest run of a lane, as far as `ferry status` reads it."""
+    record = SimpleNamespace(run="r1", started_ms=ended_ms - 2000)
+    return SimpleNamespace(
+        state=state,
+        opened=SimpleNamespace(record=record),
+        report=SimpleNamespace(records=5, started_ms=ended_ms - 2000, seconds=2.0),
+        is_silent=lambda now_ms: False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("hours", "state", "line", "late"),
+    [
+        (2, PastState.SUCCESS, "", False),
+        (4, PastState.SUCCESS, "", True),
+        (4, PastState.SUCCESS, "ferry.alert.late.intervals = 5", False),
+        (4, PastState.SUCCESS, "ferry.alert.late.intervals = 0", None),
+        (4, PastState.OPEN, "", None),
+    ],
+)
+def test_a_success_too_long_ago_for_the_schedule_is_late(
+    hours: int,
+    state: PastState,
+    line: str,
+    late: bool | None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = LaneState(newest=ended_run(state, wall_ms() - hours * 3_600_000))
+    file = one_flow(monkeypatch, tmp_path, [], seen, line)
+    with pytest.raises(SystemExit) as ended:
+        main(["status", "--config", str(file), "--json"])
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    assert (ended.value.code, flow["late"]) == (1 if late else 0, late)
+
+
+def test_a_paused_flow_is_not_late(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = LaneState(newest=ended_run(PastState.SUCCESS, wall_ms() - 14_400_000), paused=frozenset({""}))
+    with pytest.raises(SystemExit) as ended:
+        main(["status", "--config", str(one_flow(monkeypatch, tmp_path, [], seen)), "--json"])
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    assert (ended.value.code, flow["late"], flow["next_ms"]) == (0, None, None)
 
 
 def test_watching_is_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,7 @@ def test_what_earlier_versions_do_not_have_has_its_default() -> None:
 def test_what_is_no_object_is_an_error_also_where_all_fields_have_defaults(body: Any) -> None:
     form = Form(Span, F("start", default=0), F("end", default=0))
     assert form.load({}) == Span(start=0, end=0)
-    with pytest.raises(TypeError, match="is no object"):
+    with pytest.raises(TypeError, match="is not an object"):
         form.load(body)
 
 

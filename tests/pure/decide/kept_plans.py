@@ -11,7 +11,7 @@ from typing import Any
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import FerryError
-from ferry.ledger.other_flows import Neighbour
+from ferry.ledger.other_flows import OtherFlow
 from ferry.ledger.plan_codec import plan_records
 from ferry.model import Flow, Gap, Pause, Plan, Record, RefusalKind
 from ferry.model.observed import BrokerSpace, OpenTransaction, Unavailable
@@ -334,7 +334,7 @@ def _refused() -> Mapping[str, Situation]:
     """One topic or partition is refused, and the others are copied."""
     disk = test_guards.DISK
     silent = Unavailable(kind=RefusalKind.NO_LEADER, why="its leader does not answer")
-    other = Neighbour(ledger="ferry-ledger.c.internal", claimed=frozenset({"orders"}), shared=frozenset(), written={})
+    other = OtherFlow(ledger="ferry-ledger.c.internal", claimed=frozenset({"orders"}), shared=frozenset(), written={})
     way = (Flow(source="b", target="c"), Flow(source="c", target="a"))
     undecided = OpenTransaction(producer_id=4711, start=41, last_ms=1_767_225_600_000, transactional_id="billing-1")
     two = facts_with(FACTS, source={"topics": {name: topic(name, part()) for name in ("orders", "payments")}})

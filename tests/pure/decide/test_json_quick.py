@@ -23,7 +23,7 @@ from tests.pure.decide.json_texts import CASTS, EDITS, OF_STRING, PATHS, outcome
 def plain(paths: list[Path], edit: Edit, *, wanted: bool) -> Callable[[bytes], bytes]:
     def change(value: bytes) -> bytes:
         if wanted and not is_object(value):
-            raise NotJson("it is no JSON object")
+            raise NotJson("it is not a JSON object")
         return edited(value, tree_of(paths), edit)
 
     return change

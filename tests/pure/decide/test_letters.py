@@ -38,7 +38,7 @@ def test_a_letter_tells_where_it_comes_from_and_why_it_is_here() -> None:
         b"__connect.errors.connector.name": b"a->b",
         b"__connect.errors.stage": b"TRANSFORMATION",
         b"__connect.errors.class.name": b"ferry.transform.masked",
-        b"__connect.errors.exception.message": "it is no JSON ü".encode(),
+        b"__connect.errors.exception.message": "it is not JSON ü".encode(),
         b"ferry.errors.cluster": b"a",
         b"ferry.errors.timestamp": b"1700000000123",
     }
@@ -53,7 +53,7 @@ def test_letters_of_one_partition_lie_together() -> None:
 
 
 def test_a_refused_record_is_told_with_its_place_and_the_ways_on(golden: Golden) -> None:
-    golden(poison_sentence(RULE, "payments", 3, 4711, "its value is no JSON"))
+    golden(poison_sentence(RULE, "payments", 3, 4711, "its value is not JSON"))
 
 
 def test_only_topics_whose_poison_becomes_letters_need_their_topic() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ferry.ledger.other_flows import Neighbour, gaps, owned_elsewhere, uncut
+from ferry.ledger.other_flows import OtherFlow, gaps, owned_elsewhere, uncut
 from ferry.model import Flow, Plan, Range, RefusalKind
 from ferry.plan.rules.facts import Facts, NoReceipt
 from ferry.plan.rules.planning import decide_plan
@@ -217,8 +217,8 @@ def test_a_first_copy_behind_originals_asks_for_what_somebody_else_wrote_after_t
     assert [kind for _, kind in refused(decide_plan(IDENTITY, strange, "r", 1))] == [RefusalKind.FOREIGN_WRITER]
 
 
-def other(*, claimed: str = "", shared: str = "") -> Neighbour:
-    return Neighbour(ledger=OTHER, claimed=frozenset(claimed.split()), shared=frozenset(shared.split()), written={})
+def other(*, claimed: str = "", shared: str = "") -> OtherFlow:
+    return OtherFlow(ledger=OTHER, claimed=frozenset(claimed.split()), shared=frozenset(shared.split()), written={})
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def other(*, claimed: str = "", shared: str = "") -> Neighbour:
     ],
 )
 def test_a_topic_is_shared_only_when_all_of_its_flows_say_so(
-    merged: bool, neighbour: Neighbour, owned: bool, golden: Golden
+    merged: bool, neighbour: OtherFlow, owned: bool, golden: Golden
 ) -> None:
     refusal = owned_elsewhere("orders", "orders", merged, [neighbour])
     assert (refusal is not None) is owned

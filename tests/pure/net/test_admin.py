@@ -24,6 +24,8 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from tests.golden import Golden, brief
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 Answer = Callable[[list[str]], dict[str, int]]
 Created = Callable[[Answer, list[str]], dict[str, Refused]]
 

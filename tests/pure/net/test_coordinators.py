@@ -27,6 +27,8 @@ from ferry.kafka.groups.offsets import (
 )
 from ferry.model import CommittedOffset, TopicPartition
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 PLACES = [TopicPartition("orders", number) for number in range(3)]
 
 

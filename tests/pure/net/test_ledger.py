@@ -19,6 +19,8 @@ from ferry.protocol.names import ledger_topic
 from tests.golden import Golden, brief
 from tests.pure.net.answers import batch, part
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 
 class Refusing:
     """As much of a cluster as an append asks for; answers every request with one error code, and repeats nothing."""

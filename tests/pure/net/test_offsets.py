@@ -21,6 +21,8 @@ from ferry.ledger.progress import LogEnd
 from ferry.model import RefusalKind, TopicPartition
 from tests.pure.net.answers import lead
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 GOOD, BAD = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 
 Answer = Callable[[TopicPartition], tuple[int, int]]

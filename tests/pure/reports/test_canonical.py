@@ -70,7 +70,7 @@ def test_a_report_comes_back_as_it_was_and_is_what_the_schema_says(evidence: Evi
 
 def test_what_is_no_report_is_named() -> None:
     for content in (b"", b"[]", b"{}", b'{"report": 1}', b"\xff", b"[" * 100_000):
-        with pytest.raises(Corrupt, match=r"^report-000001\.json is no report of Ferry"):
+        with pytest.raises(Corrupt, match=r"^report-000001\.json is not a report of Ferry"):
             decode_report(content, "report-000001.json")
     with pytest.raises(Corrupt, match="version 9: read it with the Ferry that wrote it"):
         decode_report(b'{"report": 9}', "report-000001.json")

@@ -10,10 +10,10 @@ from kafka.net.selector import NetworkSelector
 from kafka.record.default_records import DefaultRecordBatch
 
 from ferry.copy import batching as packing_module
-from ferry.copy.batching import Packing, PackingRules
+from ferry.copy.batching import Batching, BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch
-from ferry.copy.transcode_pool import Workshop
+from ferry.copy.transcode_pool import TranscodePool
 from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer
 from ferry.model import Codec, Compression, Origin, RefusalKind
@@ -22,9 +22,9 @@ from tests.pure.net.answers import PLACE
 from tests.pure.net.test_fetch_buffer import fetched
 from tests.pure.wire.captured import OldSet, captured, old_sets
 
-Pack = Callable[[FetchBuffer, PackingRules, PartProgress], Iterator[PreparedBatch]]
+Pack = Callable[[FetchBuffer, BatchingRules, PartProgress], Iterator[PreparedBatch]]
 
-PLAIN = PackingRules(compression=Compression(codec=Codec.NONE))
+PLAIN = BatchingRules(compression=Compression(codec=Codec.NONE))
 
 
 def part(start: int, end: int = 1_000) -> PartProgress:
@@ -47,14 +47,14 @@ def buffer(loop: NetworkSelector) -> FetchBuffer:
 def pack(request: pytest.FixtureRequest, loop: NetworkSelector, monkeypatch: pytest.MonkeyPatch) -> Pack:
     """What is sent next, again and again, whoever makes it."""
     monkeypatch.setattr(packing_module, "HANDED_OVER_BYTES", 0)
-    return partial(_packed, loop, None if request.param == "at once" else Workshop(loop))
+    return partial(_packed, loop, None if request.param == "at once" else TranscodePool(loop))
 
 
 def _packed(
-    loop: NetworkSelector, workshop: Workshop | None, buffer: FetchBuffer, rules: PackingRules, progress: PartProgress
+    loop: NetworkSelector, pool: TranscodePool | None, buffer: FetchBuffer, rules: BatchingRules, progress: PartProgress
 ) -> Iterator[PreparedBatch]:
     """Everything that is sent; each is acknowledged."""
-    packing = Packing(buffer, rules, workshop)
+    packing = Batching(buffer, rules, pool)
     while True:
         buffer.arrived.clear()
         if packing.next(PLACE, progress) is not None:
@@ -98,7 +98,7 @@ def test_a_batch_that_ends_before_the_start_is_dropped_and_its_memory_given_back
     memory = Answer(len(batch.data))
     buffer.put(fetched(bytes(batch.data), PLACE), memory)
     progress = part(batch.next_offset)
-    assert list(pack(buffer, PackingRules(), progress)) == []
+    assert list(pack(buffer, BatchingRules(), progress)) == []
     assert (progress.end, progress.moved, memory.needed) == (batch.next_offset, False, 0)
 
 
@@ -108,7 +108,7 @@ def test_a_range_inside_a_batch_is_exact(pack: Pack, buffer: FetchBuffer, start:
     buffer.ends[PLACE] = end
     buffer.put(fetched(bytes(batch.data), PLACE), Answer(len(batch.data)))
     progress = part(start, end)
-    (out,) = pack(buffer, PackingRules(), progress)
+    (out,) = pack(buffer, BatchingRules(), progress)
     last = min(end, batch.next_offset)
     assert (out.runs, out.batch.record_count, out.transcoded) == (((start, last - start),), last - start, True)
     assert (progress.end, progress.records, progress.missing) == (last, last - start, 0)
@@ -117,7 +117,7 @@ def test_a_range_inside_a_batch_is_exact(pack: Pack, buffer: FetchBuffer, start:
 def test_a_batch_that_ends_where_the_range_does_goes_as_it_is(pack: Pack, buffer: FetchBuffer) -> None:
     (batch,) = captured("codec-zstd").batches
     buffer.put(fetched(bytes(batch.data), PLACE), Answer(1))
-    (out,) = pack(buffer, PackingRules(), part(0, batch.next_offset))
+    (out,) = pack(buffer, BatchingRules(), part(0, batch.next_offset))
     assert not out.transcoded
 
 
@@ -126,7 +126,7 @@ def test_parts_of_a_large_batch_give_its_memory_back_with_the_last(pack: Pack, b
     memory = Answer(len(batch.data))
     buffer.put(fetched(bytes(batch.data), PLACE), memory)
     progress = part(0)
-    rules = PackingRules(batch_bytes={progress.piece.target.topic: 450})
+    rules = BatchingRules(batch_bytes={progress.piece.target.topic: 450})
     found = list(pack(buffer, rules, progress))
     assert len(found) > 1
     assert [bool(out.answers) for out in found] == [False] * (len(found) - 1) + [True]
@@ -134,7 +134,7 @@ def test_parts_of_a_large_batch_give_its_memory_back_with_the_last(pack: Pack, b
     assert (progress.records, progress.end, memory.needed) == (batch.record_count, batch.next_offset, 0)
 
 
-def refused(pack: Pack, buffer: FetchBuffer, rules: PackingRules) -> tuple[RefusalKind, str]:
+def refused(pack: Pack, buffer: FetchBuffer, rules: BatchingRules) -> tuple[RefusalKind, str]:
     assert list(pack(buffer, rules, part(0))) == []
     return buffer.failures[PLACE].kind, buffer.failures[PLACE].message
 
@@ -142,7 +142,7 @@ def refused(pack: Pack, buffer: FetchBuffer, rules: PackingRules) -> tuple[Refus
 def test_a_record_that_is_too_large_ends_its_partition(pack: Pack, buffer: FetchBuffer) -> None:
     (batch,) = captured("codec-none").batches
     buffer.put(fetched(bytes(batch.data), PLACE), Answer(1))
-    kind, said = refused(pack, buffer, PackingRules(batch_bytes={piece().target.topic: 100}))
+    kind, said = refused(pack, buffer, BatchingRules(batch_bytes={piece().target.topic: 100}))
     assert kind is RefusalKind.TOO_LARGE
     assert "orders-3: the record at offset 4 takes" in said
     assert f"where {piece().target} takes 100: raise max.message.bytes there" in said
@@ -153,6 +153,6 @@ def test_a_batch_that_does_not_hold_what_its_header_says_ends_its_partition(pack
     buffer.put(fetched(bytes(batch.data), PLACE), Answer(1))
     (found,) = buffer.queues[PLACE]
     buffer.queues[PLACE][0] = found._replace(batch=found.batch._replace(record_count=9))
-    kind, said = refused(pack, buffer, PackingRules())
+    kind, said = refused(pack, buffer, BatchingRules())
     assert kind is RefusalKind.CORRUPT
     assert "batch at offset 0 of orders-3 is damaged, though its checksum holds" in said

@@ -11,7 +11,7 @@ import pytest
 
 from ferry import registry
 from ferry.features.acls.acts.sync import AclSyncer
-from ferry.features.identical.acts import planning
+from ferry.features.identical.acts import judging
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.acl_codec import own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, accounted, claims
@@ -85,7 +85,7 @@ def test_what_a_part_refuses_before_the_claims_is_claimed_by_no_lane(monkeypatch
     async def no_settings(*_: Any) -> dict[int, dict[str, str]]:
         return {}
 
-    monkeypatch.setattr(planning, "broker_settings", no_settings)
+    monkeypatch.setattr(judging, "broker_settings", no_settings)
     with lane("a->b.ferry.offsets = identical\n") as it:
         plan = it.opens()
         assert {one.code for one in plan.refusals} == {"identical.not-shown"}

@@ -35,6 +35,8 @@ from ferry.protocol.driver import Driver
 from tests.pure.decide.values import FLOW, LANE, lying, run_of
 from tests.said import of_code
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 SERVED, AWAY = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 LATER = TopicPartition(topic="orders", partition=2)
 NOBODY, ALIVE, DEAD = -1, 1, 2

@@ -14,11 +14,13 @@ import pytest
 from ferry.errors import Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.kafka.fetch.foreign_records import Strangers, first_strangers
+from ferry.kafka.fetch.foreign_records import Strangers, first_foreign_records
 from ferry.model import Range, Record, RefusalKind, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.net.answers import lead, listed
 from tests.pure.wire.logs import marker
+
+pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 FIRST, SECOND = TopicPartition(topic="orders", partition=0), TopicPartition(topic="orders", partition=1)
 OPEN: dict[TopicPartition, list[Range]] = {FIRST: [(0, 10)], SECOND: [(0, 10)]}
@@ -90,7 +92,7 @@ def judge() -> Iterator[Callable[..., Strangers]]:
         used.append(cluster)
         cluster.leaders[FIRST] = leader
         cluster.loop.run(partial(cluster.refresh, None))
-        found: Strangers = cluster.loop.run(partial(first_strangers, cluster, OPEN))
+        found: Strangers = cluster.loop.run(partial(first_foreign_records, cluster, OPEN))
         return found
 
     yield judge
@@ -133,7 +135,7 @@ def test_a_marker_between_two_gaps_ends_its_transaction() -> None:
     cluster.aborted = [SimpleNamespace(producer_id=7, first_offset=0)]
     cluster.loop.run(partial(cluster.refresh, None))
     try:
-        found = cluster.loop.run(partial(first_strangers, cluster, {FIRST: [(0, 1), (2, 10)]}))
+        found = cluster.loop.run(partial(first_foreign_records, cluster, {FIRST: [(0, 1), (2, 10)]}))
     finally:
         cluster.close()
         cluster.loop.close()
@@ -165,7 +167,7 @@ def test_metadata_that_cannot_be_had_is_the_clusters_business(
         raise Unreachable("cluster backup does not answer")
 
     async def work() -> Strangers:
-        return await first_strangers(cluster, OPEN)
+        return await first_foreign_records(cluster, OPEN)
 
     cluster = Scripted({FIRST: silence, SECOND: silence})
     cluster.loop.run(partial(cluster.refresh, None))

@@ -7,6 +7,7 @@ lists every request that came.
 
 from __future__ import annotations
 
+import functools
 import pickle
 import struct
 import uuid
@@ -25,7 +26,11 @@ from tests.pure.scripted.coordinators import Coordinators
 from tests.pure.scripted.faults import Asked, Fault
 from tests.pure.scripted.partitions import Partitions
 
-_HEAD = struct.Struct(">hhi")
+_HEAD = struct.Struct(">hhih")
+"""The kind of a request, its version and number, and how long the client's name is: -1 for none."""
+_NUMBER = struct.Struct(">i")
+_READS = {"ApiVersions", "Fetch", "FindCoordinator", "ListOffsets", "Metadata", "OffsetFetch"}
+"""Requests that change nothing."""
 _CONTROLLER = 1
 
 
@@ -86,11 +91,17 @@ class Brokers(Coordinators, Partitions):
 
     def take(self, wire: Connection, frame: bytes) -> None:
         """A frame has come; the answer goes back now, later or never."""
-        key, version, _ = _HEAD.unpack_from(frame)
+        key, version, number, client = _HEAD.unpack_from(frame)
         kind = _REQUESTS[key]
-        request = kind.decode(frame, version=version, header=True)
+        # kafka-python reads and writes headers slowly. After the client's name, flexible ones have tags: here none.
+        body = frame[_HEAD.size + max(0, client) + kind.flexible_version_q(version) :]
+        request = kind.decode(body, version=version)
         asked = Asked(
-            node=wire.node, api=kind.name.removesuffix("Request"), request=request, topics=self._topics(request)
+            node=wire.node,
+            api=kind.name.removesuffix("Request"),
+            number=number,
+            request=request,
+            topics=self._topics(request),
         )
         self.asked.append(asked)
         if self.gate is not None and (self.gate(asked) or any(one.wire is wire for one in self.pending)):
@@ -105,12 +116,14 @@ class Brokers(Coordinators, Partitions):
         self._serve(wire, asked, version, fault)
 
     def _topics(self, request: Any) -> frozenset[str]:
-        by_id = {value: name for name, value in self.ids.items()}
         topics = [
             topic
             for name in ("topics", "topic_data", "v3_and_below_topics")
             for topic in getattr(request, name, None) or ()
         ]
+        if not topics:
+            return frozenset()
+        by_id = {value: name for name, value in self.ids.items()}
         names = {getattr(topic, field, None) for topic in topics for field in ("name", "topic")}
         names |= {by_id[topic.topic_id] for topic in topics if getattr(topic, "topic_id", None) in by_id}
         return frozenset(name for name in names if name)
@@ -144,14 +157,15 @@ class Brokers(Coordinators, Partitions):
             self.answered(asked)
             wire.cut()
             return
-        answer.API_VERSION = version
-        answer.with_header(correlation_id=asked.request.header.correlation_id)
-        wire.deliver(asked, bytearray(answer.encode(header=True)), 0.0 if fault is None else fault.late_s)
+        has_tags = answer.flexible_version_q(version) and asked.api != "ApiVersions"  # which each client can read
+        head = _NUMBER.pack(asked.number) + b"\0" * has_tags
+        frame = bytearray(head + answer.encode(version=version))
+        wire.deliver(asked, frame, 0.0 if fault is None else fault.late_s)
 
     def _answer(self, asked: Asked, fault: Fault | None) -> Any:
         handle = getattr(self, f"_{asked.api}", None)
         assert handle is not None, f"the scripted brokers know no {asked.api}"
-        if fault is None or (fault.code is None and not fault.lost) or fault.applied:
+        if fault is None or (fault.code is None and not fault.lost) or fault.applied or asked.api in _READS:
             answer = handle(asked)
         else:  # its shape only: nothing of it happens
             kept = pickle.dumps({name: getattr(self, name) for name in self.STATE})
@@ -163,11 +177,7 @@ class Brokers(Coordinators, Partitions):
 
     def _ApiVersions(self, asked: Asked) -> Any:  # noqa: N802 - the request's name
         kind = metadata.ApiVersionsResponse
-        keys = [
-            kind.ApiVersion(api_key=key, min_version=_MIN.get(one.name, 0), max_version=one.max_version)
-            for key, one in _REQUESTS.items()
-            if hasattr(self, f"_{one.name.removesuffix('Request')}")
-        ]
+        keys = _versions(type(self))  # type: ignore[arg-type]  # mypy takes the class for an object of it
         feature = kind.FinalizedFeatureKey(
             name="transaction.version", max_version_level=self.version, min_version_level=0
         )
@@ -205,6 +215,18 @@ class Brokers(Coordinators, Partitions):
         broker = kind.MetadataResponseBroker
         brokers = [broker(node_id=node, host=self.host, port=self.port + node) for node in self.nodes]
         return kind(brokers=brokers, cluster_id=self.alias, controller_id=_CONTROLLER, topics=topics)
+
+
+@functools.cache
+def _versions(brokers: type[Brokers]) -> list[Any]:
+    """The requests that such brokers know, each with its versions."""
+    return [
+        metadata.ApiVersionsResponse.ApiVersion(
+            api_key=key, min_version=_MIN.get(one.name, 0), max_version=one.max_version
+        )
+        for key, one in _REQUESTS.items()
+        if hasattr(brokers, f"_{one.name.removesuffix('Request')}")
+    ]
 
 
 _CODES = {"error_code", "partition_error_code"}

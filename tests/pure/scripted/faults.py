@@ -55,6 +55,8 @@ class Asked:
 
     node: int
     api: str
+    number: int
+    """Its correlation id, which its answer has, too."""
     request: Any
     topics: frozenset[str]
     """Names of the topics in it, also where it has their ids."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -65,29 +65,28 @@ class Wire:
             frame, self._buffer = self._buffer[4 : 4 + size], self._buffer[4 + size :]
             self._loop.call_soon(self._arrival(frame))
 
-    def _arrival(self, frame: bytes) -> Callable[[], None]:
-        def arrive() -> None:
-            if self._closed:
-                return
+    def _arrival(self, frame: bytes) -> Iterator[None]:
+        """A task of the loop. It is a generator, because the loop takes those without a look at what a function is."""
+        if not self._closed:
             try:
                 self.brokers.take(self, frame)
             except Exception as error:  # the loop would only log it
                 self.brokers.broken.append(error)
                 self.cut()
-
-        return arrive
+        yield
 
     def deliver(self, asked: Asked, frame: bytearray, late_s: float) -> None:
         """An answer arrives, after those before it: a connection keeps their order."""
         self._answers.append((asked, frame))
         self._until = max(self._until, time.monotonic() + late_s)
-        self._loop.call_at(self._until, self._deliver_next)
+        self._loop.call_at(self._until, self._delivery())
 
-    def _deliver_next(self) -> None:
+    def _delivery(self) -> Iterator[None]:
         asked, frame = self._answers.popleft()
         self.brokers.answered(asked)
         if not self._closed:
             self._protocol.data_received([frame])
+        yield
 
     def cut(self) -> None:
         """The connection is lost."""

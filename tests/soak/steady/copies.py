@@ -11,6 +11,7 @@ connections of its own. A line of JSON for each run goes to the file RUNS.
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import logging
@@ -53,7 +54,8 @@ def main() -> None:
             name, began, used = f"steady-{number}", time.monotonic(), time.process_time()
             is_command = number % COMMAND_EACH == 0
             code, body = by_command(command, name) if is_command else in_session(held, name)
-            ended = time.monotonic()
+            ended, spent = time.monotonic(), time.process_time() - used
+            gc.collect()
             line = {
                 "number": number,
                 "kind": "command" if is_command else "session",
@@ -63,11 +65,12 @@ def main() -> None:
                 "code": code,
                 **{key: body.get(key) for key in KEPT},
                 "receipts": len(body.get("receipts", ())),
-                "cpu": time.process_time() - used,
+                "cpu": spent,
                 # At rest: no run is under way.
                 "fds": me.num_fds(),
                 "threads": me.num_threads() - _workshops(),
                 "rss": me.memory_info().rss,
+                "blocks": sys.getallocatedblocks(),
                 "children": len(me.children()),
             }
             lines.write(json.dumps(line) + "\n")

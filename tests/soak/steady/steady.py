@@ -64,6 +64,8 @@ class Quarter:
     """How many offsets the ledger had behind its newest summary, in the median."""
     most_tail: int
     """The most so far."""
+    receipts: float
+    """How many receipts the ledger had, in the median."""
 
 
 @dataclass(kw_only=True)
@@ -88,6 +90,9 @@ class Steady:
             runs=[one for one in self.runs if low <= one["began"] < high],
             tail=statistics.median(tail for at, tail in tails if low <= at < high),
             most_tail=max(tail for at, tail in tails if at < high),
+            receipts=statistics.median(
+                one["live"].get("receipt", 0) for one in self.samples if low <= one["asked"] < high
+            ),
         )
 
     @property

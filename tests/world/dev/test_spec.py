@@ -27,7 +27,7 @@ PLAIN = Listener(name="PLAIN", protocol="PLAINTEXT")
         (lambda: ClusterSpec(name="sasl", listeners=(SASL,)), "PLAINTEXT listener first"),
         (lambda: ClusterSpec(name="none", listeners=()), "PLAINTEXT listener first"),
         (lambda: ClusterSpec(name="twice", listeners=(PLAIN, PLAIN)), "each name once"),
-        (lambda: jars("0.0.1"), "No jars of Kafka 0.0.1"),
+        (lambda: jars("0.0.1"), "no jars of Kafka 0.0.1"),
     ],
 )
 def test_bad_input(make: Callable[[], object], complaint: str) -> None:
@@ -42,7 +42,7 @@ def test_a_missing_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_an_unknown_cluster_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="No cluster 'nobody'"):
+    with pytest.raises(BadInput, match="no cluster 'nobody'"):
         attach(tmp_path, "nobody")
 
 
@@ -92,9 +92,9 @@ def test_ports_are_distinct_and_outside_the_ephemeral_range() -> None:
     ("arguments", "complaint"),
     [
         (["up", "--brokers", "2"], "choose 1 or 3"),
-        (["up", "--clusters", "a,a"], "each once"),
+        (["up", "--names", "a,a"], "each once"),
         (["up", "--property", "x"], "not NAME=VALUE"),
-        (["down", "--clusters", "nobody"], "No cluster 'nobody'"),
+        (["down", "--names", "nobody"], "no cluster 'nobody'"),
     ],
 )
 def test_commands_refuse_with_a_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], complaint: str) -> None:

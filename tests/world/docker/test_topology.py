@@ -15,9 +15,10 @@ from ferry_airflow.rest import AirflowRest
 from tests.airflow import planted
 from tests.airflow.collector import Collector
 from tests.harness import create_topic, numbered, producer, read_topic, send, whole_ledger
+from tests.postgres import postgres_program
 from tests.spark.jobs import as_, until
 from tests.world.docker.stack import services
-from tests.world.docker.topology import SPARK, Stack, postgres_program, running
+from tests.world.docker.topology import SPARK, Stack, running
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -27,7 +27,7 @@ from ferry.dev import ClusterSpec, RunningCluster, guard, up_all
 from ferry.dev.spec import PLAINTEXT, Listener
 from ferry.ports import free_ports
 from ferry_airflow.home import LocalHome
-from tests.commands import installed
+from tests.postgres import postgres_program
 from tests.spark.jobs import as_
 from tests.spark.jobs import service as process
 from tests.tiers import PATIENCE
@@ -261,12 +261,6 @@ def _give(path: Path, user: str | None) -> None:
     if user is not None:
         owner = pwd.getpwnam(user)
         os.chown(path, owner.pw_uid, owner.pw_gid)
-
-
-def postgres_program(name: str) -> str:
-    """A program of Postgres's server, which Debian keeps out of PATH."""
-    folders = [os.environ.get("PATH", ""), *map(str, Path("/usr/lib/postgresql").glob("*/bin"))]
-    return installed(name, "postgresql", path=os.pathsep.join(folders))
 
 
 def _start(stack: ExitStack, found: Stack, name: str) -> None:

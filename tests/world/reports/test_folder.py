@@ -165,8 +165,8 @@ TAMPERED: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "history": (rewritten, "report-000002.json", "report-000002.json is not signed"),
     "rubbish": (
         lambda at: (at / "report-000002.json").write_text("{}"),
-        "report-000002.json is no report of Ferry",
-        "report-000002.json is no report of Ferry",
+        "report-000002.json is not a report of Ferry",
+        "report-000002.json is not a report of Ferry",
     ),
 }
 

@@ -169,7 +169,7 @@
   const local = (data, name) => {
     const time = typed(data.get(name));
     if (time.getUTCFullYear() > 0 && time.getUTCFullYear() < 10000) return time.toISOString();
-    const why = `${data.get(name)} is no time of the years 1 to 9999.`;
+    const why = `${data.get(name)} is not a time of the years 1 to 9999.`;
     throw new Refused(why, { [name]: why });
   };
 

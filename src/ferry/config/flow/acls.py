@@ -78,7 +78,7 @@ class PrincipalMapping:
     def of(self, principal: str) -> str | None:
         """Return the principal on the target; empty: its ACLs are left out; None: no rule matches it.
 
-        `User:*`, Kafka's principal for all, is no pattern and needs no rule.
+        `User:*`, Kafka's principal for all, is not a pattern and needs no rule.
         """
         if principal == EVERYBODY or not self.rules:
             return principal

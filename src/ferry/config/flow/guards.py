@@ -16,11 +16,11 @@ class OnGuard(StrEnum):
     """What happens to the topic or partition of a guard (ADR 18)."""
 
     FAIL = "fail"
-    """It is refused, and the run is red until an operator acts."""
+    """The topic or partition is refused, and the run is red until an operator acts."""
     RESTART = "restart"
     """What the target holds stays unchanged. The source is copied again after it, from where both sides still agree."""
     SKIP = "skip"
-    """It continues at its position: the plan shows it, and the ledger keeps a gap with what is passed over."""
+    """It continues at its position: the plan shows it, and the ledger keeps a gap with what is skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

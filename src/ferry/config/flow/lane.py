@@ -24,7 +24,7 @@ def in_lane(flow: FlowConfig, lane: str) -> FlowConfig:
     """Return the flow in `lane`: a backfill or a drill has scratch topics, and nothing that belongs to live alone.
 
     No guard is softened, no topic deleted, and no ACL, group or topic of MirrorMaker 2 changed. Heartbeats are not
-    copied, because they are no history. Each scratch topic has one writer, also where live merges. Its runs do not
+    copied, because they are not history. Each scratch topic has one writer, also where live merges. Its runs do not
     verify themselves. Budgets, resources and clients stay those of the flow.
 
     A lane that appends to the live topics has live's guard of foreign writers, because live and the lane are foreign

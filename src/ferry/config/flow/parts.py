@@ -137,7 +137,7 @@ class MirrorConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most that one micro-run copies. None is no limit."""
+    """The most that one micro-run copies. None means no limit."""
 
     max_bytes: int
     max_records: int | None
@@ -160,7 +160,7 @@ class CopyConfig:
     """About how many bytes of transformed topics are sorted before they are written, in each task at once."""
     transaction_timeout_ms: int
     throttle_bytes_per_second: int | None
-    """The most that a run fetches; None is no limit."""
+    """The most that a run fetches; None means no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecoveryPoint:
-    """The most of a partition that may be lost (recovery point objective). None is no limit."""
+    """The most of a partition that may be lost (recovery point objective). None means no limit."""
 
     records: int | None
     seconds: int | None

@@ -29,7 +29,7 @@ _AGGREGATES = frozenset(("avg", "count", "max", "min", "sum"))
 _SHARE = "tablesample"
 _TOLD = _RANDOM | MOMENTARY | _GENERATORS | _AGGREGATES | {_SHARE}
 _BEGINNINGS = frozenset(("SELECT", "FROM", "TABLE", "("))
-"""The words that a query begins with; a command is no query."""
+"""The words that a query begins with; a command is not a query."""
 _OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
 _ENDLESS = frozenset((",", ".", "=", "==", "<", ">", "<=", ">=", "<=>", "<>", "!=", "+", "-", "/", "||", "->", "::"))
 """The signs with which no text ends."""
@@ -38,7 +38,7 @@ _BEHIND_STAR = frozenset(("REPLACE", "RENAME", "EXCLUDE"))
 _BEFORE_STAR = frozenset(("SELECT", ",", "."))
 """A star after one of these means all columns, and no multiplication."""
 _BEFORE_NAMES = frozenset((".", ")", "]", "AS"))
-"""After these a word with a bracket is no function of the session: a catalogue's, a method, or columns of an alias."""
+"""After these a word with a bracket is not a function of the session, but a catalogue's, a method, or an alias."""
 _SYNTAX = frozenset(
     (
         "cast", "dateadd", "extract", "geography", "geometry", "identifier", "overlay", "position", "struct", "time",
@@ -49,7 +49,7 @@ _SYNTAX = frozenset(
 _MISSING = re.compile(r"Missing (?:(?P<mark>.+) from )?(?P<line>\d+):(?P<column>\d+)")
 
 _NAMES = frozenset(("VAR", "IDENTIFIER", "STRING", "NUMBER"))
-"""Kinds of words after which a word with a bracket is no call: columns of an alias."""
+"""Kinds of words after which a word with a bracket is not a call: columns of an alias."""
 _ASKED = "the job asks Spark before it copies anything, and ferry plan --sample asks it now"
 _OF_SESSION = "correct it unless Spark's catalogue there has a function of that name"
 _DOUBT = f"is not understood without Spark{{}}: correct it if it is a slip; {_ASKED}"

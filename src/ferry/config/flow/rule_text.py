@@ -1,4 +1,4 @@
-"""A transform as text, for the ledger: it finishes what its era has begun, even when the file has another one by then.
+"""A transform as text, for the ledger: it finishes what its era has begun, even when the file now has another one.
 
 A salt is a secret. A reference to one is kept, and resolved again; a salt that is written out stays in the file alone.
 """

@@ -100,7 +100,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Json:
-    """Change values of JSON where paths lead; all other bytes stay. A value that is no JSON is poison; null is not.
+    """Change values of JSON where paths lead; all other bytes stay. A value that is not JSON is poison; null is not.
 
     A path is `$` and then `.name`, `['name']`, `[*]` (each item of a list) or `.*` (each value), as in JSONPath.
     """
@@ -136,7 +136,7 @@ Casts = tuple[tuple[tuple[str, ...], str], ...]
 class Cast:
     """Cast JSON to another type where paths lead (`Cast`), or all of it; also JSON of the key.
 
-    A value that is no JSON is poison; null is not.
+    A value that is not JSON is poison; null is not.
     """
 
     paths: tuple[str, ...]

@@ -33,7 +33,7 @@ class Poison(StrEnum):
     SKIP = "skip"
     """It goes to the dead letters."""
     PASS = "pass"
-    """It is copied unchanged."""
+    """The record is copied unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

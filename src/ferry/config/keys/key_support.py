@@ -19,7 +19,7 @@ class Fate(Enum):
 
     USED = "used"
     NOT_YET = "not acted on yet"
-    """It is read and checked, and its value kept; no run acts on it so far."""
+    """The key is read and checked, and its value kept; no run acts on it so far."""
     UNNEEDED = "not needed"
     REFUSED = "refused"
 

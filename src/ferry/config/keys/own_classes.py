@@ -18,7 +18,7 @@ _OF_POLICIES = ("DefaultReplicationPolicy", "IdentityReplicationPolicy")
 
 
 def own_classes(value: str) -> list[str]:
-    """Return the classes of a value that are not Kafka's; a word without a package is no class."""
+    """Return the classes of a value that are not Kafka's; a word without a package is not a class."""
     names = (name.strip() for name in value.split(","))
     return [name for name in names if "." in name and not name.startswith(_KAFKAS)]
 

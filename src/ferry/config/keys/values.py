@@ -247,7 +247,7 @@ def optional_url(value: str) -> str | None:
         address = urlsplit(url)
         reachable = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
         sent = f"{address.path}{address.query}".isascii() and not _UNSENT.search(url)
-    except ValueError:  # an odd bracket, or a port that is no number
+    except ValueError:  # an odd bracket, or a port that is not a number
         reachable = sent = False
     if not (reachable and sent):
         raise BadValue(sentence("value.address"))

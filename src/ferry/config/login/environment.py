@@ -14,7 +14,7 @@ from ferry.errors import MALFORMED, BadInput
 def from_environment(conn_id: str) -> ClientProperties | None:
     """Return the settings of the connection that the environment holds as JSON (`AIRFLOW_CONN_{ID}`), if it holds one.
 
-    Raises BadInput when the variable is no JSON object, or `connection_properties` refuses it.
+    Raises BadInput when the variable is not a JSON object, or `connection_properties` refuses it.
     """
     name = VARIABLE.format(conn_id.upper())
     text = os.environ.get(name)
@@ -26,7 +26,7 @@ def from_environment(conn_id: str) -> ClientProperties | None:
         extra = json.loads(extra) if isinstance(extra, str) else extra
         texts = {name: fields.get(name) for name in ("host", "login", "password")}
         if not all(text is None or isinstance(text, str) for text in texts.values()):
-            raise TypeError("a field is no text")
+            raise TypeError("a field is not text")
         connection = AirflowConnection(
             conn_id=conn_id,
             conn_type=str(fields.get("conn_type")),
@@ -36,7 +36,7 @@ def from_environment(conn_id: str) -> ClientProperties | None:
         )
     except MALFORMED:
         raise BadInput(
-            f"{name} is no connection in JSON; write {{"
+            f"{name} is not a connection in JSON; write {{"
             f'"conn_type": "{TYPE}", "host": "broker:9092", "login": ..., "password": ..., "extra": {{...}}}}'
         ) from None
     return connection_properties(connection)

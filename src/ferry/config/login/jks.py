@@ -26,7 +26,7 @@ class WrongPassword(ValueError):
 
 
 class Damaged(ValueError):
-    """The bytes are no whole store of this type."""
+    """The bytes are not a whole store of this type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class JavaKeyStore:
 def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
     """Return the store in `content`. Without a password its integrity is not checked, as in Java.
 
-    Raises WrongPassword when the password does not fit the store, Damaged when it is no JKS store or cut off.
+    Raises WrongPassword when the password does not fit the store, Damaged when it is not a JKS store or cut off.
     """
     if not content.startswith(MAGIC):
         raise Damaged("it does not begin as a JKS store")

@@ -121,7 +121,7 @@ def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> Kerbe
     # The path may come from a reference: show where it was written, not the path.
     content = _content(f"{key}: keyTab", path, "correct the path that option keyTab has there, or its rights")
     if not content.startswith(b"\x05"):
-        raise BadInput(f"{key}: keyTab {path} is no keytab; make it with kadmin's ktadd")
+        raise BadInput(f"{key}: keyTab {path} is not a keytab; make it with kadmin's ktadd")
     return KerberosLogin(service_name=service, principal=principal, keytab_path=path, keytab=content, ticket_cache=None)
 
 
@@ -185,12 +185,12 @@ def _oauth(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> OAuthLog
 
 
 def _address(url: str) -> SplitResult:
-    """Return the parts of the endpoint's address. Raises BadInput for a text that is no address."""
-    wrong = BadInput(f"{ENDPOINT}: {shown_address(url)!r} is no address; write https://host/path or file:///path")
+    """Return the parts of the endpoint's address. Raises BadInput for a text that is not an address."""
+    wrong = BadInput(f"{ENDPOINT}: {shown_address(url)!r} is not an address; write https://host/path or file:///path")
     try:
         parts = urlsplit(url)
         reachable = parts.scheme == "file" or (bool(parts.hostname) and parts.port != 0)
-    except ValueError:  # an odd bracket, or a port that is no number
+    except ValueError:  # an odd bracket, or a port that is not a number
         raise wrong from None
     if parts.scheme not in ("http", "https", "file") or not reachable:
         raise wrong

@@ -61,11 +61,11 @@ class KerberosLogin:
 
     service_name: str
     principal: str | None
-    """None: the principal of the ticket cache."""
+    """The client's principal; None: that of the ticket cache."""
     keytab_path: str | None
     keytab: bytes = field(repr=False)
     ticket_cache: str | None
-    """None: the default cache of the machine; without meaning when there is a keytab."""
+    """The path of the ticket cache; None: the default cache of the machine. Not used when there is a keytab."""
     mechanism: str = "GSSAPI"
 
 

@@ -129,7 +129,7 @@ class _Store:
         """
         if name != "location":
             return BadInput(f"{self._key}.{name}: {why}; {remedy}")
-        return BadInput(f"{self._key}.location: {self.location} is no usable {self.kind} store: {why}; {remedy}")
+        return BadInput(f"{self._key}.location: {self.location} is not a usable {self.kind} store: {why}; {remedy}")
 
     def wrong_password(self) -> BadInput:
         """Return the error about the password of the store."""

@@ -169,12 +169,12 @@ class ConnectReader:
         return When(test=IsTombstone(), negate=negate)
 
     def insert_header(self, key: str, when: When | None) -> list[Step]:
-        """Read `InsertHeader`."""
+        """Read the lines of an `InsertHeader`."""
         name = self._needed(f"{key}.header", values.text, "?")
         return [AddHeader(name=name, value=self._needed(f"{key}.value.literal", str, "?"), when=when)]
 
     def drop_headers(self, key: str, when: When | None) -> list[Step]:
-        """Read `DropHeaders`."""
+        """Read the lines of a `DropHeaders`."""
         return [DropHeaders(names=self._needed(f"{key}.headers", _some, _NOTHING), when=when)]
 
     def replace_field(self, key: str, when: When | None) -> list[Step]:
@@ -191,18 +191,18 @@ class ConnectReader:
         return steps
 
     def mask_field(self, key: str, when: When | None) -> list[Step]:
-        """Read `MaskField$Value`."""
+        """Read the lines of a `MaskField$Value`."""
         paths = self._needed(f"{key}.fields", _fields, _NOTHING)
         replacement = self._value(f"{key}.replacement", values.optional_text, "")
         self._value(f"{key}.{_IGNORED}", values.boolean, "true")
         return [Json(paths=paths, change=Change.REDACT, replacement=replacement, is_object=True, when=when)]
 
     def cast_value(self, key: str, when: When | None) -> list[Step]:
-        """Read `Cast$Value`."""
+        """Read the lines of a `Cast$Value`."""
         return self._cast(key, when, of_key=False)
 
     def cast_key(self, key: str, when: When | None) -> list[Step]:
-        """Read `Cast$Key`."""
+        """Read the lines of a `Cast$Key`."""
         return self._cast(key, when, of_key=True)
 
     def _cast(self, key: str, when: When | None, *, of_key: bool) -> list[Step]:
@@ -211,17 +211,17 @@ class ConnectReader:
         return [Cast(paths=paths, to=kind, of_key=of_key, is_object=bool(paths), when=when) for paths, kind in casts]
 
     def filter(self, _key: str, when: When | None) -> list[Step]:
-        """Read `Filter`."""
+        """Return the step of a `Filter`, which has no lines of its own."""
         return [Drop(when=when)]
 
     def regex_router(self, key: str, when: When | None) -> list[Step]:
-        """Read `RegexRouter`."""
+        """Read the lines of a `RegexRouter`."""
         pattern = self._needed(f"{key}.regex", _pattern, "x")
         replacement = self._needed(f"{key}.replacement", _replacement(pattern), "x")
         return [Route(pattern=pattern, replacement=replacement, when=when)]
 
     def timestamp_router(self, key: str, when: When | None) -> list[Step]:
-        """Read `TimestampRouter`."""
+        """Read the lines of a `TimestampRouter`."""
         topic_format = self._value(f"{key}.topic.format", values.text, "${topic}-${timestamp}")
         time_format = self._value(f"{key}.timestamp.format", _time_format, "yyyyMMdd")
         return [RouteByTime(topic_format=topic_format, time_format=time_format, when=when)]

@@ -94,5 +94,5 @@ def _not_free(
             return f"where the flow copies topic {upstream} to"
     own = (policy.checkpoints_topic(flow.source), policy.offset_syncs_topic(flow.source), policy.heartbeats_topic())
     if topic in own or topic.startswith(("ferry-ledger.", "ferry-delivery.")):
-        return "a topic that Ferry keeps for itself"
+        return "a topic that Ferry reserves"
     return None

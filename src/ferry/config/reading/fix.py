@@ -20,7 +20,7 @@ class Fixed:
 
     text: str
     corrected: tuple[Problem, ...]
-    """By line of the old file; `correction` is what the new file has there."""
+    """What was corrected, in the order of the old file's lines; `correction` is what the new file has there."""
     left: Examined
     """The problems that are left, by file and line of the old file."""
     left_text: str

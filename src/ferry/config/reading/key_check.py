@@ -247,7 +247,7 @@ class KeyCheck:
         return None
 
     def _is_for_own_class(self, place: Place) -> bool:
-        """Return whether a class of the user gets this key, and it is no misspelt key of Kafka."""
+        """Return whether a class of the user gets this key, and it is not a misspelt key of Kafka."""
         return self._goes_with_own_class(place) and nearest(place.name, place.neighbours(), cutoff=0.9) is None
 
     def _goes_with_own_class(self, place: Place) -> bool:

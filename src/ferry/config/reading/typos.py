@@ -106,7 +106,7 @@ def alias_ahead(text: str, aliases: tuple[str, ...]) -> tuple[str, str] | None:
 def nearest(wrong: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """Return the word of `known` that is spelt most like `wrong`, in any case; None: none is as near as `cutoff`.
 
-    A cutoff of 1 is the same spelling. A known key after something else is no typing error: its writer spelt the key
+    A cutoff of 1 is the same spelling. A known key after something else is not a typing error: its writer spelt the key
     right, and meant another one.
     """
     spelt = {word.lower(): word for word in known if not wrong.endswith(f".{word}")}

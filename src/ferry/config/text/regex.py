@@ -254,7 +254,7 @@ class _Translator:
             return low
         self.at += 1
         if len(following[1]) == 2 and following[1][1].lower() in _CLASS_ESCAPES:
-            raise NotExpressible(f"range ends in {following[1]}, which is no single character")
+            raise NotExpressible(f"range ends in {following[1]}, which is not a single character")
         high = self._single()
         return f"{low}-{high}"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 _BETWEEN = re.compile(r"[\s,;\"'=]+")
 _OF_JAAS = re.compile(r"[A-Za-z_][\w.]*\s*=|\b(?:required|requisite|sufficient|optional)\b")
-"""The parts of a login module's text that are no values: names of options, and the flag."""
+"""The parts of a login module's text that are not values: names of options, and the flag."""
 _ENDING = re.compile(r"[._-]?[0-9]+$")
 _APART = (r"(?<![A-Za-z0-9_-])(?<![A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])")
-"""The limits of a word: a service called kafka is no part of org.apache.kafka."""
+"""The limits of a word: a service called kafka is not part of org.apache.kafka."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def is_secret(key: str) -> bool:
 def shown_address(url: str) -> str:
     """Return an address without user, password and query: each may hold a secret.
 
-    A text that is no address is hidden.
+    A text that is not an address is hidden.
     """
     try:
         parts = urlsplit(url)
@@ -119,7 +119,7 @@ class ProviderKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a provider may read, by its parameters; None is no limit."""
+    """What a provider may read, by its parameters; None means no limit."""
 
     allowed_paths: tuple[Path, ...] | None = None
     """`allowed.paths`: folders and files, absolute; everything below a folder is allowed."""

@@ -176,7 +176,7 @@ IDENTICAL: Mapping[str, Entry] = {
     ),
     "identical.passed": Entry(
         K.INVALID_CONFIG,
-        "offsets of {source} near {offset} would be passed over or copied again, which identical offsets do not permit",
+        "offsets of {source} near {offset} would be skipped or copied again, which identical offsets do not permit",
         "set the guards ferry.guard.* of the topic to fail, or use ferry.offsets = translated",
     ),
     "identical.gone": Entry(

@@ -95,5 +95,5 @@ class SwitchSettings(FeatureSettings):
 
     @property
     def approvers(self) -> Approvers:
-        """Who approves."""
+        """The users who may approve switches and drills."""
         return Approvers(users=self.approver_users, own=self.approve_own)

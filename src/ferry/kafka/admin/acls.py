@@ -108,7 +108,7 @@ async def _answered(cluster: Cluster, request: Any, what: str) -> Any:
 async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
     """Create ACLs, many in a request; return the refusal of each ACL that was not created.
 
-    An ACL that exists already is no error.
+    An ACL that exists already is not an error.
     """
     kind = CreateAclsRequest.AclCreation
 
@@ -133,7 +133,7 @@ async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
 async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
     """Delete exactly these ACLs; return the refusal of each ACL that was not deleted.
 
-    An ACL that is gone already is no error.
+    An ACL that is gone already is not an error.
     """
     kind = DeleteAclsRequest.DeleteAclsFilter
 

@@ -14,7 +14,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 
 _BROKER = 4
-"""`ConfigResource.Type.BROKER`."""
+"""The number of Kafka's `ConfigResource.Type.BROKER`."""
 
 
 async def broker_settings(cluster: Cluster, names: Sequence[str]) -> dict[int, dict[str, str]]:

@@ -17,13 +17,13 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 
 _TOPIC = 2
-"""`ConfigResource.Type.TOPIC`."""
+"""The number of Kafka's `ConfigResource.Type.TOPIC`."""
 _OF_TOPIC = 1
-"""`DescribeConfigsResponse.ConfigSource.TOPIC_CONFIG`."""
+"""The number of Kafka's `DescribeConfigsResponse.ConfigSource.TOPIC_CONFIG`."""
 _ORIGINS = {2: SettingOrigin.BROKERS, 3: SettingOrigin.BROKERS, 4: SettingOrigin.FILE, 5: SettingOrigin.DEFAULT}
 """The other sources of `DescribeConfigsResponse.ConfigSource`."""
 _SET, _DELETE = 0, 1
-"""`AlterConfigOp.OpType`."""
+"""The numbers of two of Kafka's `AlterConfigOp.OpType`."""
 _REQUEST_TOPICS = 500
 
 

@@ -57,7 +57,7 @@ class NewTopic:
 
 
 async def create_topic(cluster: Cluster, topic: NewTopic) -> None:
-    """Create a topic; one that exists already is no error.
+    """Create a topic; one that exists already is not an error.
 
     Raises NotPermitted, TooFewBrokers, PolicyViolated and QuotaExceeded, and Refused with the broker's reason
     otherwise.
@@ -157,7 +157,7 @@ def _over_quota(cluster: Cluster, topic: str) -> QuotaExceeded:
 async def delete_topics(cluster: Cluster, topics: Mapping[str, Any]) -> dict[str, Refused]:
     """Delete topics by their ids; return by name the refusal of each topic that is left.
 
-    A topic that was created again under its name has another id, so it stays. One that is gone already is no error.
+    A topic that was created again under its name has another id, so it stays. One that is gone already is not an error.
     `topics` holds the ids (UUID) by name.
     """
     kind = DeleteTopicsRequest.DeleteTopicState

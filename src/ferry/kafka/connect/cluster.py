@@ -7,6 +7,7 @@ what a replicator needs in addition: waits for throttling, a cache of leaders an
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ import kafka.errors as kafka_errors
 from kafka.future import Future
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 GROUP = 0
 TRANSACTION = 1
+FIRST_WAIT_S = 0.02
+LONGEST_WAIT_S = 1.0
+"""How long a request waits at most before it is tried again, in seconds: after the first failure, and after many."""
 SECOND_WORD_S = 5.0
 """How long each other broker is asked for a topic that the first one does not know any more."""
 
@@ -234,26 +237,19 @@ class Cluster:
 
     async def retrying(self, action: Callable[[], Awaitable[T]]) -> T:
         """Repeat `action` while it raises Retryable, with jittered back-off, for `patience_s` at most."""
-        attempts = AsyncRetrying(
-            stop=stop_after_delay(self.patience_s),
-            wait=wait_random_exponential(multiplier=0.02, max=1.0),
-            retry=retry_if_exception_type(Retryable),
-            sleep=self.loop.sleep,
-            reraise=True,
-        )
-
-        async def attempt() -> T:  # tenacity awaits coroutine functions only, and an action may be a lambda
-            return await action()
-
-        try:
-            return await attempts(attempt)
-        except Retryable as error:
-            remedy = (
-                "bring that service back"
-                if isinstance(error.__cause__, LoginDelayed)
-                else "look at the cluster's health"
-            )
-            raise Unreachable(f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)") from error
+        until = time.monotonic() + self.patience_s
+        longest_s = FIRST_WAIT_S
+        while True:
+            try:
+                return await action()
+            except Retryable as error:
+                if time.monotonic() >= until:
+                    late = isinstance(error.__cause__, LoginDelayed)
+                    remedy = "bring that service back" if late else "look at the cluster's health"
+                    why = f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)"
+                    raise Unreachable(why) from error
+            await self.loop.sleep(random.uniform(0, longest_s))
+            longest_s = min(2 * longest_s, LONGEST_WAIT_S)
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """Return what `action` returns, or raise Unreachable after `seconds`; its result is then ignored."""

@@ -32,14 +32,14 @@ _COPY_BELOW = 1 << 14
 """Records shorter than this are copied into the request, which is cheaper than a separate piece."""
 
 UNREADABLE = (*MALFORMED, AssertionError, struct.error)
-"""What kafka-python's decoder raises for bytes that are no answer, in addition to its own error."""
+"""What kafka-python's decoder raises for bytes that are not an answer, in addition to its own error."""
 
 
 class Frames:
     """Takes the place of kafka-python's parser in a connection."""
 
     def __init__(self, parser: KafkaProtocol, client_id: str, max_frame_bytes: int) -> None:
-        """Continue for the parser that the connection made for itself: with the requests that it has encoded."""
+        """Continue for the parser that the connection made: with the requests that it has encoded."""
         self.in_flight_requests: deque[Any] = parser.in_flight_requests
         self.bytes_to_send: list[Piece] = parser.bytes_to_send
         self._client_id = client_id
@@ -53,7 +53,7 @@ class Frames:
             raise kafka_errors.InvalidReceiveError(f"an answer of {size} bytes, where at most {most} are read")
 
     def receive_bytes(self, data: list[bytearray]) -> list[tuple[int, Any]]:
-        """Decode whole frames. Raises KafkaProtocolError for one that is no answer, whatever is in it."""
+        """Decode whole frames. Raises KafkaProtocolError for one that is not an answer, whatever is in it."""
         return [self._decoded(frame) for frame in data]
 
     def _decoded(self, frame: bytearray) -> tuple[int, Any]:

@@ -149,7 +149,7 @@ def _life_of(token: str) -> float:
 def _checked(token: str, origin: str) -> str:
     """Return the token, if a SASL message can hold it (RFC 6750, b64token). Raises LoginFailed otherwise."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise LoginFailed(f"what the token {origin} gave is no token: correct sasl.oauthbearer.token.endpoint.url")
+        raise LoginFailed(f"what the token {origin} gave is not a token: correct sasl.oauthbearer.token.endpoint.url")
     return token
 
 

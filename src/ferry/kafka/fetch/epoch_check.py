@@ -35,7 +35,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """By partition the offset where the log of now departs from what was read.
+    """Logs that depart from what was read: by partition the offset from which they do.
 
     `unanswered` are the partitions for which no leader answered.
     """

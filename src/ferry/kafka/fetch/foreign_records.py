@@ -25,7 +25,7 @@ _ALL_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strangers:
-    """By partition (`found`) the first offset with a record that no transaction aborted.
+    """Records of others: by partition (`found`) the first offset with one that no transaction aborted.
 
     `own` has the offset after the last batch of the own producer before that. `failed` are the partitions that could
     not be read.
@@ -36,12 +36,12 @@ class Strangers:
     failed: dict[TopicPartition, Unavailable]
 
 
-async def first_strangers(
+async def first_foreign_records(
     target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: int | None = None
 ) -> Strangers:
     """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed.
 
-    `own` is a producer id whose records are no stranger's; None: there is none.
+    `own` is a producer id whose records are not a stranger's; None: there is none.
     """
     waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
     strangers = Strangers(found={}, failed={})

@@ -23,7 +23,7 @@ _DESCRIBED_AT_ONCE = 100
 _CONSUMER = "consumer"
 """Protocol type of groups whose members' assignments are partitions (`ConsumerProtocol.PROTOCOL_TYPE`)."""
 _DESCRIBE = 8
-"""Kafka's `AclOperation.DESCRIBE`."""
+"""The number of Kafka's `AclOperation.DESCRIBE`."""
 _LAST_WITH_OPERATIONS = 10
 """The last version of a Metadata request that asks what a login may do on the cluster (KIP-700)."""
 

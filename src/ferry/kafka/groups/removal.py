@@ -13,7 +13,7 @@ from ferry.kafka.groups.listing import check_group
 
 
 async def delete_group(cluster: Cluster, group: str) -> None:
-    """Delete a consumer group; one that is gone already is no error.
+    """Delete a consumer group; one that is gone already is not an error.
 
     Raises Refused while it has members, or without DELETE on it; Unreachable when its coordinator does not answer.
     """

@@ -30,7 +30,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cuts:
-    """By partition how a log was cut, and the partitions for which no leader answered."""
+    """Logs that were cut: how, by partition, and the partitions for which no leader answered."""
 
     found: Mapping[TopicPartition, Cut]
     unanswered: frozenset[TopicPartition]
@@ -59,7 +59,7 @@ async def cut_since(cluster: Cluster, marks: Iterable[tuple[TopicPartition, Mark
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reached:
-    """By partition the leader epoch in which its log reaches an offset now (-1: the brokers report none).
+    """Leader epochs, by partition, in which its log reaches an offset now (-1: the brokers report none).
 
     `short` logs end before their offset: the mark has the offset and the epoch in which they end. No leader reports
     about the `silent` ones.

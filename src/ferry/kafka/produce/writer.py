@@ -347,7 +347,7 @@ class Writer:
         Raises PartitionsRefused when all of them concern single partitions.
         """
         errors = {place: code for place, code in found.items() if code}
-        # When one partition is refused, the others answer OPERATION_NOT_ATTEMPTED: that is no cause.
+        # When one partition is refused, the others answer OPERATION_NOT_ATTEMPTED: that is not a cause.
         causes = {place: code for place, code in errors.items() if code != codes.OPERATION_NOT_ATTEMPTED} or errors
         for place, code in causes.items():
             if code not in codes.OF_ONE_PARTITION:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.guards import OnGuard
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.foreign_records import first_strangers
+from ferry.kafka.fetch.foreign_records import first_foreign_records
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.behind import others_transactions
@@ -58,7 +58,7 @@ async def with_foreign_writers(
     ends = {place: facts.target.topics[place.topic].ends[place.partition] for place in stable.found}
     undecided = await others_transactions(target, stable.found, ends, writers)
     parts = {place: [(begin, stable.found[place])] for place, begin in begins.items() if place in stable.found}
-    looked = await first_strangers(
+    looked = await first_foreign_records(
         target,
         {place: ranges for place, ranges in parts.items() if ranges[0][0] < ranges[0][1]},
         own=lane_producer(view, lane),

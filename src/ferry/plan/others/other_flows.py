@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.fetch.foreign_records import first_strangers
+from ferry.kafka.fetch.foreign_records import first_foreign_records
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.ledger_cache import LedgerCaches
 from ferry.lane.map_entries import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
 from ferry.ledger.map_block import Chain
-from ferry.ledger.other_flows import Neighbour, gaps, neighbour_of, ranges, uncut
+from ferry.ledger.other_flows import OtherFlow, gaps, other_flow_of, ranges, uncut
 from ferry.ledger.producer_codec import lane_producers, sent_places
 from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.unit_codec import last_units
@@ -30,7 +30,7 @@ from ferry.plan.rules.flow_names import names_tell_flows_apart
 _LEDGER = re.compile(r"ferry-ledger\.(.+)\.internal")
 
 
-async def with_neighbours(
+async def with_other_flows(
     flow: FlowConfig,
     lane: str,
     facts: Facts,
@@ -46,13 +46,13 @@ async def with_neighbours(
     targets = {copy for some in copies.values() for copy in some}
     merged = {copy for name, some in copies.items() if flow.topics.merge.matches(name) for copy in some}
     places = _places(facts.target, merged)
-    # Asked before any ledger is read: what is committed below these offsets has its receipt in a ledger by then.
+    # Asked before any ledger is read: what is committed below these offsets already has its receipt in a ledger.
     listed = await listed_offsets(target, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     begun = await listed_offsets(target, dict.fromkeys(listed.found, EARLIEST), isolation=READ_UNCOMMITTED)
     ends, begins = listed.found, begun.found
     unread = without_unseen(facts.target, places - begins.keys(), listed.failed | begun.failed)
     facts = replace(facts, target=unread)
-    neighbours: tuple[Neighbour, ...] = ()
+    neighbours: tuple[OtherFlow, ...] = ()
     asked = merged | (targets - facts.lane.claims.keys())
     before = accounted(view, lane, {name: topic.topic_id for name, topic in facts.target.topics.items()})
     unaccounted = {place: max(before.get(place, 0), begin) for place, begin in begins.items()}
@@ -60,7 +60,7 @@ async def with_neighbours(
     cut = facts.target.cut
     unaccounted |= {place: min(unaccounted[place], at) for place, at in cut.items() if place in unaccounted}
     if asked:
-        neighbours = await read_neighbours(flow, target, ledgers, asked, unaccounted)
+        neighbours = await read_other_flows(flow, target, ledgers, asked, unaccounted)
     strangers: dict[TopicPartition, int] = {}
     upto: dict[TopicPartition, int] = {}
     if begins:
@@ -76,7 +76,7 @@ async def with_neighbours(
             )
             for place in begins
         }
-        looked = await first_strangers(target, open_parts)
+        looked = await first_foreign_records(target, open_parts)
         strangers = looked.found
         upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
         facts = replace(facts, target=without_unseen(facts.target, looked.failed.keys(), looked.failed))
@@ -121,13 +121,13 @@ def without_unseen(
     return replace(facts, topics=topics)
 
 
-async def read_neighbours(
+async def read_other_flows(
     flow: FlowConfig,
     target: Cluster,
     ledgers: LedgerCaches,
     topics: Collection[str],
     begins: Mapping[TopicPartition, int] = NOWHERE,
-) -> tuple[Neighbour, ...]:
+) -> tuple[OtherFlow, ...]:
     """Return the other flows into the target that concern `topics`, by their ledgers read up to their current ends.
 
     What they have written is collected from the offsets `begins` on, and only for the partitions that it names.
@@ -138,7 +138,7 @@ async def read_neighbours(
             cache = ledgers.of(target, alias)
             view = await cache.view()
             rows = await cache.rows(view, lambda of: of.target.topic in topics and of.target in begins, begins)
-            found.append(neighbour_of(f"ferry-ledger.{alias}.internal", view, topics, rows))
+            found.append(other_flow_of(f"ferry-ledger.{alias}.internal", view, topics, rows))
     return tuple(other for other in found if other.claimed)
 
 
@@ -171,7 +171,7 @@ async def _behind_originals(facts: Facts, target: Cluster, originals: Mapping[To
         return facts
     stable = await listed_offsets(target, dict.fromkeys(again, LATEST), isolation=READ_COMMITTED)
     parts = {place: [(again[place], end)] for place, end in stable.found.items() if end > again[place]}
-    looked = await first_strangers(target, parts)
+    looked = await first_foreign_records(target, parts)
     unseen = (again.keys() - stable.found.keys()) | looked.failed.keys()
     kept = {place: offset for place, offset in facts.others.foreign.items() if place not in again}
     return replace(
@@ -244,7 +244,7 @@ async def _no_receipt(
     stable = await listed_offsets(source, dict.fromkeys(begins, LATEST), isolation=READ_COMMITTED)
     ends = {place: facts.source.topics[place.topic].partitions[place.partition].end for place in begins}
     parts = {place: (begin, min(ends[place], stable.found.get(place, begin))) for place, begin in begins.items()}
-    looked = await first_strangers(
+    looked = await first_foreign_records(
         source, {place: [part] for place, part in parts.items() if part[0] < part[1]}, own=producer
     )
     failed = {place: one.why for place, one in (stable.failed | looked.failed).items()}

@@ -14,7 +14,7 @@ from ferry.plan.rules.lost_ledger import lost_ledger_refusal
 from ferry.plan.rules.origins import no_receipt_refusal, returning_refusal, stranger_refusal
 from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import estimated_bytes, next_offset
-from ferry.plan.rules.resume_point import onward
+from ferry.plan.rules.resume_point import resume_point
 from ferry.plan.rules.truncation import read_before, written_before
 
 
@@ -83,7 +83,7 @@ def _candidate(
     unserved = unserved_refusal(topic, number, target)
     if unserved is not None:
         return unserved
-    found = onward(rules, facts, topic, number, target, last, run, generation)
+    found = resume_point(rules, facts, topic, number, target, last, run, generation)
     start = next_offset(facts, source, part, last) if isinstance(found, Refusal) else found.start
     # A loop is checked first: the other findings result from it.
     loop = returning_refusal(rules, source, start, part.end, facts.others.returned.get(source, ()))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ferry.ledger.other_flows import Neighbour
+from ferry.ledger.other_flows import OtherFlow
 from ferry.model import Era, Gap, Pause, Position, Range, Receipt, TopicPartition
 from ferry.model.observed import BrokerSpace, OpenTransaction, Unavailable
 from ferry.model.topic_settings import TopicSettings
@@ -114,7 +114,7 @@ class Unfound:
     shown: int
     """How many topics the source lists that do not serve Kafka, MirrorMaker or Ferry."""
     excluded: tuple[str, ...]
-    """Those of them that `topics` takes and `topics.exclude` leaves out."""
+    """Topics among the shown ones that `topics` takes and `topics.exclude` leaves out."""
     idle: str = ""
     """Why it may rightly take none: half a sentence, empty when nothing shows it."""
 
@@ -128,7 +128,7 @@ class SourceFacts:
     absent: frozenset[str] = frozenset()
     """Source topics that the lane has receipts of and the filters take, but that the source does not list."""
     deleted: frozenset[str] = frozenset()
-    """Those of the absent topics of which all brokers of the source answer that no topic has their id any more."""
+    """Absent topics of which all brokers of the source answer that no topic has their id any more."""
     hidden: frozenset[str] = frozenset()
     """Names in the flow's `topics` that this login may not see at the source, whether they exist or not."""
     unmatched: tuple[str, ...] = ()
@@ -153,9 +153,9 @@ class TargetFacts:
     space: Mapping[int, BrokerSpace] | None = None
     """Disk space by broker of the target, for those that report it; None: not asked."""
     cut: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition cut since the lane wrote to it: the offset from which it has other records or none."""
+    """Target partitions cut since the lane wrote to them: the offset from which each has other records or none."""
     kept: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition that lost records: up to which source offset it still has what was copied."""
+    """Target partitions that lost records: up to which source offset each still has what was copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class LaneFacts:
     For a partition that is not a key nothing is known: it was not asked for, or its position is pending.
     """
     starts: Mapping[TopicPartition, int]
-    """Where the lane's first run began, for each source partition that existed by then.
+    """Where the lane's first run began, for each source partition that existed at that time.
 
     In the first run itself: the configured offsets of partitions that could not be asked.
     """
@@ -190,11 +190,11 @@ class LaneFacts:
     """Target topics that this flow has agreed to share, by its ledger."""
     pauses: Mapping[str, Pause]
     eras: Mapping[str, Era] = field(default_factory=dict)
-    """By target topic the rule by which the lane repartitions its records."""
+    """The rule by which the lane repartitions a topic's records, by target topic."""
     lost_rules: Mapping[str, str] = field(default_factory=dict)
     """Why some of these rules cannot be carried out any more, by target topic, as half a sentence with the remedy."""
     dealt: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By source partition of repartitioned topics: the offset that all of their target partitions have reached."""
+    """Source partitions of repartitioned topics: the offset that all of their target partitions have reached."""
     open_on_ledger: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
     """The oldest transaction that is open on the flow's ledger, by its partition."""
 
@@ -217,7 +217,7 @@ class NoReceipt:
 class OtherFacts:
     """What others wrote to the copies, and what the ledgers of other flows show."""
 
-    flows: tuple[Neighbour, ...] = ()
+    flows: tuple[OtherFlow, ...] = ()
     """Other flows into the target, as far as their topics concern this one."""
     returned: Mapping[TopicPartition, tuple[Range, ...]] = field(default_factory=dict)
     """The offsets that came from the target cluster, by source partition."""
@@ -226,11 +226,11 @@ class OtherFacts:
     accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
     """The offset up to which target partitions were searched for records of others."""
     foreign: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By target partition the first foreign record after the lane's last record."""
+    """The first foreign record after the lane's last record, by target partition."""
     open_transactions: Mapping[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    """By target partition a foreign transaction that is open there."""
+    """The foreign transaction that is open on a target partition."""
     unaccounted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """By merged target partition the first offset that none of the flows' ledgers accounts for."""
+    """The first offset that none of the flows' ledgers accounts for, by merged target partition."""
     back_paused: bool = False
     """Whether the opposite flow is paused in its own ledger, until an operator resumes it."""
 

@@ -28,7 +28,7 @@ class Mismatch:
     """What on the clusters does not fit the last receipt: a refusal, and what a policy may do instead (ADR 18).
 
     - `restart`: the source offset at which the lane continues after a restart.
-    - `lost`: the source offsets that are passed over if the lane continues where it is.
+    - `lost`: the source offsets that are skipped if the lane continues where it is.
     - `void_from`: the source offset from which earlier receipts are no longer valid; None: all are.
     - `target_next`: only where the target changed, the offset after which the lane continues there; None: none.
     """

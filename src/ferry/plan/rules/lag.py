@@ -205,7 +205,7 @@ def is_behind(lag: PartitionLag, *, max_records: int | None, max_seconds: float 
 def awaited(look: LagLook) -> list[Awaited]:
     """Return the partitions that the lane has not copied up to their ends; what is not known is not copied.
 
-    What a run or an operator passed over counts as copied: the position is after it.
+    What a run or an operator skipped counts as copied: the position is after it.
     """
     found = []
     for lag in look.lags:

@@ -1,4 +1,4 @@
-"""What a lane's target lacks that is no lag: offsets that were passed over, dead letters, and more. Pure."""
+"""What a lane's target lacks that is not lag: offsets that were skipped, dead letters, and more. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_DECISIONS = 20
 def passed_over(
     view: LedgerView, lane: str, ids: Mapping[str, str], never: Collection[str] = ()
 ) -> tuple[PassedOver, ...]:
-    """Return what the lane has passed over, by partition and offset: gaps, and what is before its start.
+    """Return what the lane has skipped, by partition and offset: gaps, and what is before its start.
 
     What a window has copied since of the offsets before the start is not in it. After that come the partitions of which
     the target lacks single records: what was left out before an adoption, and dead letters. Transforms with the digests
@@ -92,8 +92,8 @@ def _copied(
 def _passes(gap: Gap) -> bool:
     """Return whether a gap holds offsets that the lane never copies.
 
-    A lane that restarts passes over only what retention had deleted: otherwise it goes back, or to another log. A gap
-    of a switch is no part of a run, so it has no generation; it counts where its records were stranded.
+    A lane that restarts skips only what retention had deleted: otherwise it goes back, or to another log. A gap
+    of a switch is not part of a run, so it has no generation; it counts where its records were stranded.
     """
     if gap.end <= gap.start:
         return False
@@ -103,7 +103,7 @@ def _passes(gap: Gap) -> bool:
 
 
 def _up_to(ones: Sequence[PassedOver], end: int) -> list[PassedOver]:
-    """Return the parts of what was passed over before an offset."""
+    """Return the parts of what was skipped before an offset."""
     kept = (replace(one, end=min(one.end, end)) for one in ones)
     return [one for one in kept if one.end > (0 if one.start is None else one.start)]
 
@@ -121,15 +121,15 @@ def _apart(ones: Sequence[PassedOver]) -> list[PassedOver]:
 
 
 def passed_total(passed: Collection[PassedOver]) -> int | None:
-    """Return how many offsets were passed over, or records are missing; None where the number of one is not known."""
+    """Return how many offsets were skipped, or records are missing; None where the number of one is not known."""
     return summed([one.offsets for one in passed])
 
 
 def passed_clause(passed: Collection[PassedOver]) -> str:
-    """Say in short how much was passed over, and what else the target lacks; empty if there is nothing."""
+    """Say in short how much was skipped, and what else the target lacks; empty if there is nothing."""
     found = []
     if ranges := [one for one in passed if not one.is_counted]:
-        found.append(_counted(ranges, "offsets were", "offset was", "passed over on purpose"))
+        found.append(_counted(ranges, "offsets were", "offset was", "skipped on purpose"))
     if letters := [one for one in passed if one.why == DEAD_LETTERS]:
         found.append(_counted(letters, "records", "record", "became dead letters"))
     if adopted := [one for one in passed if one.why == ADOPTED]:
@@ -149,7 +149,7 @@ def _where(passed: Collection[PassedOver]) -> str:
 
 
 def passed_sentences(passed: Collection[PassedOver], target: str) -> tuple[str, ...]:
-    """Say what was passed over, and why and by whom it was decided, a sentence for each decision.
+    """Say what was skipped, and why and by whom it was decided, a sentence for each decision.
 
     From the decision after MOST_DECISIONS on they are counted in one sentence. Dead letters, and what was left out
     before an adoption, have a sentence each.
@@ -198,4 +198,4 @@ def _sentence(ones: Sequence[PassedOver], why: str, who: str, reason: str, targe
     if why == START:
         return f"not copied to {target}, because before the start of the flow: {many}"
     by = f"{who or 'not known by whom'}: {reason or 'no reason is recorded'}"
-    return f"not copied to {target}, passed over on purpose: {many}, {why}, by {by}"
+    return f"not copied to {target}, skipped on purpose: {many}, {why}, by {by}"

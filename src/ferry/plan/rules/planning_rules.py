@@ -33,7 +33,7 @@ class Transform(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What planning depends on. Limits are bytes, records and seconds of one run; None is no limit."""
+    """What planning depends on. Limits are bytes, records and seconds of one run; None means no limit."""
 
     flow: Flow
     lane: str

@@ -16,7 +16,7 @@ def next_offset(facts: Facts, source: TopicPartition, part: SourcePartition, las
     """Return the source offset at which the lane continues in a partition.
 
     It is the end of the last receipt; without one, where the lane's first run began; for a partition that came later,
-    its log start. Gaps that an operator passed by hand from there on are passed over. If a window is being copied, the
+    its log start. Gaps that an operator passed by hand from there on are skipped. If a window is being copied, the
     offset is not before the window.
     """
     if last is not None:

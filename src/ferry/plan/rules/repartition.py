@@ -136,7 +136,7 @@ def _note(rule: Transform, found: Replanned, known: Era | None, names: Sequence[
 
 
 def _gap(now_ms: int, topic: SourceTopic, mismatch: Mismatch, run: str, generation: int) -> Gap:
-    """Return the gap of source offsets that are passed over because a policy lets the topic continue."""
+    """Return the gap of source offsets that are skipped because a policy lets the topic continue."""
     why = mismatch.refusal.kind
     start, end = mismatch.lost
     return Gap(

@@ -41,7 +41,7 @@ class DealLook:
         return self.before if found.era == self.known else self.targets
 
     def sources(self) -> tuple[Replanned, list[Refusal], list[Mismatch]]:
-        """Return the ranges of the source partitions, refusals of some, and the troubles that policies pass over."""
+        """Return the ranges of the source partitions, refusals of some, and the troubles that policies skip."""
         found = self._replanned(frozenset())
         troubles = [
             retention_trouble(self.topic, one.partition, max(one.start, self._by_hand(one.partition)))

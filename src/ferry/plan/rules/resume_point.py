@@ -33,7 +33,7 @@ class ResumePoint:
     notes: tuple[str, ...] = ()
 
 
-def onward(
+def resume_point(
     rules: Rules,
     facts: Facts,
     topic: SourceTopic,

@@ -1,4 +1,4 @@
-"""Passing over offsets by hand: what may be skipped of a partition, and what the ledger records of it."""
+"""Skipping offsets by hand: what may be skipped of a partition, and what the ledger records of it."""
 
 from __future__ import annotations
 
@@ -131,13 +131,13 @@ def idle_plan(opened: OpenedRun) -> Plan:
 
 
 def skip_plan(record: RunRecord, gap: Gap) -> Plan:
-    """Return the plan of a run that only passes over offsets."""
+    """Return the plan of a run that only skips offsets."""
     opened = OpenedRun(record=record, generation=gap.generation)
     return replace(idle_plan(opened), gaps=(gap,), notes=(skip_sentence(gap),))
 
 
 def skip_sentence(gap: Gap) -> Sentence:
-    """Return which offsets were passed over, who decided it and why."""
+    """Return which offsets were skipped, who decided it and why."""
     return sentence(
         "passed.by-hand", source=str(gap.source), start=gap.start, end=gap.end, who=gap.who, reason=gap.reason
     )

@@ -1,6 +1,6 @@
 """Where a lane began: recorded with its first plan, so that a later change of the configuration moves nothing.
 
-A partition that exists by then but cannot be asked still begins as configured. A given offset is recorded at once.
+A partition that exists at that time but cannot be asked still begins as configured. A given offset is recorded at once.
 `latest` and a time are recorded as a time, *pending* until a run can ask the partition for its offset.
 """
 
@@ -21,7 +21,7 @@ NOT_KNOWN = -1
 """The first offset before a lane's start, where the record of the start does not have it."""
 
 Passed = Mapping[int, tuple[int, int]]
-"""What a lane passes over before its start: the first offset and the end, by partition number."""
+"""What a lane skips before its start: the first offset and the end, by partition number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,9 @@ class LaneStarts:
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     pending: Mapping[TopicPartition, int] = field(default_factory=dict)
     passed: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
-    """The offsets that the source had before the start and that the lane passes over: the first, and the end.
+    """The offsets that the source had before the start and that the lane skips: the first, and the end.
 
-    The first is NOT_KNOWN in a ledger of an earlier version. A partition without an entry passes over nothing.
+    The first is NOT_KNOWN in a ledger of an earlier version. A partition without an entry skips nothing.
     """
 
     def settled(self, found: Mapping[TopicPartition, int]) -> LaneStarts:
@@ -79,7 +79,7 @@ def starts_at_time(
 
 
 def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Record]:
-    """Return the records to write with the lane's first plan: the start of every partition that exists by then.
+    """Return the records to write with the lane's first plan: the start of every partition that exists now.
 
     Starts at `earliest` are recorded, too, so that a later plan knows what was there and is gone before it was copied.
     Windows have starts of their own: a `windowed` run leaves out topics that begin at `earliest`.
@@ -108,7 +108,7 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
 def _passed_first(
     topic: SourceTopic, given: Mapping[int, int], copied: Collection[TopicPartition]
 ) -> dict[int, tuple[int, int]]:
-    """Return what the lane's first run passes over; `given` are starts that are recorded, asked for or not.
+    """Return what the lane's first run skips; `given` are starts that are recorded, asked for or not.
 
     Partitions that were `copied` before continue where they were.
     """
@@ -125,7 +125,7 @@ def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: 
 
     They are of topics with partitions that were pending and are not any more, or that are new and begin at `earliest`.
     A recorded start holds from then on. If it were asked again each time, a partition without a young record would
-    begin at an end that moves. Records that came meanwhile with an old timestamp would then be passed over.
+    begin at an end that moves. Records that came meanwhile with an old timestamp would then be skipped.
     """
     ids = {name: topic.topic_id for name, topic in facts.source.topics.items()}
     recorded = recorded_starts(view, lane, ids)
@@ -140,7 +140,7 @@ def later_start_records(view: LedgerView, lane: str, facts: Facts, *, windowed: 
 
 
 def _passed_now(facts: Facts, pending: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-    """Return what the lane passes over in partitions whose start was `pending` and is known now."""
+    """Return what the lane skips in partitions whose start was `pending` and is known now."""
     found = {}
     for place in pending:
         topic = facts.source.topics.get(place.topic)

@@ -136,7 +136,7 @@ def narrower_limits(
 
 
 def _is_narrower(target: str, source: str) -> bool:
-    """Return whether a limit is below another one; -1 is no limit."""
+    """Return whether a limit is below another one; -1 means no limit."""
     try:
         there, here = int(target), int(source)
     except ValueError:

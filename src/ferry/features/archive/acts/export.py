@@ -130,4 +130,5 @@ def json_lines(path: Path) -> Iterator[bytes]:
             for line in file:
                 yield line.rstrip(b"\n")
     except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise BadInput(f"{path} cannot be read ({why}): name a file that ferry ledger export wrote") from error

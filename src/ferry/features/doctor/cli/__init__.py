@@ -1,1 +1,1 @@
-"""`ferry doctor`."""
+"""The command `ferry doctor`."""

@@ -24,7 +24,7 @@ class GroupPosition:
     target: TopicPartition | None = None
     became: Translated | None = None
     unread: int | None = 0
-    """How many offsets after `offset` the lane has passed over on purpose; None: not known."""
+    """How many offsets after `offset` the lane has skipped on purpose; None: not known."""
     copied_end: int = 0
     """The source offset at which the copy ends (exclusive)."""
 

@@ -23,7 +23,7 @@ def loss_sentence(
 ) -> str:
     """Say what a failover would have lost, and what it lacks because it was `passed` over on purpose.
 
-    `passed` None: what was passed over is not known. `part`: the losses are those of some topics only.
+    `passed` None: what was skipped is not known. `part`: the losses are those of some topics only.
     """
     clause = beside_the_loss(passed)
     said = _loss(losses, source, "nothing more" if clause else "nothing", part=part)

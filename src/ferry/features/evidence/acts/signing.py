@@ -60,7 +60,7 @@ class SigningKey:
             raise BadInput(f"{where}: the key is {'not ' if password else ''}encrypted: {remedy}") from None
         except (ValueError, UnsupportedAlgorithm):
             raise BadInput(
-                f"{where}: this is no private key in PEM, or its password is another: write one as"
+                f"{where}: this is not a private key in PEM, or its password is another: write one as"
                 " `openssl genpkey -algorithm ed25519` does"
             ) from None
         if not isinstance(private, Private):
@@ -92,7 +92,7 @@ def public_keys(files: Iterable[Path]) -> dict[str, Public]:
             )
         except (*UNREADABLE, UnsupportedAlgorithm):
             raise BadInput(
-                f"--key {file}: this is no public key in PEM: `openssl pkey -in PRIVATE -pubout` writes it"
+                f"--key {file}: this is not a public key in PEM: `openssl pkey -in PRIVATE -pubout` writes it"
             ) from None
         if not isinstance(public, Public):
             raise BadInput(f"--key {file}: a {type(public).__name__} signs no reports: use {_KINDS}")

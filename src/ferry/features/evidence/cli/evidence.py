@@ -1,4 +1,4 @@
-"""The begin and end of commands with a report.
+"""The beginning and the end of commands with a report.
 
 The folder is checked first. The figures and the report's place are printed last.
 """

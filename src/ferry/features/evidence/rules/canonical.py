@@ -38,9 +38,9 @@ def _ordered(value: Any) -> Any:
             return value
         case float():
             if not math.isfinite(value):
-                raise ValueError(f"{value} is no number of JSON")
+                raise ValueError(f"{value} is not a number of JSON")
             rounded = round(value, _DIGITS)
             return int(rounded) if rounded.is_integer() else rounded
         case list() | tuple():
             return [_ordered(item) for item in value]
-    raise ValueError(f"{type(value).__name__} is no value of JSON")
+    raise ValueError(f"{type(value).__name__} is not a value of JSON")

@@ -187,7 +187,7 @@ RPO = Form(
         "passed_over",
         kind=optional(many(PASSED_OVER.kind)),
         omit=lambda _: False,  # as above
-        says="source offsets that were never copied on purpose, which are no part of `records`, and records that are "
+        says="source offsets that were never copied on purpose, which are not part of `records`, and records that are "
         "not on the target for another reason; null: not known; not there in reports of earlier versions",
     ),
     name="rpo",
@@ -300,7 +300,7 @@ def decode_report(content: bytes, name: str) -> SealedReport:
     except Corrupt:
         raise
     except (*MALFORMED, BadInput) as error:
-        raise Corrupt(f"{name} is no report of Ferry ({type(error).__name__}: {error}): it was changed") from None
+        raise Corrupt(f"{name} is not a report of Ferry ({type(error).__name__}: {error}): it was changed") from None
 
 
 def _sealed(body: dict[str, Any]) -> SealedReport:

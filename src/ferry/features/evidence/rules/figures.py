@@ -21,7 +21,7 @@ _SHORTEST_MS = 250
 LOST_SECONDS = "RPO: age of the oldest record that would be lost"
 RTO = "RTO"
 REREAD = "records read twice"
-NOT_KNOWN = "what was passed over on purpose, or became a dead letter, is not known"
+NOT_KNOWN = "what was skipped on purpose, or became a dead letter, is not known"
 """What a report has next to the loss where an earlier version did not count these."""
 LISTED = "the groups that the source lists to Ferry's login"
 """Of which groups alone `REREAD` is measured, if there may be others that the login may not see."""
@@ -60,7 +60,7 @@ def beside_the_loss(passed: Collection[PassedOver] | None) -> str:
 
 
 def samples_of(began_ms: int, offsets: int, chunks: Sequence[Committed]) -> tuple[Sample, ...]:
-    """Return lag and rates in equal steps from the begin of the copying to its last chunk; `offsets` were to be copied.
+    """Return lag and rates in equal steps from the start of the copying to its last chunk; `offsets` were to be copied.
 
     The amounts of a chunk are spread evenly over the time since the slot's chunk before it.
     """
@@ -174,7 +174,7 @@ def goals_of(
 def untried(groups: Iterable[GroupMoved], paused: Sequence[str], *, copied: int | None = None) -> tuple[str, ...]:
     """Say what a drill did not test, a sentence each: paused topics, and groups that were not moved.
 
-    With `copied` 0 records the drill tested nothing, which is no success. None: it had nothing to copy.
+    With `copied` 0 records the drill tested nothing, which is not success. None: it had nothing to copy.
     """
     idle = [group.group for group in groups if not group.committed and group.exact is not None]
     found = []

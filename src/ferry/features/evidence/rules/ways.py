@@ -44,7 +44,7 @@ def ways_of(report: EvidenceReport) -> tuple[EvidenceReport, ...]:
 def joined(whole: EvidenceReport, ways: Sequence[EvidenceReport]) -> EvidenceReport:
     """Return the report of a full drill with what the reports of its switches have of each way; `ways_of` divides it.
 
-    What was passed over is not known (None) if that is so of one way, or if no way has stopped its flow.
+    What was skipped is not known (None) if that is so of one way, or if no way has stopped its flow.
     """
     own, stopped = whole.flow, [way for way in ways if way.losses_at_ms]
     passed = [() if way.passed_over is None else _with(way.passed_over, way.flow, own) for way in stopped]

@@ -22,7 +22,7 @@ async def both_ways(
 ) -> dict[TopicPartition, Maps]:
     """Return the `maps` of a flow, and with them those of the opposite flow for partitions that keep their name.
 
-    A source partition has records there that came from the target. The flow passes over them. The ledger of the
+    A source partition has records there that came from the target. The flow skips them. The ledger of the
     opposite flow, which is on the source, shows where they are on the target. Raises Unreachable and Refused.
     """
     found: dict[TopicPartition, Maps] = dict(maps)

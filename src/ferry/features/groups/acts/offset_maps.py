@@ -100,7 +100,7 @@ class PartitionMap:
         return LogStart(offset=self.log_start)
 
     def passes(self, offset: int) -> bool:
-        """Report whether the lane passed over source offsets after this one, which came from elsewhere or were left."""
+        """Report whether the lane skipped source offsets after this one, which came from elsewhere or were left."""
         return any(gap.end > offset for gap in self.gaps)
 
     def _led_to(self, offset: int) -> Translated:

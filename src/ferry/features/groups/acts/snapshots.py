@@ -204,7 +204,7 @@ class GroupSnapshots:
                 "one, and so does ferry groups snapshot"
             )
         raise BadInput(
-            f"the ledger has no snapshot {name!r} {of} (it has {known}): name one that ferry groups snapshot --list "
+            f"the ledger has no snapshot {name!r} {of} (it has {known}): name one that ferry groups snapshots list "
             "shows"
         )
 

@@ -1,8 +1,8 @@
-"""`ferry groups snapshot`, `diff` and `rollback`: offsets that groups had on the target, kept in the ledger."""
+"""`ferry groups snapshot`, `snapshots`, `diff`, `rollback`: offsets that groups had on the target, in the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -10,6 +10,7 @@ import typer
 from ferry.cli.command import Context, command
 from ferry.cli.identity import new_run, person
 from ferry.cli.output import echo, print_table
+from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.cli.forms import SNAPSHOT
 from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
@@ -33,11 +34,11 @@ SnapshotOption = Annotated[
 def snapshot_command(
     context: Context,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Name of the snapshot. Generated if omitted.")
+        str | None, typer.Option("--snapshot", metavar="NAME", help="Name of the snapshot. Generated if omitted.")
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the snapshots. Takes none.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="As earlier versions named it.", hidden=True)] = False,
     drop: Annotated[
-        str | None, typer.Option("--drop", metavar="NAME", help="Delete this snapshot. Takes none.")
+        str | None, typer.Option("--drop", metavar="NAME", help="As earlier versions named it.", hidden=True)
     ] = None,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
@@ -48,26 +49,70 @@ def snapshot_command(
     """
     from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
 
-    if not listing:
-        context.refuse_csv("a snapshot that is taken or dropped")
-    chosen = context.flow()
     if (listing or drop is not None) and (name is not None or group or (listing and drop is not None)):
-        raise BadInput("--list and --drop take no snapshot: omit --name and --group, and give one of the two")
+        raise BadInput("--list and --drop take no snapshot: write ferry groups snapshots list, or drop NAME")
+    if listing:
+        return _list(context, dry_run=dry_run)
+    if drop is not None:
+        return _drop(context, drop, dry_run=dry_run)
+    context.refuse_csv("a snapshot that is taken")
+    chosen = context.flow()
     if name is not None and not name.strip():
-        raise BadInput("--name is empty: give the snapshot a name, or omit the option")
+        raise BadInput("--snapshot is empty: give the snapshot a name, or omit the option")
     with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
-        if listing:
-            found = kept.all()
-        elif drop is not None:
-            found = [kept.drop(drop, dry_run=dry_run)]
-        else:
-            found = [kept.take(name or new_run("snapshot"), person(), only_groups(group), dry_run=dry_run)]
-    done = f"{'would be ' if dry_run else ''}{'kept' if drop is None else 'dropped'}"
-    context.answer(
-        lambda: {"flow": str(chosen.flow), "dry_run": dry_run, "snapshots": [SNAPSHOT.dump(one) for one in found]},
-        lambda: _show_list(found) if listing else _show_one(found[0], done),
-    )
+        found = kept.take(name or new_run("snapshot"), person(), only_groups(group), dry_run=dry_run)
+    _answer(context, chosen, [found], lambda: _show_one(found, _done("kept", dry_run=dry_run)), dry_run=dry_run)
     return 0
+
+
+@command(table=True)
+def list_command(context: Context) -> int:
+    """List the snapshots of the groups' offsets that the ledger keeps."""
+    return _list(context, dry_run=False)
+
+
+@command()
+def drop_command(
+    context: Context,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The snapshot's name, as ferry groups snapshots list shows it.")
+    ],
+    dry_run: DryRunOption = False,
+) -> int:
+    """Delete a snapshot of the groups' offsets from the ledger. No group is changed."""
+    return _drop(context, name, dry_run=dry_run)
+
+
+def _list(context: Context, *, dry_run: bool) -> int:
+    from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
+
+    chosen = context.flow()
+    with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
+        found = kept.all()
+    _answer(context, chosen, found, lambda: _show_list(found), dry_run=dry_run)
+    return 0
+
+
+def _drop(context: Context, name: str, *, dry_run: bool) -> int:
+    from ferry.features.groups.acts.snapshots import GroupSnapshots  # noqa: PLC0415 - brings the Kafka clients
+
+    context.refuse_csv("a snapshot that is dropped")
+    chosen = context.flow()
+    with GroupSnapshots(chosen, patience_s=context.patience_s) as kept:
+        found = kept.drop(name, dry_run=dry_run)
+    _answer(context, chosen, [found], lambda: _show_one(found, _done("dropped", dry_run=dry_run)), dry_run=dry_run)
+    return 0
+
+
+def _done(word: str, *, dry_run: bool) -> str:
+    return f"would be {word}" if dry_run else word
+
+
+def _answer(
+    context: Context, flow: FlowConfig, found: Sequence[Snapshot], show: Callable[[], object], *, dry_run: bool
+) -> None:
+    snapshots = [SNAPSHOT.dump(one) for one in found]
+    context.answer(lambda: {"flow": str(flow.flow), "dry_run": dry_run, "snapshots": snapshots}, show)
 
 
 def _show_list(found: Sequence[Snapshot]) -> None:

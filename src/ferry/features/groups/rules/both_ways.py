@@ -25,7 +25,7 @@ class BackMaps(Maps, Protocol):
 def chosen(forward: Translated | None, backward: Translated | None) -> tuple[str, Translated] | None:
     """Choose the flow that has the next record: `via`, along which clients move, or `back`, the opposite one.
 
-    If the group has read all of both, the later copy decides. A switch passes over what came back, so that both may
+    If the group has read all of both, the later copy decides. A switch skips what came back, so that both may
     reach the end. Otherwise the exact answer decides, of the next record before that of a copied end, and `via` first.
     If both have more records, the nearer one is next. None when neither flow has a map.
     """

@@ -58,7 +58,7 @@ def asked_by_name(
 ) -> list[str]:
     """Return the groups to ask for by name: a cluster lists neither hidden groups nor those that are gone.
 
-    They are the names of `include` that are no patterns, those that are asked for, and those that the ledger `held`.
+    They are the names of `include` that are not patterns, those that are asked for, and those that the ledger `held`.
     """
     literal = {name for name in include if LEGAL_NAME.fullmatch(name)}
     named = {name for name in literal | (rules.only or frozenset()) if rules.concern(name)}

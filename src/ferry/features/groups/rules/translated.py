@@ -40,7 +40,7 @@ class TranslatedGroups:
     """All partitions of which a group has an offset at the source, also those that the flow does not copy, or not any
     more."""
     denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By group, source topics that Ferry wrote offsets of and may not see any more: whether the group has one is not
+    """Source topics that Ferry wrote offsets of and may not see any more, by group: whether the group has one is not
     known."""
     troubled: dict[str, dict[TopicPartition, str]] = field(default_factory=dict)
     merged: dict[str, set[str]] = field(default_factory=dict)

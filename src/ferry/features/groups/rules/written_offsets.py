@@ -48,7 +48,7 @@ class HeldGroup:
     at: int = -1
     """The ledger offset of its record; -1: there is none yet."""
     read: Mapping[str, Offsets] = field(default_factory=dict)
-    """By repartitioned target topic (ADR 39): a group that has read at least so much of the source partitions misses
+    """Offsets of source partitions by repartitioned target topic (ADR 39): a group that has read up to them misses
     nothing after `offsets`."""
 
     def source_of(self, place: TopicPartition) -> TopicPartition | None:

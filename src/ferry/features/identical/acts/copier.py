@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 
 from ferry.clock import wall_ms
-from ferry.copy.batching import Packing, PackingRules
+from ferry.copy.batching import Batching, BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import Copier
 from ferry.copy.dropped import leader_of
 from ferry.copy.part import Part
 from ferry.copy.prepared_batch import PreparedBatch
 from ferry.copy.produce_queue import ProduceQueue, Request
-from ferry.copy.transcode_pool import Workshop
+from ferry.copy.transcode_pool import TranscodePool
 from ferry.errors import Retryable
 from ferry.features.identical.acts.data_writer import DataWriter, Unanswered
 from ferry.features.identical.rules.marked import is_seen
@@ -77,15 +77,15 @@ class Hole(NamedTuple):
         return self.batches[-1][1]
 
 
-class WithoutHoles(Packing):
+class WithoutHoles(Batching):
     """The next batch of each partition, if it begins where the last one ended and has a record at each offset.
 
     A partition that comes to a hole which markers may pass has no next batch, and is in `waiting`. Otherwise it is read
     no further, and `stopped` has the reason.
     """
 
-    def __init__(self, copier: IdenticalCopier, buffer: FetchBuffer, rules: PackingRules, workshop: Workshop) -> None:
-        super().__init__(buffer, rules, workshop)
+    def __init__(self, copier: IdenticalCopier, buffer: FetchBuffer, rules: BatchingRules, pool: TranscodePool) -> None:
+        super().__init__(buffer, rules, pool)
         self._copier = copier
         self.stopped: dict[TopicPartition, Refusal] = {}
         """The reasons of the partitions that are read no further."""
@@ -102,7 +102,7 @@ class WithoutHoles(Packing):
             return None
         out = super().next(place, part)
         passed = part.end > at
-        if passed:  # what it has passed over is no record
+        if passed:  # what it has skipped is not a record
             part.end = at
             part.left_behind, part.control, part.aborted = before
             refusal: Refusal | None = self._copier.hole(part, at, seen=seen)
@@ -143,10 +143,10 @@ class IdenticalCopier(Copier):
 
     MARKERS: ClassVar[int] = 0
     _writer: DataWriter
-    _packing: WithoutHoles
+    _batching: WithoutHoles
 
-    def _packing_of(self, rules: PackingRules, workshop: Workshop) -> WithoutHoles:
-        return WithoutHoles(self, self._buffer, rules, workshop)
+    def _batching_of(self, rules: BatchingRules, pool: TranscodePool) -> WithoutHoles:
+        return WithoutHoles(self, self._buffer, rules, pool)
 
     def _queue(self) -> ProduceQueue:
         return OneByOne(self._target, self._writer, self._buffer.wake)
@@ -157,7 +157,7 @@ class IdenticalCopier(Copier):
         Partitions stop to which a marker of an earlier writer may come yet. Raises Dropped for those whose markers were
         not answered, or are not permitted, and Retryable.
         """
-        waiting, self._packing.waiting = self._packing.waiting, {}
+        waiting, self._batching.waiting = self._batching.waiting, {}
         if not waiting:
             return 0
         await queue.settle_all()
@@ -166,15 +166,15 @@ class IdenticalCopier(Copier):
             if self._writer.markers.is_quiet(part.piece.target):
                 by_node.setdefault(leader_of(self._target, part.piece, part.end), {})[place] = part
             else:
-                self._packing.stop(place, self._not_quiet(part.piece, part.end).refusal)
+                self._batching.stop(place, self._not_quiet(part.piece, part.end).refusal)
         passed = 0
         for node, parts in by_node.items():
             most = max(1, MOST_MARKERS // len(parts))
-            holes = {place: self._packing.hole(place, part, most) for place, part in parts.items()}
+            holes = {place: self._batching.hole(place, part, most) for place, part in parts.items()}
             await self._mark(node, holes)
             for place, hole in holes.items():
                 passed += hole.end - hole.part.end
-                self._packing.passed(place, hole)
+                self._batching.passed(place, hole)
         return MARKER_BYTES * passed
 
     async def _mark(self, node: int, holes: Mapping[TopicPartition, Hole]) -> None:
@@ -199,7 +199,7 @@ class IdenticalCopier(Copier):
 
     def _sort_arrivals(self) -> None:
         super()._sort_arrivals()
-        self.refusals |= self._packing.stopped
+        self.refusals |= self._batching.stopped
 
     def _finish(self, place: TopicPartition) -> None:
         part = self._part(place)

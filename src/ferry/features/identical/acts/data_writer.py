@@ -158,7 +158,7 @@ class DataWriter(Writer):
         self.producer_epoch = 0
         self.readings = readings
         self.until_ms = 0
-        """When the next request becomes too old to be sent (wall clock): by then producer state could expire early."""
+        """When the next request becomes too old to be sent (wall clock): producer state could expire early then."""
         self._lease = lease
         self._under_way: dict[TopicPartition, Reading] = {}
         self._states: dict[TopicPartition, int] = {}

@@ -58,7 +58,7 @@ class Late:
         `begun`: a switch has fenced the lane, so the time does not move any more.
         """
         known = [one for one in self.until.values() if one is not None]
-        # Another producer above all: a size limit is no fault.
+        # Another producer above all: a size limit is not a fault.
         first = next((self.why[one] for one in sorted(self.until, key=self._rank) if one in self.why), None)
         facts = {
             "places": several(sorted(map(str, self.until))),

@@ -32,7 +32,8 @@ from ferry.protocol.slot import SlotRef
 MARKING_MS = 120_000
 """How long a slot may send markers to a partition after it said so in the ledger."""
 APART_MS = 2 * MAX_SKEW_MS
-"""By how much the clocks of two machines may differ: the ledger lets a slot send markers for longer than it does."""
+"""The most by which the clocks of two machines may differ. The ledger lets a slot send markers for this much longer
+than it does."""
 _OF_THE_PLAN = -1
 
 

@@ -257,6 +257,6 @@ class IdenticalSlot(KafkaSlot):
         return await self._markers.append_closing([receipt.target for receipt in receipts], records)
 
     async def commit(self) -> None:
-        """EndTxn(commit)."""
+        """Commit the open transaction: send EndTxn(commit)."""
         await super().commit()
         self._markers.closed(self._chunk)

@@ -39,8 +39,8 @@ def senders(view: LedgerView, lane: str) -> list[Sender]:
     """Return the runs of a lane that may have sent batches at the source's offsets, oldest first.
 
     A plan that the view does not have, or that cannot be read, is not known. Neither are the runs that the ledger has
-    let go, if there are some: they are older than each busy run that it keeps. Nor are those that it lost before it was
-    rebuilt.
+    forgotten, if there are some: they are older than each busy run that it keeps. Nor are those that it lost before it
+    was rebuilt.
     """
     generations = sorted({run.generation for run in view.runs if run.record.lane == lane})
     busy = sorted(_busy(view, lane), key=lambda one: one[1])
@@ -93,7 +93,7 @@ def reaching(found: Iterable[Sender], place: TopicPartition, end: int) -> list[S
     """Return the runs that may have sent a batch of `place` which the broker would not compare and refuse.
 
     All that the partition has ends at `end`, and it is the lane's. Then a late batch before it is compared with what is
-    there. One at the end is appended, wherever the log ends by then. -1: the broker may compare none, as with markers.
+    there. One at the end is appended, wherever the log then ends. -1: the broker may compare none, as with markers.
     """
     return [one for one in found if one.ends is None or one.ends.get(place, -1) > end]
 

@@ -176,7 +176,7 @@ def _gone(refusal: Refusal, copy_of: Callable[[str], str]) -> Refusal:
 def refusal_of(piece: Slice, found: Found, *, passed: bool) -> Refusal | None:
     """Return why the records of a slice cannot have identical offsets; None if nothing is known against it.
 
-    `passed`: whether offsets of its partition are passed over, or copied again, by a guard.
+    `passed`: whether offsets of its partition are skipped, or copied again, by a guard.
     """
     return _of_slice(piece, found, passed=passed) or _of_target(piece, found)
 
@@ -298,7 +298,7 @@ def max_age_of(piece: Slice, found: Found) -> int:
 
 
 def late_of(found: Found) -> int:
-    """Return how late a marker may arrive: by then brokers have closed the connection of a writer that sent it."""
+    """Return how late a marker may arrive: after that brokers have closed the connection of its writer."""
     return _idle(found) + MARGIN_MS
 
 

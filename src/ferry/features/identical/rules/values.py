@@ -83,7 +83,7 @@ class Look:
     settled: bool
     """Whether the leader's log has nothing after the high watermark."""
     tail: Tail | None
-    """None: nothing can be read."""
+    """What the target's log shows below its end; None: nothing can be read."""
     state_sequence: int | None = None
     """What DescribeProducers shows as the next sequence of the lane's producer id: last + 1; None: no state."""
     state_ms: int = 0

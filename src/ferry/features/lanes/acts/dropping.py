@@ -1,8 +1,8 @@
 """Drop a lane other than the live one: scratch topics and groups, its position group, and its part of the ledger.
 
-A drop first opens a run in the lane, which fences all other runs there. It is no error if something is deleted already.
-The lane's part of the ledger is deleted last, in a transaction of the drop's driver. So a drop that was interrupted
-continues when it is started again, and one that a newer run has overtaken deletes nothing of the ledger.
+A drop first opens a run in the lane, which fences all other runs there. It is not an error if something is deleted
+already. The lane's part of the ledger is deleted last, in a transaction of the drop's driver. So a drop that was
+interrupted continues when it is started again, and one that a newer run has overtaken deletes nothing of the ledger.
 """
 
 from __future__ import annotations

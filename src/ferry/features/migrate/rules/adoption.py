@@ -179,7 +179,7 @@ def kept_pairs(pairs: tuple[Pair, ...], row: Row) -> tuple[Pair, ...]:
     """Return the valid pairs of one partition, ascending.
 
     All are kept, because a reader after a pair reads on from there. If there are more than MOST_PAIRS, the newest half
-    of that number is kept, and a sample of the older ones. The sample has those that MirrorMaker 2 would go by.
+    of that number is kept, and a sample of the older ones. The sample has those that MirrorMaker 2 would use.
 
     The pairs come in the order of writing. If a pair goes back on either side, the pairs before it belong to another
     log or another copy, and are dropped.

@@ -129,7 +129,7 @@ def parse_value(value: bytes | None, where: str) -> int | None:
     offset = _count(body.get("offset")) if isinstance(body, dict) else None
     if offset is None:
         raise BadInput(
-            f"{where}: {value[:80]!r} is no offset of MirrorMaker 2's source connector, which is written as "
+            f"{where}: {value[:80]!r} is not an offset of MirrorMaker 2's source connector, which is written as "
             '{"offset": N}: name its offsets topic with --offsets-topic, and the connector with --connector'
         )
     return offset

@@ -50,7 +50,7 @@ def serve(folder: Path, address: str, port: int) -> tuple[Any, Thread]:
     if nothing can listen at the address and port.
     """
     if not folder.is_dir():
-        raise BadInput(f"{folder} is no folder: make it, and let ferry.metrics.folder name it")
+        raise BadInput(f"{folder} is not a folder: make it, and let ferry.metrics.folder name it")
     registry = CollectorRegistry(auto_describe=False)
     registry.register(FolderCollector(folder))
     try:

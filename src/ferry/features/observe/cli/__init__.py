@@ -1,1 +1,1 @@
-"""`ferry metrics`."""
+"""The commands `ferry metrics`."""

@@ -121,6 +121,15 @@ def _lag_sentence(flow: FlowConfig, lags: Collection[PartitionLag]) -> str | Non
     return f"the lag of flow {flow.flow} {how} what {passed} {allow}: {'; '.join(parts)}"
 
 
+def is_late(flow: FlowConfig, succeeded_ms: int, now_ms: int) -> bool | None:
+    """Return whether `ferry.alert.late.intervals` times of the schedule have passed since the last success.
+
+    It is None without a schedule, and where these intervals are 0.
+    """
+    due = due_ms(flow.airflow.schedule, succeeded_ms, flow.of(AlertSettings).late_intervals)
+    return None if due is None else now_ms >= due
+
+
 def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Alert | None:
     """Return the alert about a run that was not done in time.
 
@@ -134,8 +143,7 @@ def late_alert(flow: FlowConfig, run: str, view: LedgerView, now_ms: int) -> Ale
     ]
     intervals = flow.of(AlertSettings).late_intervals
     if ends:
-        due = due_ms(flow.airflow.schedule, max(ends), intervals)
-        if due is None or now_ms < due:
+        if not is_late(flow, max(ends), now_ms):
             return None
         since = f"the last one ended {(now_ms - max(ends)) / 1000:.0f} s ago"
     else:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from croniter import croniter  # type: ignore[import-untyped]  # it has no types
 
 _LOOKED_AT = 50
-"""How many times of a schedule are read to find its shortest interval: almost any schedule has shown it by then."""
+"""How many times of a schedule are read to find its shortest interval: almost any schedule has shown it within them."""
 _ANY_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 _BY_HAND = frozenset({"@once", "@continuous"})
 _ALIASES = {"@quarterly": "0 0 1 */3 *"}

@@ -49,7 +49,7 @@ _NO_OFFSETS = "Connect commits its own offsets aside; positions here are part of
 _NO_WORKERS = "no worker, connector or task runs between runs: Airflow and Spark show their own"
 _NO_LOOP = "nothing polls: a run reads ahead and writes at the same time, and ends"
 _NO_CLASSES = "no connector, task or converter is loaded: batches go as bytes, and Spark does what transforms say"
-_NO_LOG = "nothing is passed over with a line in a log alone: it is refused by name, counted as a gap, or a dead letter"
+_NO_LOG = "nothing is skipped with a line in a log alone: it is refused by name, counted as a gap, or a dead letter"
 _NO_LETTER = (
     "a letter is in the transaction of the copy around it: where it cannot be written, its partition is refused"
 )

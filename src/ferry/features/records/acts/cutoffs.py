@@ -30,7 +30,7 @@ class Withheld:
 
 
 Withholding = Mapping[TopicPartition, Withheld]
-"""By source partition."""
+"""What is withheld of each source partition."""
 
 
 class Unread(FerryError):

@@ -1,4 +1,4 @@
-"""Writes dead letters in the transaction of the chunk that passes over their records, so each letter once, too."""
+"""Writes dead letters in the transaction of the chunk that skips their records, so each letter once, too."""
 
 from __future__ import annotations
 

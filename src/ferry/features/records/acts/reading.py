@@ -140,7 +140,7 @@ class _Reading:
             self._taken.put(fetched.answer)
 
     def stop(self) -> None:
-        """Stop reading."""
+        """Stop reading from the cluster."""
         self._stopped.set()
         self._thread.join()
 

@@ -65,7 +65,7 @@ class SlicePart(PartProgress):
 
 
 @dataclass(slots=True, kw_only=True)
-class UnitPart:
+class RepartitionedPart:
     """One target partition's part of the open chunk. `piece` is what was left of the unit when the slot began.
 
     `begins` and `reached` are where the chunk began and how far it has come.
@@ -187,7 +187,7 @@ class UnitPart:
         return self.target_next or 0, ""
 
 
-RowPart = SlicePart | UnitPart
+RowPart = SlicePart | RepartitionedPart
 
 
 def runs_of(offsets: npt.NDArray[np.int64]) -> tuple[OffsetSpan, ...]:

@@ -24,7 +24,7 @@ from ferry.copy.row_scope import Todo
 from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Withholding, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
-from ferry.features.records.acts.row_parts import RowPart, SlicePart, UnitPart
+from ferry.features.records.acts.row_parts import RepartitionedPart, RowPart, SlicePart
 from ferry.features.records.acts.rows import Rows, Stretch
 from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
 from ferry.features.records.rules.dead_letters import PoisonRule
@@ -155,7 +155,7 @@ class RowSlot(TargetSlot):
         epochs: Mapping[TopicPartition, int],
     ) -> RowPart:
         if piece.dealt:
-            return UnitPart(
+            return RepartitionedPart(
                 plan=plan,
                 origin=self._origin,
                 piece=piece,
@@ -229,7 +229,7 @@ class RowSlot(TargetSlot):
             epochs = {part.piece.source: part.source_epoch}
             return self._part(plan, part.piece, part.end, part.target_next, expected, epochs)
         following = self._part(plan, part.piece, 0, part.target_next, expected, {})
-        if isinstance(following, UnitPart):
+        if isinstance(following, RepartitionedPart):
             following.begins = following.reached = part.reached
             following.source_epochs = part.source_epochs
         return following

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ferry.run.micro_run import MicroRuns
 
 
-def planned_in_spark(
+def planned_and_copied_in_spark(
     runs: MicroRuns,
     planned: Callable[[], Plan],
     *,
@@ -73,7 +73,7 @@ def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False, stop: S
 
     With `stop`, a signal breaks the copy off and becomes the error.
     """
-    return planned_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
+    return planned_and_copied_in_spark(runs, lambda: plan, quiet=quiet, stop=stop)[1]
 
 
 def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:

@@ -30,10 +30,10 @@ class PoisonRule:
     poison: Poison
     letters: DeadLetters
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """By target topic: the `target` of the records before the transform, and the one that the transform makes of it. If
+    """The `target` of the records before the transform, and that after it, by target topic. If
     a topic is not in it, both are the topic's own name. In a lane both are other names than the topic's."""
     targets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By source topic: the target topics of which each record names one. If a topic is not in it, all records go to one
+    """Target topics of which each record names one, by source topic. If a topic is not in it, all records go to one
     topic. A record that the transform cannot be applied to goes to the first."""
 
 

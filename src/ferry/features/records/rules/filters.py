@@ -43,7 +43,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Numbers from `low` to `high`, both included; None is no bound. With `among`, only numbers that are in it."""
+    """Numbers from `low` to `high`, both included; None means no bound. With `among`, only numbers that are in it."""
 
     low: int | None = None
     high: int | None = None

@@ -116,4 +116,4 @@ TYPES: Mapping[str, Callable[[object, str], str]] = {
     "boolean": _boolean,
     "string": _string,
 }
-"""By Connect's names."""
+"""Functions that cast a value, by Connect's name of the type."""

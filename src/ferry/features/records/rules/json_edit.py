@@ -93,7 +93,7 @@ def only_fields(value: bytes, include: frozenset[str], renames: Mapping[str, str
     splices: list[_Splice] = []
     start = _after_blank(text, 0)
     if text[start : start + 1] != "{":
-        raise NotJson("it is no JSON object")
+        raise NotJson("it is not a JSON object")
 
     def visit(name: str, name_start: int, name_end: int, at: int) -> tuple[int, bool]:
         is_gone = bool(include) and name not in include
@@ -213,7 +213,7 @@ def _value(text: str, at: int) -> tuple[object, int]:
 
 
 def _no_json(at: int) -> NotJson:
-    return NotJson(f"it is no JSON from character {at + 1} on")
+    return NotJson(f"it is not JSON from character {at + 1} on")
 
 
 def _read(text: str, at: int, tree: Tree, edit: Edit, splices: list[_Splice]) -> int:

@@ -44,7 +44,7 @@ def editor(
 
     def plainly(value: bytes) -> bytes:
         if is_object_wanted and not is_object(value):
-            raise NotJson("it is no JSON object")
+            raise NotJson("it is not a JSON object")
         return edited(value, tree, edit)
 
     if not has_plain_names(every):

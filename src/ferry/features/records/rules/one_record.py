@@ -40,7 +40,7 @@ class Lack(StrEnum):
     PRUNED = "pruned"
     """Both sides deleted the record, and the ledger its receipt."""
     SKIPPED = "skipped"
-    """An operator or a guard had the lane pass over the offset."""
+    """An operator or a guard had the lane skip the offset."""
     LEFT_OUT = "left-out"
     """The other side has nothing to copy at the offset, or a transform or filter left the record out."""
     APPROXIMATE = "approximate"
@@ -63,7 +63,7 @@ SAID: Mapping[Lack, str] = {
     Lack.NOT_COPIED: "the lane has not copied as far as this offset",
     Lack.BEFORE: "the lane began to copy after this offset",
     Lack.PRUNED: "both sides deleted the record, and the ledger its receipt",
-    Lack.SKIPPED: "the lane passed over this offset",
+    Lack.SKIPPED: "the lane skipped this offset",
     Lack.LEFT_OUT: "nothing of the other side's offset is here",
     Lack.APPROXIMATE: "another replicator copied the record: which one it is here is not known",
     Lack.UNMAPPED: "no offset map leads to this side",
@@ -86,7 +86,7 @@ class Part:
     """A key, a value, or a header's name or value: its first bytes, its size and a digest of all of it."""
 
     data: bytes | None
-    """None: null, as the value of a tombstone."""
+    """The first bytes; None: null, as the value of a tombstone."""
     size: int | None
     digest: bytes
 
@@ -146,7 +146,7 @@ class Side:
     """What one side has at an offset: a record, or `lack`, and a sentence if there is more to say of it."""
 
     place: TopicPartition | None
-    """None: which partition it is on this side is not known."""
+    """The topic and partition on this side; None: the partition is not known."""
     offset: int | None
     record: OneRecord | None = None
     lack: Lack | None = None
@@ -162,7 +162,7 @@ class BothSides:
     source: Side
     target: Side
     transformed: bool
-    """Whether a transform of the file changes records of the topic, so that differences are no fault."""
+    """Whether a transform of the file changes records of the topic, so that differences are not a fault."""
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ def in_gap(asked: Side, lack: Lack, gap: Gap | None, *, transformed: bool) -> tu
         who = f" by {gap.who}" if gap.who else ""
         reason = f": {gap.reason}" if gap.reason else ""
         what = "an operator" if gap.why is RefusalKind.STUCK else f"the guard for {gap.why.value}"
-        return Lack.SKIPPED, f"run {gap.run} passed over it for {what}{who}{reason}"
+        return Lack.SKIPPED, f"run {gap.run} skipped it for {what}{who}{reason}"
     if lack is not Lack.LEFT_OUT or asked.record is None:
         return lack, ""
     if transformed:

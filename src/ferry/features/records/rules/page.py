@@ -31,7 +31,7 @@ class RecordText:
     """A record in the form in which it is shown."""
 
     timestamp_ms: int | None
-    """None: it has none."""
+    """The record's timestamp; None: the record has none."""
     stamped_by: StampedBy
     key: PartText
     value: PartText

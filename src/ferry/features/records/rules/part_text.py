@@ -30,7 +30,7 @@ class PartText:
     """What is shown of some bytes."""
 
     text: str | None
-    """None: null."""
+    """The bytes as text; None: they are null."""
     size: int | None
     """Bytes of the whole; None: null."""
     style: Style

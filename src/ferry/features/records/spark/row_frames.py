@@ -27,7 +27,7 @@ from ferry.features.records.rules.pace import Share, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed, ranges_of
 from ferry.features.records.spark.counters import KEPT, READ, Counters
 from ferry.features.records.spark.row_stage import in_one_worker, read_frame
-from ferry.features.records.spark.row_tasks import FIRST, LAST_TOPIC, Alone, write_alone, write_slot
+from ferry.features.records.spark.row_tasks import FIRST, LAST_TOPIC, Alone, write_slot, write_unshuffled
 from ferry.features.records.spark.schema import HEADERS, SCHEMA, WRITTEN
 from ferry.features.records.spark.slot_assignment import SLOT_INDEX, dealt_rows, kept_rows
 from ferry.features.records.spark.streams import Stream
@@ -109,7 +109,7 @@ class RowJob:
         return plain - other
 
 
-def alone_frame(job: RowJob) -> DataFrame:
+def unshuffled_frame(job: RowJob) -> DataFrame:
     """Make the frame of slots that Python writes alone, one task each."""
     of_topic = {piece.source.topic: stream for stream in job.streams for piece in stream.pieces}
     slices: dict[int, list[Slice]] = {slot: [] for slot in job.specs}
@@ -129,7 +129,7 @@ def alone_frame(job: RowJob) -> DataFrame:
             rules={topic: of_topic[topic].rule for topic in topics},
         )
     return slot_frame(job.spark, tasks, len(tasks)).mapInArrow(
-        partial(write_alone, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)), ROW
+        partial(write_unshuffled, tasks, to_arrow_schema(SCHEMA, timezone="UTC"), job.tally.adding(_ALONE)), ROW
     )
 
 

@@ -1,8 +1,8 @@
-"""What the Spark tasks that write rows do: `write_alone`, or `write_slot` after a shuffle.
+"""What the Spark tasks that write rows do: `write_unshuffled`, or `write_slot` after a shuffle.
 
-`write_alone` has slots whose transforms are plain steps: one Python process reads, changes and writes, and Spark only
-starts it. No record passes through Spark's JVM, and nothing is shuffled. The partitions of a slot are read one after
-the other, in the order in which they are written. Runs in Python workers, without Spark's API.
+`write_unshuffled` has slots whose transforms are plain steps: one Python process reads, changes and writes, and Spark
+only starts it. No record passes through Spark's JVM, and nothing is shuffled. The partitions of a slot are read one
+after the other, in the order in which they are written. Runs in Python workers, without Spark's API.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Alone:
     rules: Mapping[str, PoisonRule]
 
 
-def write_alone(
+def write_unshuffled(
     slots: Mapping[int, Alone], schema: pa.Schema, tell: Callable[[Found], None], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Copy every slot named in `batches`; the end of a slot that failed is an answer, too, so that the others continue.

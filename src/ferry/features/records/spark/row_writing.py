@@ -28,7 +28,7 @@ from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
 from ferry.features.records.spark.record_errors import faults_of
-from ferry.features.records.spark.row_frames import RowJob, alone_frame, read_by, share_of, shuffled_frame
+from ferry.features.records.spark.row_frames import RowJob, read_by, share_of, shuffled_frame, unshuffled_frame
 from ferry.features.records.spark.row_stage import count
 from ferry.features.records.spark.schema import COUNT
 from ferry.features.records.spark.streams import Stream, refuse_remote
@@ -230,7 +230,7 @@ def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
 def _written(job: RowJob) -> list[SlotEnd]:
     of_python = job.of_slots(job.alone)
     of_spark = job.of_slots(job.specs.keys() - job.alone)
-    answers = [alone_frame(of_python)] if of_python.specs else []
+    answers = [unshuffled_frame(of_python)] if of_python.specs else []
     shares, tasks = list[Share](), 1
     if of_spark.specs:
         answer, shares, tasks = shuffled_frame(of_spark)

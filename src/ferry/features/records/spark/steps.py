@@ -49,7 +49,7 @@ and so on."""
 
 _MILLION = 1_000_000
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_NO_NAME = b"its target is no name of a topic"
+_NO_NAME = b"its target is not a name of a topic"
 _NO_YEAR = b"its timestamp is in no year from 1 to 9999"
 
 

@@ -61,7 +61,7 @@ def first_record_of(
         found = first_record(flow.flow.target, options, group, starts, seconds=min(patience_s, MOST_SECONDS))
     except FerryError as error:
         return FirstRecord(None, str(error))
-    with suppress(FerryError):  # a group without members and offsets goes by itself, later
+    with suppress(FerryError):  # Kafka deletes a group without members and offsets later
         connection.run(lambda: delete_when_left(connection.target, group))
     return found
 

@@ -286,7 +286,7 @@ async def _known_offsets(cluster: Cluster, places: Collection[TopicPartition], w
 def _starts(sides: Sides, state: SwitchState) -> dict[TopicPartition, dict[TopicPartition, int]]:
     """Return, by partition of the old cluster, the partitions that producers continue in, and where groups begin there.
 
-    They begin at the end from before any producer came (step `topics`). They do not pass over records that the switch
+    They begin at the end from before any producer came (step `topics`). They do not skip records that the switch
     before left there, because no group has read them.
     """
     found: dict[TopicPartition, dict[TopicPartition, int]] = {}

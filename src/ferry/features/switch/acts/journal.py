@@ -128,7 +128,7 @@ class Journal:
     def done(self, switch: str, begun: StepBegun, evidence: Evidence) -> SwitchState:
         """Record what the step found. Raises Superseded if another process has begun it since.
 
-        If that process has done it by then, what it found is written again: it counts.
+        If that process has done it already, what it found is written again: it counts.
         """
         view = self._view()
         self._refuse_lost(switch_states(view), switch, begun)

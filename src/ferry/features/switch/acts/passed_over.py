@@ -1,4 +1,4 @@
-"""Read what a lane's target lacks that is no lag, from its ledger: what was passed over, dead letters, and more."""
+"""Read what a lane's target lacks that is not lag, from its ledger: what was skipped, dead letters, and more."""
 
 from __future__ import annotations
 

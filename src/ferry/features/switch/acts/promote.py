@@ -39,7 +39,7 @@ def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience
     moved = ""
     if again:
         had = agreeing(
-            len(again), "group had other offsets by then, and is", "groups had other offsets by then, and are"
+            len(again), "group had other offsets meanwhile, and is", "groups had other offsets meanwhile, and are"
         )
         moved = f"; {had} moved again ({several(again)})"
     return Evidence(

@@ -85,7 +85,8 @@ def words_of(given: SwitchHook | None) -> tuple[str, ...]:
 def refuse_unusable(hook: SwitchHook, what: str) -> None:
     """Raise BadInput for a command or URL of the `stop` or the `redirect` hook that cannot be run or called.
 
-    A command is empty or has unbalanced quotes. A URL is no `http` or `https` address; the message does not repeat it.
+    A command is empty or has unbalanced quotes. A URL is not an `http` or `https` address; the message does not repeat
+    it.
     """
     try:
         words = shlex.split("none" if hook.command is None else hook.command)
@@ -152,7 +153,7 @@ def _call(url: str, body: dict[str, str], seconds: int) -> dict[str, object]:
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         if isinstance(error, HTTPException):
-            reason = f"its answer is no HTTP: {type(error).__name__}"
+            reason = f"its answer is not HTTP: {type(error).__name__}"
         raise Refused(_again(f"the {what} hook could not be called ({reason})")) from None
     except ValueError:  # its text may repeat the address, and with it a secret
         raise Refused(_again(f"the {what} hook could not be called (its address is not one that HTTP has)")) from None

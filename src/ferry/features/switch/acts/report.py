@@ -82,7 +82,7 @@ def kept_report(
     """Write the report of a switch that has ended, to `folder` or the flow's report folder.
 
     Only once, even if called again. `asked_by` and `reason` are what Airflow has of its beginning. Return where it is,
-    and why it could not be written, a sentence with the remedy. Clients have moved, so that is no failure of the
+    and why it could not be written, a sentence with the remedy. Clients have moved, so that is not a failure of the
     switch. Both are None if no folder is named.
     """
     if folder is None and not flow.report.is_named:

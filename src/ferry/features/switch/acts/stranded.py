@@ -197,7 +197,7 @@ async def _left_behind(
 
 
 def _copied(flow: FlowConfig, view: LedgerView) -> dict[TopicPartition, int]:
-    """Return the offset up to which a flow copied, or passed over on purpose, by source partition."""
+    """Return the offset up to which a flow copied, or skipped on purpose, by source partition."""
     found = {last.source: last.end for last in last_receipts(view, flow.lane).values()}
     for place, passed in skips(view, flow.lane).items():
         found[place] = max([found.get(place, 0), *(gap.end for gap in passed)])
@@ -272,7 +272,7 @@ class _Found:
     _end: int = 0
     _records: int = 0
     _unopened: dict[int, UnopenedBatch] = field(default_factory=dict)
-    """By offset. The first `_NAMED` are named in the evidence."""
+    """Batches that were not opened, by offset. The first `_NAMED` are named in the evidence."""
 
     def take(self, record: ReadRecord) -> None:
         self.write(record_json(self.place, record))

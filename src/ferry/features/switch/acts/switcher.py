@@ -240,7 +240,7 @@ class Switcher:
     def _wanted(self, switch: str, options: SwitchOptions, approved_by: str) -> Switch:
         if not ID.fullmatch(switch):
             raise BadInput(
-                f"switch id {switch!r} is no name: use up to 100 letters, digits, dots, underscores, hyphens"
+                f"switch id {switch!r} is not a name: use up to 100 letters, digits, dots, underscores, hyphens"
             )
         return Switch(
             id=switch,

@@ -37,13 +37,11 @@ QuietSecondsOption = Annotated[
 ]
 QuietTimeoutOption = Annotated[
     float,
-    lasting("--quiet-timeout", "Stop if that has not happened by then.", default=DEFAULT.quiet_timeout_seconds),
+    lasting("--quiet-timeout", "Stop if that takes longer.", default=DEFAULT.quiet_timeout_seconds),
 ]
 DrainTimeoutOption = Annotated[
     float,
-    lasting(
-        "--drain-timeout", "Stop if the last records are not copied by then.", default=DEFAULT.drain_timeout_seconds
-    ),
+    lasting("--drain-timeout", "Stop if copying the last records takes longer.", default=DEFAULT.drain_timeout_seconds),
 ]
 LostAtOption = Annotated[
     str | None,

@@ -25,7 +25,7 @@ def beginnings(
     now_ms: int,
     stranded: Mapping[TopicPartition, Range] = MappingProxyType({}),
 ) -> tuple[list[Record], list[Gap]]:
-    """Return the records that let a lane continue at the `cuts` (source offsets), and the gaps for what it passes over.
+    """Return the records that let a lane continue at the `cuts` (source offsets), and the gaps for what it skips.
 
     A partition without a receipt gets its cut as its start offset. A lane that never had a plan is marked as begun,
     even if no cut is above 0. That wins over the configuration: a partition without an entry then begins at its

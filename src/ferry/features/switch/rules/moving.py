@@ -520,10 +520,10 @@ def remembered(moving: Moving, new: NewSide, held: HeldGroup | None, now_ms: int
 
 
 class OwnMaps(Maps, Protocol):
-    """An offset map of the flow itself, which also returns what the flow has passed over."""
+    """An offset map of the flow itself, which also returns what the flow has skipped."""
 
     def passes(self, offset: int) -> bool:
-        """Return whether the flow has passed over source offsets from this one on."""
+        """Return whether the flow has skipped source offsets from this one on."""
 
 
 def from_memory(
@@ -560,5 +560,5 @@ def _led_by_now(wrote: Wrote, place: TopicPartition, way: OwnMaps | None) -> int
         return wrote.target
     outcome = way.translate(wrote.source)
     if isinstance(outcome, Before) or (isinstance(outcome, InGap) and way.passes(wrote.source)):
-        return wrote.target  # the flow has passed over records there that the group may not have read
+        return wrote.target  # the flow has skipped records there that the group may not have read
     return max(wrote.target, outcome.offset)

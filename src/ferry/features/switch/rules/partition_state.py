@@ -273,7 +273,7 @@ def standings(
     `live` are the ends of the source's partitions. `targets` are the copies of all partitions that are known. Some are
     not `live`: they do not answer, or nothing was copied or planned of them. `target_copied` is what `copied_ends`
     returns. No partition of a copy belongs to a partition in `repartitioned` alone. `goes_on` is the next offset of
-    each partition in the lane (`stands_at`): what the lane has passed over before it is not left to copy.
+    each partition in the lane (`stands_at`): what the lane has skipped before it is not left to copy.
 
     `started_ms` is when runs began, by generation, and `planned_ms` when the run of the `plan` began. A run reads the
     end of a receipt before it copies, so the end was observed no later than the run began. `whole`: no budget kept the

@@ -1,4 +1,4 @@
-"""What a lane passed over, as rows of a switch's step, and what that means for a group. Pure."""
+"""What a lane skipped, as rows of a switch's step, and what that means for a group. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ferry.model.evidence import PassedOver, summed
 from ferry.model.switch import PASSED, Json, Step, SwitchState
 
 PassedBy = Mapping[TopicPartition, Sequence[PassedOver]]
-"""What a lane passed over, by source partition."""
+"""What a lane skipped, by source partition."""
 
 
 _ROW = Form(
@@ -27,19 +27,19 @@ _ROW = Form(
 
 
 def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
-    """Return what was passed over as rows of the step `stop`."""
+    """Return what was skipped as rows of the step `stop`."""
     return [_ROW.dump(one) for one in passed]
 
 
 def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
-    """Return what the lane had passed over when a switch stopped it; None: an earlier version did not record all."""
+    """Return what the lane had skipped when a switch stopped it; None: an earlier version did not record all."""
     if state.fact(Step.STOP, "left_out") is None:
         return None
     return tuple(map(_ROW.load, state.passed_rows(Step.STOP)))
 
 
 def by_partition(passed: Iterable[PassedOver]) -> PassedBy:
-    """Return what was passed over by source partition."""
+    """Return what was skipped by source partition."""
     found: dict[TopicPartition, list[PassedOver]] = {}
     for one in passed:
         found.setdefault(one.source, []).append(one)
@@ -47,7 +47,7 @@ def by_partition(passed: Iterable[PassedOver]) -> PassedBy:
 
 
 def unread_of(passed: PassedBy | None, offsets: Iterable[tuple[TopicPartition, int]]) -> int | None:
-    """Return how many of the offsets passed over a group has not read; it is at `offsets` of the source.
+    """Return how many of the offsets skipped a group has not read; it is at `offsets` of the source.
 
     None: not known, as of single records that the target lacks.
     """

@@ -58,7 +58,7 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpo:
-    """The loss that is allowed at most, in records and seconds of each partition. None is no limit."""
+    """The loss that is allowed at most, in records and seconds of each partition. None means no limit."""
 
     records: int | None = None
     seconds: float | None = None
@@ -93,7 +93,7 @@ class Looked:
     features: Sequence[Check] = ()
     """The checks that features add (`ferry.lane.checks`)."""
     passed: Collection[PassedOver] = ()
-    """What the target lacks that is no lag, as what the lane has never copied on purpose."""
+    """What the target lacks that is not lag, as what the lane has never copied on purpose."""
     writers: LedgerWriters | None = None
     """The principals that may write to the ledger; None: not checked."""
     outside: Collection[OutsideGroup] = ()
@@ -241,9 +241,9 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
 
 
 def _passed(looked: Looked) -> Check:
-    """Show what the target lacks that is no lag. The check never fails, because no switch can bring it."""
+    """Show what the target lacks that is not lag. The check never fails, because no switch can bring it."""
     if not looked.passed:
-        nothing = "no offset was passed over on purpose, and no record became a dead letter"
+        nothing = "no offset was skipped on purpose, and no record became a dead letter"
         return Check(name="passed-over", ok=True, message=nothing)
     said = "; ".join(passed_sentences(looked.passed, looked.plan.flow.target))
     known = all(one.offsets is not None for one in looked.passed)
@@ -435,7 +435,7 @@ def _checkpoints(looked: Looked) -> Check:
         message = f"{every} has a checkpoint to continue from without the source"
         return Check(name="checkpoints", ok=True, message="; ".join([message, *aside]))
     have = agreeing(len(lacking), "group has", "groups have")
-    named = f"{have} no checkpoint to go by without {source} ({_named(lacking)})"
+    named = f"{have} no checkpoint to use without {source} ({_named(lacking)})"
     if looked.planned:
         why = f", because {looked.unsynced}" if looked.unsynced else ""
         message = f"{named}{why}: only {source} has their current offsets, and if it is lost they would be left"

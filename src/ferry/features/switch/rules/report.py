@@ -251,7 +251,7 @@ def unknown_losses(state: SwitchState) -> tuple[str, ...]:
 def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] | None = ()) -> str:
     """Say what a switch has lost: as a number only if the loss of each partition is known.
 
-    If the target lacks what was `passed` over, it is no loss of nothing. None: that is not known.
+    If the target lacks what was `passed` over, it is not a loss of nothing. None: that is not known.
     """
     clause = beside_the_loss(passed)
     if clause and losses and all(loss.records == 0 for loss in losses):
@@ -260,7 +260,7 @@ def lost_sentence(losses: Sequence[Loss] | None, passed: Collection[PassedOver] 
 
 
 def passed_notes(state: SwitchState) -> tuple[str, ...]:
-    """Say what the flow had passed over, or that this is not known; empty before the flow was stopped."""
+    """Say what the flow had skipped, or that this is not known; empty before the flow was stopped."""
     if Step.STOP not in state.done:
         return ()
     passed = passed_of(state)
@@ -360,7 +360,7 @@ def _group(
     read = [(TopicPartition(topic, partition), offset) for topic, partition, offset in row.get("from", ())]
     in_gap, before, unsure = _inside(passed or {}, read)
     same = sum(word in _SAME for word in words) - min(in_gap, words.count("gap"))
-    # Of these it reads nothing again: where it would continue was passed over, and the next record comes after it.
+    # Of these it reads nothing again: where it would continue was skipped, and the next record comes after it.
     after = min(in_gap, words.count("gap")) + min(before, words.count("before"))
     # If its offset on the new cluster was further on, what the group has read was not compared.
     still = row.get("again", 0) is not None  # no member of the group continues to read where it was
@@ -391,7 +391,7 @@ def _group(
 
 
 def _inside(passed: PassedBy, read: Collection[tuple[TopicPartition, int]]) -> tuple[int, int, int]:
-    """Count the partitions in which a group's next offset was passed over: in a gap, and before the start.
+    """Count the partitions in which a group's next offset was skipped: in a gap, and before the start.
 
     The third number is of partitions in which its next record may be one that the target lacks.
     """

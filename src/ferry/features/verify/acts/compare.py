@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 
 def unheard(records: int, read: int) -> None:
-    """Ignore progress."""
+    """Ignore the progress of a comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

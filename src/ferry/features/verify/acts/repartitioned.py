@@ -31,7 +31,7 @@ class SurveyOfDealt:
     not_compared: list[NotCompared] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     began: dict[TopicPartition, int] = field(default_factory=dict)
-    """By source partition, the least offset that a receipt has, by any rule."""
+    """The least offset that a receipt has, by any rule, of each source partition."""
 
 
 async def survey_dealt(

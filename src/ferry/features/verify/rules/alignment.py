@@ -107,7 +107,7 @@ _Point = tuple[int, int]
 
 
 def _path(row: Sequence[int], column: Sequence[int], *, whole: bool) -> list[_Point] | None:
-    """Return the moves (right, down) through the edit graph; not `whole`: until one of both ends is reached."""
+    """Return the moves (right, down) through the edit graph; not `whole`: until one of the two ends is reached."""
     width, height = len(row), len(column)
     trail: list[dict[int, int]] = []  # after each edit: by diagonal x - y, the furthest x
     reach: dict[int, int] = {}

@@ -181,7 +181,7 @@ def _wanted(copied: Copied, asked: Asked) -> tuple[tuple[Range, ...], list[NotCo
     for a, b in without(wanted, copied.ranges):
         inside = first < b and a < last
         if inside:
-            message = f"offsets {a} to {b - 1} of {copied.source} were passed over: `ferry ledger` says by whom and why"
+            message = f"offsets {a} to {b - 1} of {copied.source} were skipped: `ferry ledger` says by whom and why"
         elif a >= last:
             message = f"offsets {a} to {b - 1} of {copied.source} are not copied yet (up to {last} are): run the flow"
         else:

@@ -1,7 +1,7 @@
 """What Spark tasks do to compare transformed records with the target. Runs in Python workers, without Spark's API.
 
 ```
-marked_rows    which task has which stretches         -> a row for each, so that none is passed over
+marked_rows    which task has which stretches         -> a row for each, so that none is skipped
 numbered_rows  COLUMNS of `ferry.features.records.spark.transform` -> HELD: the rows of stretches
 held_tasks     HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a stretch
 ```

@@ -227,7 +227,7 @@ class _Stretches:
 
 
 class _Copies:
-    """Repartitioned copies."""
+    """Comparisons of repartitioned copies, made by Spark."""
 
     def __init__(self, again: _Again) -> None:
         self._again = again

@@ -49,7 +49,7 @@ OPTIONS = (
     Option(name="whitelist", spellings=("white-list", "include")),
     Option(name="blacklist", spellings=("black-list", "exclude")),
     Option(name="num.streams"),
-    Option(name="num.producers", fate=Fate.GONE, why="each Spark task writes for itself; `tasks.max` is their number"),
+    Option(name="num.producers", fate=Fate.GONE, why="each Spark task has one; `tasks.max` is their number"),
     Option(name="queue.size", fate=Fate.GONE, why=_BUFFER),
     Option(name="queue.byte.size", fate=Fate.GONE, why=_BUFFER),
     Option(
@@ -179,7 +179,7 @@ def _known(written: str) -> Option:
     if len(meant) == 1:
         return _BY_SPELLING[meant.pop()]
     known = ", ".join(f"--{option}" for option in sorted(meant or {option.name for option in OPTIONS}))
-    what = "fits several options" if meant else "is no option of MirrorMaker 1 or of this command"
+    what = "fits several options" if meant else "is not an option of MirrorMaker 1 or of this command"
     raise BadInput(f"{written} {what}: write one of {known}")
 
 

@@ -26,7 +26,7 @@ def read_offsets(text: str, file: str) -> str:
         if len(cells) == 4:
             groups.add(cells.pop(0))
         if len(cells) != 3 or not cells[0] or not all(cell.isascii() and cell.isdigit() for cell in cells[1:]):
-            raise BadInput(f"{place}: {','.join(row)!r} is no position; {_REMEDY}")
+            raise BadInput(f"{place}: {','.join(row)!r} is not a position; {_REMEDY}")
         if len(groups) > 1:
             raise BadInput(f"{place}: positions of several groups ({', '.join(sorted(groups))}); keep MirrorMaker's")
         partition = (cells[0], int(cells[1]))

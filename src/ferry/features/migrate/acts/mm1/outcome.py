@@ -10,7 +10,7 @@ class Fate(Enum):
     """What the new file does with an option."""
 
     KEPT = "kept"
-    """It is in the new file, perhaps with another name."""
+    """The option is in the new file, perhaps with another name."""
     ALWAYS = "always"
     """Ferry always works like that, or more safely."""
     GONE = "gone"

@@ -151,31 +151,6 @@ def test_verify_compares_what_a_killed_run_wrote_without_receipts(
     assert (bad.code, difference["target_partition"]) == (1, 0)
 
 
-def test_a_hole_is_refused_with_its_offset_and_what_is_before_it_is_copied(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
-) -> None:
-    create_topic(source_cluster, topic, partitions=PARTITIONS)
-    it = lab(source_cluster, target_cluster, topic)
-    feed(source_cluster, topic, 40)
-    before = watermark(source_cluster, topic, 0)
-    client = producer(source_cluster, **{"transactional.id": f"t-{it.alias}"})
-    client.init_transactions(ANSWER_S)
-    client.begin_transaction()
-    send(client, topic, [Message(value=b"in a transaction", partition=0)])
-    client.commit_transaction(ANSWER_S)
-    # The coordinator answers before the partition has its marker.
-    wait_until(lambda: watermark(source_cluster, topic, 0) == before + 2, ANSWER_S)
-    feed(source_cluster, topic, 40, begin=10_000)
-    answer = ferry("run", "--json", config=it.write(tmp_path))
-    assert answer.code != 0
-    (refusal,) = answer.json("run")["refusals"]
-    found = refusal["code"], refusal["partition"], refusal["facts"]["at"]
-    assert found == ("identical.hole", 0, before + 1), "the record, and then the marker"
-    copy = it.target_topic(topic)
-    assert watermark(target_cluster, copy, 0) == before + 1
-    assert watermark(target_cluster, copy, 1) == watermark(source_cluster, topic, 1)
-
-
 def test_heartbeats_and_one_task_leave_the_runs_green(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
 ) -> None:

@@ -19,8 +19,6 @@ from tests.program import finished, start
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
 
-MARKS = {"ferry.offsets.may.mark": "true"}
-
 __all__ = ["guarded"]
 """A fixture."""
 
@@ -67,7 +65,7 @@ def test_a_transactional_source_is_copied_offset_by_offset_run_after_run(
     """To 4.3.0, and to 3.9.1 with transactions of version 1."""
     target_cluster: RunningCluster = request.getfixturevalue(target)
     create_topic(source_cluster, topic, partitions=PARTITIONS)
-    it = lab(source_cluster, target_cluster, topic, **MARKS)
+    it = lab(source_cluster, target_cluster, topic)
     client = transactional(source_cluster, f"t-{it.alias}")
     config = it.write(tmp_path)
     for begin in (0, 10_000):
@@ -88,7 +86,7 @@ def test_a_run_after_sigkill_continues_after_holes(
 ) -> None:
     """A marker may be late then. The next run writes nothing, or all if each marker had its answer."""
     create_topic(source_cluster, topic, partitions=PARTITIONS)
-    it = lab(source_cluster, target_cluster, topic, **MARKS)
+    it = lab(source_cluster, target_cluster, topic)
     client = transactional(source_cluster, f"t-{it.alias}")
     transactions(source_cluster, client, topic, 100, size=5_000)
     slow = replace(it, settings={**it.settings, "ferry.throttle.bytes.per.second": str(1 << 19)})
@@ -117,7 +115,7 @@ def test_without_alter_on_the_cluster_the_first_hole_is_refused_and_with_it_the_
     create_topic(source_cluster, topic, partitions=PARTITIONS)
     alias = new_alias()
     login = logged_in(f"t{alias}", guarded, LOGIN.replace("ferry", "least").format("secret"))
-    kept = {"ferry.offsets": "identical", "ferry.offsets.may.lose": "true", **MARKS}
+    kept = {"ferry.offsets": "identical", "ferry.offsets.may.lose": "true"}
     it = Lab(source=source_cluster, target=guarded, alias=alias, topics=(topic,), settings={**kept, **login})
     needed = [acl for acl in required_acls(it.flow) if acl.side == "target"]
     optional = next(acl for acl in needed if acl.optional and acl.operation == "Alter")

@@ -45,7 +45,7 @@ ferry.chunk.bytes = {chunk}
 ferry.transaction.timeout.ms = 12000
 ferry.chunk.seconds = 5
 """
-IDENTICAL = "s->t.ferry.offsets = identical\ns->t.ferry.offsets.may.mark = true\n"
+IDENTICAL = "s->t.ferry.offsets = identical\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -277,8 +277,8 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "offset {at} of {source} is a transaction's marker or an aborted record, and this run may not pass it by a "
         "marker at the target",
-        f"{_TRANSLATED}, and to another target topic if this one has records; or, for trials, set "
-        "ferry.offsets.may.mark = true and grant ALTER on the target's cluster (ferry acls required)",
+        f"{_TRANSLATED}, and to another target topic if this one has records; or grant ALTER on the "
+        "target's cluster (ferry acls required)",
     ),
     "identical.not-quiet": Entry(
         K.NO_LEADER,

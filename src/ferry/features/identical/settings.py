@@ -48,15 +48,6 @@ MAY_PASS = FerryKey(
     "([identical offsets](identical-offsets.md#a-log-that-does-not-begin-at-0))",
 )
 
-MAY_MARK = FerryKey(
-    name="ferry.offsets.may.mark",
-    default="false",
-    values="`true` or `false`",
-    meaning="with `ferry.offsets = identical`: whether transactional sources are copied, whose markers and aborted "
-    "records are passed by markers. For trials: it was not tried with faults on real brokers yet "
-    "([identical offsets](identical-offsets.md#transactions))",
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdenticalSettings(FeatureSettings):
@@ -68,9 +59,6 @@ class IdenticalSettings(FeatureSettings):
 
     may_pass: bool = setting(MAY_PASS, values.boolean)
     """Whether a copy may begin with empty records, which readers of the target can see until they are deleted."""
-
-    may_mark: bool = setting(MAY_MARK, values.boolean)
-    """Whether offsets without a record of transactional sources are passed by markers, which nothing compares."""
 
     where: str = ""
     """File, line and key of `ferry.offsets`; empty: it is at its default, or the file was not read."""
@@ -150,10 +138,11 @@ class IdenticalSettings(FeatureSettings):
 
     def writes_markers(self) -> str:
         """Return for what a run writes markers to the target's topics; empty: it does not."""
-        why = (
+        if not self.keeps:
+            return ""
+        return (
             "to pass offsets without a record, of transactional producers; without it such a partition is refused there"
         )
-        return f"{why} ({MAY_MARK.name})" if self.keeps and self.may_mark else ""
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""

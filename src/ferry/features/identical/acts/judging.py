@@ -97,7 +97,7 @@ class IdenticalPlanner:
             may_lose=self._settings.may_lose,
             may_pass=self._settings.may_pass,
             sent=first_offsets(view, self.lane.name),
-            may_mark=self._settings.may_mark and await self._may_mark(),
+            may_mark=await self._may_mark(),
             marked=markings(view, self.lane.name),
             brokers=brokers,
             topics={

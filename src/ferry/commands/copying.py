@@ -135,7 +135,7 @@ def _shown_copy(runs: MicroRuns, plan: Plan, attempt: Attempt, stop: Stop, *, qu
 
 
 def translate_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report, FerryError | None]:
-    """Translate the groups' offsets; return the report, and why that failed, None if it did not."""
+    """Translate the groups' offsets, and verify if that is due; return the report, and why one of these failed."""
     try:
         checkpoint(runs, run)
     except (Refused, Unreachable) as error:

@@ -1,4 +1,7 @@
-"""A run from its first look to its sealed plan: look, fence, gather, decide, change topics, decide again, seal."""
+"""A run from its first look to its sealed plan.
+
+Look, fence, gather, decide, change topics, decide again, judge, claim topics, act for features, seal.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context, TaskInstanceState
@@ -116,18 +117,19 @@ class FerryCopyOperator(FerrySparkOperator):
         """End the task after its wait in the triggerer: the event says how that ended, and the ledger what is copied.
 
         Raises FinalFailure for an error that a retry meets again, Failure for others. Raises TaskDeferred if another
-        attempt at the run took over, and something is left.
+        triggerer's copy of this try took over, and something is left.
         """
         run = live_run(self, context)
         self.name_driver(job_arguments(run))
         with airflow_errors():
             flow = flow_named(self)
         self._note_lineage(flow, run)
-        if event.get("superseded"):
+        if event.get("superseded") and self._is_copied(flow, run):
+            return
+        if event.get("superseded") and self._copies_now(flow, run, context):
             # Another triggerer has the same trigger. This event has ended that one as well, so the copy begins again.
-            if not self._is_copied(flow, run):
-                self.log.warning("%s: what is left is copied by a new attempt", event["error"])
-                copy_on_spark(self, flow, run, context)
+            self.log.warning("%s: what is left is copied by a new attempt", event["error"])
+            copy_on_spark(self, flow, run, context)
             return
         if "error" in event:
             keep_reason(event["error"])
@@ -161,6 +163,15 @@ class FerryCopyOperator(FerrySparkOperator):
 
         with airflow_errors():
             return steps.nothing_left(flow, run)
+
+    def _copies_now(self, flow: FlowConfig, run: str, context: Context) -> bool:
+        """Return whether this try began the newest attempt at the run, and not another task or `ferry run --resume`."""
+        from ferry_airflow import steps  # noqa: PLC0415 - Kafka's libraries only where they are used
+
+        own = origin_of(context)
+        with airflow_errors():
+            newest = steps.newest_copier(flow, run)
+        return newest is not None and replace(newest, host=own.host) == own
 
     def _note_lineage(self, flow: FlowConfig, run: str) -> None:
         """Note what is committed, even by a copy that failed, for OpenLineage's events, if those are sent."""

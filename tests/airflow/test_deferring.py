@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from airflow.triggers.base import BaseTrigger
 from ferry.errors import FerryError, Refused, Superseded, Unreachable
 from ferry.model import Origin
 from ferry_airflow import connect_copy, copy_trigger, operators, steps
+from ferry_airflow.base import origin_of
 from ferry_airflow.cluster_driver import DriverState
 from ferry_airflow.copy_trigger import MISSED, ConnectCopyTrigger, DriverTrigger
 from ferry_airflow.dags import flow_dags
@@ -105,13 +107,20 @@ class Stage:
         self.monkeypatch = monkeypatch
         self.store = Store()
         self.left: bool | FerryError = True
+        self.copier = "this try"
         config = folder / "flows.properties"
         config.write_text(TEXT)
         self.config = str(config)
         self.submit()
         monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
         monkeypatch.setattr(steps, "nothing_left", lambda *_: self._nothing_left())
+        monkeypatch.setattr(steps, "newest_copier", lambda *_: self._newest_copier())
         monkeypatch.setattr(operators, "live_run", lambda *_: RUN)
+
+    def _newest_copier(self) -> Origin:
+        """What began the newest attempt: another triggerer for the try of `context`, or a person at a terminal."""
+        other = Origin(host="another:1")
+        return replace(origin_of(self.context), host=other.host) if self.copier == "this try" else other
 
     def _nothing_left(self) -> bool:
         if isinstance(self.left, FerryError):
@@ -364,6 +373,13 @@ def test_a_copy_that_another_attempt_took_over_is_waited_for_again(stage: Stage)
         stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
     assert isinstance(raised.value.trigger, ConnectCopyTrigger)
     assert raised.value.trigger.run_id == RUN
+
+
+def test_a_copy_that_a_person_took_over_fails_and_leaves_it_to_the_person(stage: Stage) -> None:
+    stage.connection(conn_type="spark_connect", host="h", port=15002)
+    stage.copier = "ferry run --resume"
+    with pytest.raises(FinalFailure):
+        stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
 
 
 def test_a_copy_that_another_attempt_has_finished_is_done(stage: Stage) -> None:

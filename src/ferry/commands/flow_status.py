@@ -19,8 +19,8 @@ class FlowStatus:
     `state` is None for a flow that never ran, and for one that could not be read: then `why` has the reason. `next_ms`
     is the next time of the schedule; None without one, and while the flow is paused. `over_rpo` counts the partitions
     beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`: the newest run succeeded, and
-    `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest run, for a
-    paused flow, and without a schedule. `silent_since_ms` is when the
+    `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest run, and for a
+    paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0. `silent_since_ms` is when the
     newest run last wrote to the ledger, if it has not ended and is silent (`PastRun.is_silent`); else None.
     """
 
@@ -39,7 +39,12 @@ class FlowStatus:
     why: str = ""
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the lag is beyond `ferry.rpo.*`. That of a paused flow grows on purpose, so it does not count."""
+        return bool(self.over_rpo) and "" not in self.paused
+
+    @property
     def is_good(self) -> bool:
         """Whether the flow was read, and neither its newest run, if any, nor its lag needs an operator."""
         is_well = self.silent_since_ms is None and self.state not in _BAD
-        return not self.why and is_well and not self.over_rpo and not self.late
+        return not self.why and is_well and not self.is_behind and not self.late

@@ -315,7 +315,7 @@ STATUS = Form(
     F(
         "late",
         says="whether ferry.alert.late.intervals times of ferry.schedule have passed since the newest run succeeded; "
-        "null: it did not succeed, there is no schedule, or the flow is paused or not known",
+        "null: it did not succeed, no line sets a schedule, these intervals are 0, or the flow is paused or not known",
     ),
     F("next_ms", says="the next time of the schedule; null: there is none, or the flow is paused"),
     F("why", says="why the flow is not known; else empty"),

@@ -64,6 +64,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         return FlowStatus(flow=flow.flow, lane=flow.lane, why=str(error))
     newest, limit = seen.newest, flow.rpo
     is_paused = "" in seen.paused
+    may_be_late = flow.airflow.has_schedule_line and not is_paused
     succeeded_ms = None
     if newest is not None and newest.report is not None and newest.state is PastState.SUCCESS:
         succeeded_ms = newest.report.started_ms + int(newest.report.seconds * 1000)
@@ -79,7 +80,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         paused=tuple(sorted(seen.paused)),
         lag=total_of(lags),
         over_rpo=None if limit.records is None and limit.seconds is None else len(beyond),
-        late=None if is_paused or succeeded_ms is None else is_late(flow, succeeded_ms, wall_ms()),
+        late=is_late(flow, succeeded_ms, wall_ms()) if may_be_late and succeeded_ms is not None else None,
         next_ms=None if is_paused else due_ms(flow.airflow.schedule, wall_ms(), 1),
     )
 
@@ -96,7 +97,7 @@ def _show(found: list[FlowStatus]) -> None:
         if one.late:
             echo(
                 f"{one.flow}: {_LATE}: the last success is more than ferry.alert.late.intervals times of ferry.schedule"
-                " ago: start what begins the runs, or call ferry run"
+                " ago: start what begins the runs, call ferry run, or correct ferry.schedule"
             )
         if one.silent_since_ms is not None:
             echo(
@@ -119,6 +120,6 @@ def _row(one: FlowStatus) -> tuple[object, ...]:
         one.records,
         None if lag is None else f"{lag.records}{f', {lag.unknown} partitions not known' if lag.unknown else ''}",
         None if lag is None or lag.seconds is None else f"{lag.seconds:.1f}",
-        " ".join(word for word, is_so in ((_BEHIND, one.over_rpo), (_LATE, one.late)) if is_so) or None,
+        " ".join(word for word, is_so in ((_BEHIND, one.is_behind), (_LATE, one.late)) if is_so) or None,
         None if one.next_ms is None else to_the_second(one.next_ms),
     )

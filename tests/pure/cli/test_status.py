@@ -155,6 +155,29 @@ def test_a_success_too_long_ago_for_the_schedule_is_late(
     assert (ended.value.code, flow["late"]) == (1 if late else 0, late)
 
 
+def test_a_flow_is_not_late_by_a_schedule_that_is_a_default(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = LaneState(newest=ended_run(PastState.SUCCESS, wall_ms() - 86_400_000))
+    file = one_flow(monkeypatch, tmp_path, [], seen)
+    file.write_text(file.read_text().replace("a->b.ferry.schedule = @hourly", ""))
+    with pytest.raises(SystemExit) as ended:
+        main(["status", "--config", str(file), "--json"])
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    assert (ended.value.code, flow["late"]) == (0, None)
+
+
+def test_the_lag_of_a_paused_flow_is_not_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = LaneState(paused=frozenset({""}))
+    file = one_flow(monkeypatch, tmp_path, [partition(0, 9, 99.0)], seen, "ferry.rpo.records = 8")
+    with pytest.raises(SystemExit) as ended:
+        main(["status", "--config", str(file), "--json"])
+    (flow,) = json.loads(capsys.readouterr().out)["flows"]
+    assert (ended.value.code, flow["over_rpo"]) == (0, 1)
+
+
 def test_a_paused_flow_is_not_late(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

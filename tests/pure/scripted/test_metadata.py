@@ -88,6 +88,26 @@ def test_an_error_does_not_say_that_a_topic_is_gone(brokers: Brokers, at: At, na
         assert brokers.faults[0].happened == 5
 
 
+@pytest.mark.parametrize("code", [7, -1])
+def test_a_topic_is_not_gone_while_another_broker_answers_with_an_error(brokers: Brokers, code: int) -> None:
+    with scripted(brokers) as (_, (cluster,)):
+        cluster.loop.run(cluster.refresh, None)
+        brokers.unaware = {*NODES}
+        brokers.faults = [Fault(api="Metadata", topic=TOPIC, code=code, at=At.LISTED, skip=1, times=1)]
+        with pytest.raises(Unreachable) as raised:
+            cluster.loop.run(cluster.refresh, [TOPIC])
+        assert codes.describe(code) in str(raised.value)
+        assert cluster.topics.keys() == {TOPIC}
+
+
+@pytest.mark.parametrize("code", [codes.UNKNOWN_TOPIC_OR_PARTITION, *codes.UNAUTHORIZED])
+def test_a_code_of_the_whole_answer_says_nothing_of_a_topic(brokers: Brokers, code: int) -> None:
+    brokers.faults = [Fault(api="Metadata", code=code, at=At.OUTER, times=3)]
+    with scripted(brokers) as (_, (cluster,)):
+        assert cluster.loop.run(cluster.refresh, [TOPIC]).keys() == {TOPIC}
+    assert brokers.faults[0].happened == 3
+
+
 @pytest.mark.parametrize("code", [7, 129, -1])
 def test_an_error_that_stays_is_named(brokers: Brokers, code: int) -> None:
     brokers.faults = [Fault(api="Metadata", topic=TOPIC, code=code, at=At.LISTED, times=10_000)]

@@ -189,6 +189,8 @@ class AirflowConfig:
 
     schedule: str | None
     """Cron or Airflow preset; None when no clock starts runs."""
+    has_schedule_line: bool
+    """Whether a line of the file says so. Without one the schedule is a default, also where nothing starts runs."""
     lag_start: LagStart
     """Whether the lag starts runs, too."""
     updates_assets: bool

@@ -191,6 +191,7 @@ class FlowReader:
             ),
             airflow=AirflowConfig(
                 schedule=schedule,
+                has_schedule_line=self.entries.of_flow(self.flow, "ferry.schedule") is not None,
                 lag_start=lag_start,
                 updates_assets=assets != "false",
                 partitions_assets=assets == "partitioned",

@@ -82,6 +82,10 @@ class TopicInfo:
         return topic_id_text(self.topic_id)
 
 
+class _NoMetadata(Retryable):
+    """A broker's answer has an error in the place of what was asked."""
+
+
 class TooOld(Refused):
     """The brokers support no version of a request that can express what is needed."""
 
@@ -275,15 +279,19 @@ class Cluster:
         """Ask for the metadata of these topics (None: all) and remember it; unknown topics are left out of the answer.
 
         A broker that has just started, or has much to do, learns of topics late. So a topic that was known before is
-        unknown only when no broker that answers knows it.
+        unknown only when no broker that answers knows it. Raises Unreachable while a broker answers with an error.
         """
         names = None if topics is None else list(topics)
         before = self.topics.keys() if names is None else self.topics.keys() & set(names)
         found, denied = self._remembered(await self.retrying(partial(self._metadata, names)))
         missing = before - found.keys() - denied
+        unanswered: _NoMetadata | None = None
         for node in self.brokers if missing else ():
             try:
                 answer = await self.within(SECOND_WORD_S, partial(self._metadata, sorted(missing), node))
+            except _NoMetadata as error:
+                unanswered = error
+                continue
             except (Retryable, Unreachable):
                 continue
             more, unseen = self._remembered(answer)
@@ -291,6 +299,8 @@ class Cluster:
             missing -= more.keys() | unseen
             if not missing:
                 break
+        if missing and unanswered is not None:  # that broker does not say that the topics are gone
+            raise Unreachable(str(unanswered)) from unanswered
         for name in missing:
             self.topics.pop(name, None)  # another coroutine may have found the same
         if names is None:
@@ -301,9 +311,13 @@ class Cluster:
         kind = MetadataRequest.MetadataRequestTopic
         wanted = None if names is None else [kind(topic_id=None, name=name) for name in names]
         answer = await self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), node)
-        for code in (answer.error_code or codes.NONE, *(topic.error_code for topic in answer.topics)):
-            if code not in _ANSWERED:  # or a topic would count as deleted
-                raise Retryable(f"metadata of cluster {self.alias}: {codes.describe(code)}")
+        if answer.error_code:
+            raise _NoMetadata(f"metadata of cluster {self.alias}: {codes.describe(answer.error_code)}")
+        for topic in answer.topics:
+            if topic.error_code not in _ANSWERED:  # or it would count as deleted
+                raise _NoMetadata(
+                    f"metadata of topic {topic.name} on cluster {self.alias}: {codes.describe(topic.error_code)}"
+                )
         return answer
 
     def _remembered(self, answer: Any) -> tuple[dict[str, TopicInfo], set[str]]:

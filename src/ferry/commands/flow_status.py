@@ -20,8 +20,9 @@ class FlowStatus:
     is the next time of the schedule; None without one, and while the flow is paused. `over_rpo` counts the partitions
     beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`: the newest run succeeded, and
     `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest run, and for a
-    paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0. `silent_since_ms` is when the
-    newest run last wrote to the ledger, if it has not ended and is silent (`PastRun.is_silent`); else None.
+    paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0.
+    `silent_since_ms` is when the newest run last wrote to the ledger, if it has not ended and is silent
+    (`PastRun.is_silent`); else None.
     """
 
     flow: Flow

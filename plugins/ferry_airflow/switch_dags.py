@@ -141,7 +141,7 @@ def _params(verb: Verb) -> dict[str, Any]:
         )
     if verb is Verb.FAILBACK:
         form["leave_topics"] = topics_to_leave()
-        form["export"] = Param(
+        form["output"] = Param(
             None,
             type=["null", "string"],
             title="Stranded records to",

@@ -61,7 +61,7 @@ def options_of(params: Mapping[str, Any]) -> SwitchOptions:
         interrupt=bool(params.get("interrupt")),
         rpo_records=params.get("max_records"),
         rpo_seconds=seconds_of(params, "max_seconds"),
-        export=str(params.get("export") or ""),
+        export=str(params.get("output") or ""),
     )
 
 
@@ -91,7 +91,7 @@ def refuse_other_export(options: SwitchOptions, reports: ReportConfig) -> None:
     """
     named = options.export
     if named and ("://" in named or Path(named) == local_path(reports.folder) or not is_allowed_place(reports, named)):
-        raise BadInput(f"{not_allowed('export', named)}; a switch of the command line continues there")
+        raise BadInput(f"{not_allowed('output', named)}; a switch of the command line continues there")
 
 
 def switcher(

@@ -248,5 +248,5 @@ def test_a_form_names_no_place_but_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_full_drill_takes_no_file_from_a_form_that_has_no_field_for_it() -> None:
-    drill = drill_of(asked(kind="full", export="/etc/cron.d/x"))
+    drill = drill_of(asked(kind="full", output="/etc/cron.d/x"))
     assert drill._drill()._options.switch.export == ""  # type: ignore[attr-defined]

@@ -189,7 +189,7 @@ def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None
 
     assert export("/srv/reports") == "/srv/reports/ferry-stranded-b-1.jsonl"
     assert export("file:///srv") == "/srv/ferry-stranded-b-1.jsonl"
-    assert export("s3://reports", "/srv/moves", export="/srv/moves/june/x") == "/srv/moves/june/x"
+    assert export("s3://reports", "/srv/moves", output="/srv/moves/june/x") == "/srv/moves/june/x"
     assert export("ferry-reports", verb=Verb.FAILOVER) == ""
     for nowhere in ("ferry-reports", "s3://reports/x"):
         with pytest.raises(BadInput, match=r"is not a full path of a folder on the worker: name a file in the form"):
@@ -203,7 +203,7 @@ def test_stranded_records_go_to_no_other_place_whoever_names_it(named: str) -> N
     """The form does, or a record of the ledger of a switch that somebody opened elsewhere."""
     config = ReportConfig(folder="/srv/reports")
     with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
-        asked_for({"export": named}, Verb.FAILBACK, "b-1", config)
+        asked_for({"output": named}, Verb.FAILBACK, "b-1", config)
     with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
         refuse_other_export(SwitchOptions(export=named), config)
 

@@ -109,7 +109,7 @@ TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
         (TIMES, "give --lane backfill-NAME, or --into-live"),
         (("--lane", LANE, "--into-live", *TIMES), "give --lane backfill-NAME, or --into-live"),
         (("--lane", LANE), "the window is not given"),
-        (("--lane", LANE, "--from", "yesterday", "--to", "2026-01-02T00:00:00Z"), "--from: start 'yesterday' is not"),
+        (("--lane", LANE, "--from", "yesterday", "--to", "2026-01-02T00:00:00Z"), "--from 'yesterday' is not a time"),
         (("--lane", LANE, "--from", "2026-01-01T00:00:00", "--to", "2026-01-02T00:00:00Z"), "with a time zone"),
         (("--lane", LANE, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"), "which is not later"),
         (("--lane", LANE, "--from-offset", "a:0:1"), "the window of a-0 has no --to-offset: write --to-offset a:0:N"),
@@ -120,7 +120,7 @@ TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
         (("--lane", LANE, "--times", OWN, "--times", OWN), "--times names topic a twice"),
         (("--lane", LANE, "--times", OWN, "--topic", "a"), "this window names its topics: omit --topic"),
         (("--lane", LANE, "--times", "a=2026-01-01T00:00:00Z"), "is not a window of a topic: write TOPIC=TIME/TIME"),
-        (("--lane", LANE, "--times", "a=0/soon"), "--times: start 'soon' is not"),
+        (("--lane", LANE, "--times", "a=0/soon"), "--times 'soon' is not a time"),
         (("--lane", LANE, "--times", "a=5/5"), "which is not later"),
     ],
 )

@@ -307,7 +307,7 @@ BAD: dict[str, tuple[Callable[[Secured], Way], type[FerryError], str]] = {
     "a token that is none": (
         lambda side: changed(token_file(side), sasl_oauthbearer_token_endpoint_url=side.file("ca.pem").as_uri()),
         Refused,
-        r"what the token file .* gave is no token",
+        r"what the token file .* gave is not a token",
     ),
     "a principal that the keytab lacks": (
         lambda side: with_jaas(keytab(side), '"ferry@', '"nobody@'),

@@ -132,7 +132,7 @@ def test_a_page_without_a_place_is_named() -> None:
     ]
     assert list(complaints([*named, "docs/nowhere.md", "docs/json.md"])) == [
         "mkdocs.yml: docs/json.md is named twice in nav.",
-        "mkdocs.yml: nav names docs/nowhere.md, which is no document of the repository.",
+        "mkdocs.yml: nav names docs/nowhere.md, which is not a document of the repository.",
     ]
 
 

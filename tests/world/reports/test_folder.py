@@ -380,7 +380,7 @@ def test_a_key_that_cannot_sign_is_refused_with_the_remedy(tmp_path: Path, keys:
     openssl("genpkey", "-algorithm", "x25519", "-out", other)
     for given, word in (
         (config(tmp_path, tmp_path / "none.pem"), "none.pem cannot be read"),
-        (config(tmp_path, public), "no private key in PEM"),
+        (config(tmp_path, public), "not a private key in PEM"),
         (config(tmp_path, locked), "give its password as ferry.report.private.key.password"),
         (config(tmp_path, locked, "wrong"), "or its password is another"),
         (config(tmp_path, private, "needless"), "the key is not encrypted"),

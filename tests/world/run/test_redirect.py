@@ -231,7 +231,7 @@ def test_a_redirect_to_nowhere_stops_it_too(gateway: Gateway, location: str, why
 )
 def test_an_answer_that_is_no_http_stops_it_in_one_sentence(gateway: Gateway, said: bytes) -> None:
     gateway.status, gateway.said = 0, said
-    with pytest.raises(Refused, match=r"could not be called \(its answer is no HTTP: \w+\)"):
+    with pytest.raises(Refused, match=r"could not be called \(its answer is not HTTP: \w+\)"):
         redirect(sides(), state(), SwitchHook(command=None, url=gateway.url, timeout_seconds=5), mine)
 
 

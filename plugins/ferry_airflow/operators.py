@@ -124,13 +124,14 @@ class FerryCopyOperator(FerrySparkOperator):
         with airflow_errors():
             flow = flow_named(self)
         self._note_lineage(flow, run)
-        if event.get("superseded") and self._is_copied(flow, run):
-            return
-        if event.get("superseded") and self._copies_now(flow, run, context):
-            # Another triggerer has the same trigger. This event has ended that one as well, so the copy begins again.
-            self.log.warning("%s: what is left is copied by a new attempt", event["error"])
-            copy_on_spark(self, flow, run, context)
-            return
+        if event.get("superseded"):
+            if self._is_copied(flow, run):
+                return
+            if self._copies_now(flow, run, context):
+                # Another triggerer has this trigger, too. This event has ended its copy, so the copy begins again.
+                self.log.warning("%s: what is left is copied by a new attempt", event["error"])
+                copy_on_spark(self, flow, run, context)
+                return
         if "error" in event:
             keep_reason(event["error"])
             raise (FinalFailure if event["final"] else Failure)(event["error"])

@@ -10,7 +10,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.features.groups.acts.of_run import checkpoint as checkpoint_groups
 from ferry.features.verify.acts.wanted import Wanted, bound
 from ferry.ledger.report import Report
-from ferry.ledger.runs import newer_attempt
+from ferry.ledger.runs import newest_attempt
 from ferry.ledger.topic_ranges import TopicRanges, topic_ranges
 from ferry.messages.catalogue import sentence
 from ferry.model import GroupOutcome, Origin, Pause, Plan, RunVerified, VerifyMode
@@ -62,7 +62,7 @@ def newest_copier(flow: FlowConfig, run: str) -> Origin | None:
     """Return what began the newest attempt to copy the run's plan; None before the first."""
     with MicroRuns(flow) as runs:
         plan = runs.sealed_plan(run)
-        newest = newer_attempt(runs.wait_for(lambda: runs.view(run)), plan.lane, run, plan.generation, -1)
+        newest = newest_attempt(runs.wait_for(lambda: runs.view(run)), plan.lane, run, plan.generation)
         return None if newest is None else newest.origin
 
 

@@ -80,16 +80,23 @@ def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | N
     return newest if newest is not None and newest.generation > generation else None
 
 
+def newest_attempt(view: LedgerView, lane: str, run: str, generation: int) -> Attempt | None:
+    """Return the last attempt at an opened run; None before the first."""
+    for key, record in view.of_kind("attempt"):
+        if key[1:] == [lane, run]:
+            last = read_as(record, partial(parse_attempt, run, record.offset))
+            return last if last.generation == generation else None
+    return None
+
+
 def newer_attempt(view: LedgerView, lane: str, run: str, generation: int, number: int) -> Attempt | None:
     """Return why the attempt with this number must stop: a later one at the same opened run, or its own end.
 
     None when it need not. An end does not affect attempts that began after the one that it names.
     """
-    for key, record in view.of_kind("attempt"):
-        if key[1:] == [lane, run]:
-            last = read_as(record, partial(parse_attempt, run, record.offset))
-            if last.generation == generation and (last.number > number or (last.ended and last.number == number)):
-                return last
+    last = newest_attempt(view, lane, run, generation)
+    if last is not None and (last.number > number or (last.ended and last.number == number)):
+        return last
     return None
 
 

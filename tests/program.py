@@ -115,8 +115,8 @@ def warm_start(
     *arguments: str | Path, out: Path, err: Path, variables: Mapping[str, str], program: str = "ferry.program"
 ) -> Begun:
     """Begin a command as `warm_ferry` does, in a session of its own, with `main` of another module if one is named."""
-    with out.open("wb") as told, err.open("wb") as complaints:
-        files = told.fileno(), complaints.fileno()
+    with out.open("wb") as answers, err.open("wb") as complaints:
+        files = answers.fileno(), complaints.fileno()
         return Begun(_asked(_warm()[0], arguments, variables, program, files))
 
 

@@ -63,14 +63,6 @@ class Parts:
         self._left.append(first.pid)
         all_gone(every)
 
-    def stall(self, name: str) -> psutil.Process:
-        """Have the part's first process do nothing until it gets SIGCONT; another one may be started meanwhile."""
-        first = self.process(name)
-        assert first is not None
-        first.send_signal(signal.SIGSTOP)
-        self._left.append(first.pid)
-        return first
-
     def start(self, name: str) -> None:
         """Start a part, which may have been started before."""
         started = spawn(self.home, name, self.home.environment)
@@ -125,7 +117,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtWork:
-    """A run whose copy goes on slowly until it is released."""
+    """A run whose copy is slow until it is released."""
 
     rest: Rest
     lab: Lab

@@ -121,11 +121,11 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
 
     ((letter_key, value, headers, time),) = read_raw(target_cluster, letters, 0)
     assert (letter_key, value, headers[:1], time) == (b"k", POISON, NAMED[1], LATELY + 2)
-    told = {name.decode(): (data or b"").decode() for name, data in headers[1:]}
-    assert told["__connect.errors.topic"] == f"{topic}-skip"
-    assert (told["__connect.errors.partition"], told["__connect.errors.offset"]) == ("1", "2")
-    assert told["__connect.errors.exception.message"].startswith("its value cannot be changed: it is not JSON")
-    assert told["ferry.errors.cluster"] == lab.alias
+    headers_of = {name.decode(): (data or b"").decode() for name, data in headers[1:]}
+    assert headers_of["__connect.errors.topic"] == f"{topic}-skip"
+    assert (headers_of["__connect.errors.partition"], headers_of["__connect.errors.offset"]) == ("1", "2")
+    assert headers_of["__connect.errors.exception.message"].startswith("its value cannot be changed: it is not JSON")
+    assert headers_of["ferry.errors.cluster"] == lab.alias
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     (config,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, letters)]).values()
     assert config.result(ANSWER_S)["retention.ms"].value == "-1"

@@ -15,7 +15,7 @@ from kafka.net.selector import NetworkSelector
 
 T = TypeVar("T")
 
-WORKSHOP = "ferry-workshop"
+THREAD = "ferry-transcode"
 """How the name of the thread begins."""
 
 
@@ -56,4 +56,4 @@ def at_once(work: Callable[[], T]) -> Future[T]:
 @cache
 def _thread() -> ThreadPoolExecutor:
     # Started with the first batch, in the process that needs it: Spark forks its workers.
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix=WORKSHOP)
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix=THREAD)

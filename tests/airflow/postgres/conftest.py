@@ -18,7 +18,7 @@ from ferry.ports import free_ports
 from ferry_airflow.home import LocalHome, prepare
 from ferry_airflow.local import guarded
 from tests.airflow.conftest import merged
-from tests.airflow.parts import AtWork, Parts
+from tests.airflow.parts import Parts
 from tests.airflow.postgres.moments import CAUGHT, FOLDER, WANTED
 from tests.airflow.rest import Rest
 from tests.harness import Lab
@@ -77,10 +77,6 @@ class Stored:
     def dag(self, alias: str) -> str:
         """The flow's DAG id."""
         return f"ferry__{alias}__t{alias}"
-
-    def waits(self, work: AtWork) -> int:
-        """How often the first try of the run's copy has begun to wait in the triggerer, by its log."""
-        return self.rest.log(work.dag, work.run, "copy").count("Pausing task as DEFERRED")
 
     def want(self) -> None:
         """Have the next process of a task `copy` wait where it begins, or where it continues."""

@@ -66,9 +66,9 @@ def test_only_the_newest_attempt_says_what_became_of_a_run(lab: Lab) -> None:
         runs.record_outcome(plan, second, [SlotEnd(slot=0, failure=Superseded("too late"))])
         assert outcome(whole_ledger(runs), "live", "one") is None
         runs.record_outcome(plan, second, [gave_up])
-        told = outcome(whole_ledger(runs), "live", "one")
-        assert told is not None
-        assert {refusal.kind for refusal in told.refusals} == {RefusalKind.SLOT_FAILED}
+        kept = outcome(whole_ledger(runs), "live", "one")
+        assert kept is not None
+        assert {refusal.kind for refusal in kept.refusals} == {RefusalKind.SLOT_FAILED}
         assert runs.report("one").state is RunState.FAILED
 
         third = runs.begin(plan, local_origin())

@@ -11,14 +11,13 @@ import pytest
 from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.features.acls.rules.compared import compared
 from ferry.features.doctor.rules.findings import of_readiness
-from ferry.features.switch.rules.readiness import Looked, Rpo, came_since, readiness_of
+from ferry.features.switch.rules.readiness import Looked, Rpo, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.model import (
     AclBinding,
     AclChange,
     ChangeKind,
-    Flow,
     Left,
     OpenedRun,
     Origin,
@@ -34,21 +33,15 @@ from ferry.model.check import Check
 from ferry.model.finding import Grade
 from ferry.model.observed import OpenTransaction
 from ferry.model.switch import (
-    Evidence,
-    Step,
-    StepDone,
-    Switch,
     SwitchEnd,
-    SwitchOptions,
     SwitchOutcome,
-    SwitchState,
-    Verb,
 )
 from ferry.model.topic_settings import Inherited, SettingOrigin, TopicSettings
 from ferry.plan.rules.blocking_transactions import HANGING_MS
 from ferry.plan.rules.lag import PartitionLag, lag_of, with_ages
 from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
+from tests.pure.decide.switched import switched
 from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, facts_with, part, place, target, topic
 
 POLICY = DefaultReplicationPolicy()
@@ -532,48 +525,6 @@ def test_where_it_is_not_known_who_may_write_to_the_ledger_that_is_said(golden: 
     golden(writers_sentence(unnamed), "Ferry's own name is not known")
 
 
-def switched(*ends: tuple[str, int, int], verb: Verb = Verb.SWITCHOVER) -> SwitchState:
-    """A switch from b to a; of these topic, partition, end its drain was. The flow back is the one that is ready."""
-    switch = Switch(
-        id="over-1",
-        verb=verb,
-        named=BACK,
-        via=BACK,
-        who="ann",
-        approved_by="bob",
-        approved_ms=0,
-        at_ms=0,
-    )
-    rows = tuple({"topic": name, "partition": number, "source_end": end} for name, number, end in ends)
-    drained = StepDone(step=Step.DRAIN, who="ann", begun_ms=0, done_ms=0, evidence=Evidence(sentence="", rows=rows))
-    return SwitchState(switch=switch, offset=0, done={Step.DRAIN: drained} if ends else {})
-
-
-BACK = Flow(source="b", target="a")
-
-
-@pytest.mark.parametrize(
-    ("ends", "copied"),
-    [
-        pytest.param({"orders-0": 5, "orders-1": 7}, (), id="nothing"),
-        pytest.param({"orders-0": 8, "orders-1": 8, "orders-2": 1, "late-0": 9}, (), id="to three partitions"),
-        pytest.param({"orders-0": 8}, (), id="one does not tell"),
-        pytest.param({"orders-0": 8, "orders-1": 8}, ("orders",), id="the flow back writes there"),
-    ],
-)
-def test_what_came_to_the_cluster_that_clients_left_is_named(
-    ends: dict[str, int], copied: tuple[str, ...], golden: Golden
-) -> None:
-    now = {place(name[:-2], int(name[-1])): end for name, end in ends.items()}
-    check = came_since(
-        switched(("orders", 0, 5), ("orders", 1, 7), ("bills", 0, 2)), {**now, place("bills"): 2}, copied
-    )
-    assert check is not None
-    known = {"orders-0", "orders-1"} <= ends.keys() or bool(copied)
-    assert (check.name, check.ok, check.known) == ("stranded", True, known)
-    golden(check.message)
-
-
 @pytest.mark.parametrize(("ended", "name"), [(True, "standby"), (False, "replication")])
 def test_a_flow_that_a_switch_stopped_is_not_to_be_resumed(ended: bool, name: str) -> None:
     state = switched()
@@ -586,23 +537,3 @@ def test_a_flow_that_a_switch_stopped_is_not_to_be_resumed(ended: bool, name: st
     assert (check.name, check.ok, state.switch.id in check.message) == (name, False, True)
     assert "ferry resume" not in check.message
     assert [one.grade for one in of_readiness("a->b", [check])] == [Grade.PASS if ended else Grade.FAIL]
-
-
-@pytest.mark.parametrize("reverse", [True, False])
-def test_a_failback_that_exports_records_is_named_only_after_a_switch_that_starts_the_flow_back(reverse: bool) -> None:
-    state = switched(("orders", 0, 5))
-    one_way = replace(state, switch=replace(state.switch, options=SwitchOptions(reverse=reverse)))
-    check = came_since(one_way, {place("orders"): 8}, ())
-    assert check is not None
-    assert (check.ok, "ferry failback" in check.message) == (True, reverse)
-
-
-def test_if_no_partition_reports_its_end_nothing_is_said_to_have_come_to_none() -> None:
-    check = came_since(switched(("orders", 0, 5)), {}, ())
-    assert check is not None
-    assert (check.ok, check.known, check.message.startswith("whether")) == (True, False, True)
-
-
-def test_after_a_failover_or_where_the_flow_back_writes_all_topics_nothing_is_compared() -> None:
-    assert came_since(switched(verb=Verb.FAILOVER), {place("orders"): 5}, ()) is None
-    assert came_since(switched(("orders", 0, 3)), {place("orders"): 5}, {"orders"}) is None

@@ -43,7 +43,7 @@ def buffer(loop: NetworkSelector) -> FetchBuffer:
     return FetchBuffer(loop, {PLACE: (0, 1_000)}, 1 << 20)
 
 
-@pytest.fixture(params=["at once", "in the workshop"])
+@pytest.fixture(params=["at once", "in the pool"])
 def pack(request: pytest.FixtureRequest, loop: NetworkSelector, monkeypatch: pytest.MonkeyPatch) -> Pack:
     """What is sent next, again and again, whoever makes it."""
     monkeypatch.setattr(packing_module, "HANDED_OVER_BYTES", 0)

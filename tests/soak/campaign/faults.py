@@ -288,7 +288,6 @@ class Faults:
                 self.runner.see_through(second)
                 if second.process.returncode == 0:
                     break
-                time.sleep(3)
             else:
                 self.record.anomaly(f"no successor of run {run.number} came to its end in {SUCCESSOR_S} s")
             run.signal_all(signal.SIGCONT)

@@ -180,11 +180,11 @@ class Runner:
     def _begun(
         self, command: Sequence[str | Path], out: Path, variables: Mapping[str, str]
     ) -> subprocess.Popen[bytes] | Begun:
-        told, complaints = out.with_suffix(".out"), out.with_suffix(".err")
+        answer, complaints = out.with_suffix(".out"), out.with_suffix(".err")
         if self._field.identical:  # more runs, which begin at once
             program = program_of(identical=True)
-            return warm_start(*command[1:], out=told, err=complaints, variables=variables, program=program)
-        with told.open("wb") as to, complaints.open("wb") as errors:
+            return warm_start(*command[1:], out=answer, err=complaints, variables=variables, program=program)
+        with answer.open("wb") as to, complaints.open("wb") as errors:
             return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,

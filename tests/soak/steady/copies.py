@@ -28,7 +28,7 @@ from ferry import program
 from ferry.commands.copying import finish_run
 from ferry.commands.forms import run_json
 from ferry.config.settings import load
-from ferry.copy.transcode_pool import WORKSHOP
+from ferry.copy.transcode_pool import THREAD
 from ferry.features.observe.acts.after_run import publish_run
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.soak.campaign.field import FLOW
@@ -68,7 +68,7 @@ def main() -> None:
                 "cpu": spent,
                 # At rest: no run is under way.
                 "fds": me.num_fds(),
-                "threads": me.num_threads() - _workshops(),
+                "threads": me.num_threads() - _transcoding(),
                 "rss": me.memory_info().rss,
                 "blocks": sys.getallocatedblocks(),
                 "children": len(me.children()),
@@ -76,9 +76,9 @@ def main() -> None:
             lines.write(json.dumps(line) + "\n")
 
 
-def _workshops() -> int:
+def _transcoding() -> int:
     """How many threads transcode large batches: one for the process, from the first such batch on, to its end."""
-    return sum(one.name.startswith(WORKSHOP) for one in threading.enumerate())
+    return sum(one.name.startswith(THREAD) for one in threading.enumerate())
 
 
 def _wait(over: threading.Event) -> None:

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from ferry.dev import ClusterSpec, Listener, RunningCluster, up
+from ferry.dev import ClusterSpec, Listener, RunningCluster, down, up
 from ferry.errors import Refused
 from ferry.features.doctor.acts.cluster import look_at_flow
 from ferry.kafka.produce.writer import Writer
@@ -50,10 +50,11 @@ GUARDED = ClusterSpec(
 
 @pytest.fixture(scope="module")
 def guarded(cluster_home: Path) -> Iterator[RunningCluster]:
-    """A broker whose second listener asks for a login and permits what ACLs say."""
-    cluster = up(GUARDED, home=cluster_home)
-    yield cluster
-    cluster.stop()
+    """A broker whose second listener asks for a login and permits what ACLs say; each module has one without ACLs."""
+    try:
+        yield up(GUARDED, home=cluster_home)
+    finally:
+        down(cluster_home, [GUARDED.name], delete=True)
 
 
 def lab_with(

@@ -22,6 +22,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
 from ferry.kafka.connect import codes
+from ferry.kafka.groups import messages
 from tests.pure.scripted.coordinators import Coordinators
 from tests.pure.scripted.faults import Asked, At, Fault
 from tests.pure.scripted.partitions import Partitions
@@ -282,7 +283,7 @@ def _code(answer: Any) -> str:
 
 _MESSAGES: list[Any] = [
     one
-    for module in (producer, consumer, metadata, admin)
+    for module in (producer, consumer, metadata, admin, messages)
     for one in vars(module).values()
     if isinstance(one, type) and issubclass(one, ApiMessage) and one is not ApiMessage
 ]

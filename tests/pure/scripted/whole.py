@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,10 +14,9 @@ from kafka.protocol import admin, consumer
 
 from ferry.kafka.connect import codes
 from ferry.model import Fate, TopicPartition
-from tests.pure.protocol.broker import POSITIONS
 from tests.pure.scripted.batches import Part
-from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Asked
+from tests.pure.scripted.groups import GroupBrokers
 
 _BROKER = 4
 """Kafka's number of a broker whose settings are asked for."""
@@ -31,28 +29,21 @@ _SET = 0
 
 
 @dataclass(kw_only=True)
-class WholeBrokers(Brokers):
+class WholeBrokers(GroupBrokers):
     """A cluster that commands can be asked of."""
 
     STATE: ClassVar[tuple[str, ...]] = (
-        *Brokers.STATE,
-        *("ids", "ledger", "leaders", "epochs", "own", "groups", "active", "acls", "begins"),
+        *GroupBrokers.STATE,
+        *("ids", "ledger", "leaders", "epochs", "own", "begins"),
     )
 
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """Settings of topics; `settings` are the defaults of all."""
-    groups: dict[str, dict[TopicPartition, tuple[int, str]]] = field(default_factory=dict)
-    """What consumer groups have committed."""
-    active: set[str] = field(default_factory=set)
-    """The groups that have members."""
-    mute: bool = False
-    """Groups are listed without their states, as by brokers before 2.6."""
-    seen: set[str] | None = None
-    """The groups that the login may describe, if it may not describe the cluster; None: it may."""
-    hidden: set[str] = field(default_factory=set)
-    """Topics that the login may not describe, whether they exist or not, and groups whose offsets it may not read."""
-    acls: list[Mapping[str, Any]] = field(default_factory=list)
-    """Each ACL with the names of Kafka's protocol."""
+
+    quotas: list[str] = field(default_factory=list)
+    """Users with a quota."""
+    scram: list[str] = field(default_factory=list)
+    """Users with a password."""
 
     def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
         """Create a topic."""
@@ -221,142 +212,6 @@ class WholeBrokers(Brokers):
             return begin, -1
         return next(((at, time_ms) for at, time_ms in times.items() if at >= begin and time_ms >= which), (-1, -1))
 
-    def _OffsetFetch(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = consumer.OffsetFetchResponse
-        if request.groups:
-            group = kind.OffsetFetchResponseGroup
-            topic = group.OffsetFetchResponseTopics
-            return kind(
-                groups=[
-                    group(group_id=one.group_id, error_code=codes.GROUP_AUTHORIZATION_FAILED)
-                    if one.group_id in self.hidden
-                    else group(group_id=one.group_id, topics=self._offsets(topic, one.group_id, one.topics))
-                    for one in request.groups
-                ]
-            )
-        return kind(topics=self._offsets(kind.OffsetFetchResponseTopic, request.group_id, request.topics))
-
-    def _offsets(self, kind: Any, group: str, topics: Any) -> list[Any]:
-        held = self._positions() if group.startswith("ferry.") else self.groups.get(group, {})
-        if topics is None:
-            wanted = sorted(held)
-        else:
-            wanted = [TopicPartition(one.name, number) for one in topics for number in one.partition_indexes]
-        part = next(inner for name, inner in vars(kind).items() if name.startswith("OffsetFetchResponsePartition"))
-        by_topic: dict[str, list[Any]] = {}
-        for place in wanted:
-            offset, metadata = held.get(place, (-1, ""))
-            by_topic.setdefault(place.topic, []).append(
-                part(
-                    partition_index=place.partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=-1,
-                    metadata=metadata,
-                )
-            )
-        return [kind(name=name, partitions=parts) for name, parts in by_topic.items()]
-
-    def _positions(self) -> dict[TopicPartition, tuple[int, str]]:
-        """What writers have committed in transactions, of all of their groups: none of two groups has a place."""
-        held: dict[TopicPartition, tuple[int, str]] = {}
-        if POSITIONS in self.target.logs:
-            for _, payload in self.target.logs[POSITIONS].committed():
-                assert isinstance(payload, tuple)
-                held |= {payload[0]: payload[1]}
-        return held
-
-    def _OffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = consumer.OffsetCommitResponse
-        topic = kind.OffsetCommitResponseTopic
-        held = self.groups.setdefault(request.group_id, {})
-        for one in request.topics:
-            for part in one.partitions:
-                place = TopicPartition(topic=one.name, partition=part.partition_index)
-                held[place] = part.committed_offset, part.committed_metadata or ""
-        return kind(
-            topics=[
-                topic(
-                    name=one.name,
-                    partitions=[
-                        topic.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=0)
-                        for part in one.partitions
-                    ],
-                )
-                for one in request.topics
-            ]
-        )
-
-    def _ListGroups(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.ListGroupsResponse
-        return kind(
-            groups=[
-                kind.ListedGroup(
-                    group_id=name,
-                    protocol_type="consumer" if name in self.active else "",
-                    group_state="" if self.mute else "Stable" if name in self.active else "Empty",
-                    group_type="classic",
-                )
-                for name in self.groups
-                if self.seen is None or name in self.seen
-            ]
-        )
-
-    def _DescribeGroups(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeGroupsResponse
-        member = kind.DescribedGroup.DescribedGroupMember(
-            member_id="m-1", client_id="app", client_host="/10.0.0.5", member_metadata=b"", member_assignment=b""
-        )
-        return kind(
-            groups=[
-                kind.DescribedGroup(
-                    group_id=name,
-                    group_state="Stable" if name in self.active else "Empty" if name in self.groups else "Dead",
-                    protocol_type="consumer" if name in self.active else "",
-                    protocol_data="",
-                    members=[member] if name in self.active else [],
-                )
-                for name in asked.request.groups
-            ]
-        )
-
-    def _DeleteGroups(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DeleteGroupsResponse
-        found = []
-        for name in asked.request.groups_names:
-            code = 0 if self.groups.pop(name, None) is not None else codes.GROUP_ID_NOT_FOUND
-            found.append(kind.DeletableGroupResult(group_id=name, error_code=code))
-        return kind(results=found)
-
-    def _DescribeAcls(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeAclsResponse
-        resource = kind.DescribeAclsResource
-        return kind(
-            resources=[
-                resource(
-                    resource_type=one["resource_type"],
-                    resource_name=one["resource_name"],
-                    pattern_type=one["pattern_type"],
-                    acls=[
-                        resource.AclDescription(
-                            principal=one["principal"],
-                            host="*",
-                            operation=one["operation"],
-                            permission_type=3,
-                        )
-                    ],
-                )
-                for one in self.acls
-            ]
-        )
-
-    def _DescribeCluster(self, asked: Asked) -> Any:  # noqa: N802
-        operations = set(range(3, 13)) if self.seen is None else set()
-        return admin.DescribeClusterResponse(
-            cluster_id=self.alias, controller_id=1, brokers=[], authorized_operations=operations
-        )
-
     def _ListTransactions(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.ListTransactionsResponse
         return kind(
@@ -407,7 +262,20 @@ class WholeBrokers(Brokers):
         }
 
     def _DescribeClientQuotas(self, asked: Asked) -> Any:  # noqa: N802
-        return admin.DescribeClientQuotasResponse(entries=[])
+        kind = admin.DescribeClientQuotasResponse
+        entry = kind.EntryData
+        return kind(
+            entries=[
+                entry(
+                    entity=[entry.EntityData(entity_type="user", entity_name=name)],
+                    values=[entry.ValueData(key="producer_byte_rate", value=1000.0)],
+                )
+                for name in self.quotas
+            ]
+        )
 
     def _DescribeUserScramCredentials(self, asked: Asked) -> Any:  # noqa: N802
-        return admin.DescribeUserScramCredentialsResponse(results=[])
+        kind = admin.DescribeUserScramCredentialsResponse
+        result = kind.DescribeUserScramCredentialsResult
+        info = result.CredentialInfo(mechanism=1, iterations=4096)
+        return kind(results=[result(user=name, error_code=0, credential_infos=[info]) for name in self.scram])

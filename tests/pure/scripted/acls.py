@@ -16,6 +16,8 @@ from tests.pure.scripted.faults import Asked
 _ANY = 1
 """Kafka's number in filters for any type of resource, pattern, operation or permission."""
 _ALLOW = 3
+_ALL = {5, 7, 8, 9, 10, 11, 12}
+"""What can be done on a cluster, by Kafka's numbers."""
 _RESOURCE = "resource_type", "resource_name", "pattern_type"
 _ENTRY = "principal", "host", "operation", "permission_type"
 _NO_AUTHORIZER = "No Authorizer is configured."
@@ -56,11 +58,11 @@ class AclBrokers(Brokers):
         kind = admin.CreateAclsResponse
         results = []
         for one in asked.request.creations:
-            code, message = 0, None
+            code, message = 0, ""
             if not self.authorizer:
                 code, message = codes.SECURITY_DISABLED, _NO_AUTHORIZER
-            elif not one.resource_name:
-                code, message = codes.INVALID_REQUEST, "Resource name should not be empty"
+            elif not one.resource_name or ":" not in one.principal:
+                code, message = codes.INVALID_REQUEST, "Invalid empty resource name, or no type of a principal"
             else:
                 made = {name: getattr(one, name) for name in (*_RESOURCE[:2], *_ENTRY)}
                 made["pattern_type"] = one.resource_pattern_type
@@ -86,9 +88,10 @@ class AclBrokers(Brokers):
         return kind(filter_results=results)
 
     def _DescribeCluster(self, asked: Asked) -> Any:  # noqa: N802
-        operations = set(range(3, 13)) if self.seen is None else set()
+        operations = _ALL if self.seen is None else set()
+        asks = asked.request.include_cluster_authorized_operations
         return admin.DescribeClusterResponse(
-            cluster_id=self.alias, controller_id=1, brokers=[], authorized_operations=operations
+            cluster_id=self.alias, controller_id=1, brokers=[], authorized_operations=operations if asks else None
         )
 
 

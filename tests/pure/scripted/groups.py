@@ -14,6 +14,8 @@ from tests.pure.protocol.broker import POSITIONS
 from tests.pure.scripted.acls import AclBrokers
 from tests.pure.scripted.faults import Asked
 
+_NON_EMPTY_GROUP = 68
+
 
 @dataclass(kw_only=True)
 class GroupBrokers(AclBrokers):
@@ -81,17 +83,24 @@ class GroupBrokers(AclBrokers):
         request = asked.request
         kind = consumer.OffsetCommitResponse
         topic = kind.OffsetCommitResponseTopic
-        held = self.groups.setdefault(request.group_id, {})
-        for one in request.topics:
-            for part in one.partitions:
-                place = TopicPartition(topic=one.name, partition=part.partition_index)
+        outside = request.generation_id_or_member_epoch < 0
+        whole = codes.UNKNOWN_MEMBER_ID if outside and request.group_id in self.active else 0
+
+        def commit(place: TopicPartition, part: Any) -> int:
+            if not whole and place in self.leaders:
+                held = self.groups.setdefault(request.group_id, {})
                 held[place] = part.committed_offset, part.committed_metadata or ""
+            return whole if place in self.leaders else codes.UNKNOWN_TOPIC_OR_PARTITION
+
         return kind(
             topics=[
                 topic(
                     name=one.name,
                     partitions=[
-                        topic.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=0)
+                        topic.OffsetCommitResponsePartition(
+                            partition_index=part.partition_index,
+                            error_code=commit(TopicPartition(topic=one.name, partition=part.partition_index), part),
+                        )
                         for part in one.partitions
                     ],
                 )
@@ -119,18 +128,20 @@ class GroupBrokers(AclBrokers):
         member = kind.DescribedGroup.DescribedGroupMember(
             member_id="m-1", client_id="app", client_host="/10.0.0.5", member_metadata=b"", member_assignment=b""
         )
-        return kind(
-            groups=[
+        found = []
+        for name in asked.request.groups:
+            there, active = name in self.groups and name not in self.modern, name in self.active - self.modern
+            found.append(
                 kind.DescribedGroup(
+                    error_code=0 if there else codes.GROUP_ID_NOT_FOUND,
                     group_id=name,
-                    group_state="Stable" if name in self.active else "Empty" if name in self.groups else "Dead",
-                    protocol_type="consumer" if name in self.active else "",
+                    group_state="Stable" if active else "Empty" if there else "Dead",
+                    protocol_type="consumer" if active else "",
                     protocol_data="",
-                    members=[member] if name in self.active else [],
+                    members=[member] if active else [],
                 )
-                for name in asked.request.groups
-            ]
-        )
+            )
+        return kind(groups=found)
 
     def _ConsumerGroupDescribe(self, asked: Asked) -> Any:  # noqa: N802
         kind = ConsumerGroupDescribeResponse
@@ -145,22 +156,27 @@ class GroupBrokers(AclBrokers):
             assignment=topics,
             target_assignment=topics,
         )
-        return kind(
-            groups=[
+        found = []
+        for name in asked.request.group_ids:
+            there, active = name in self.groups.keys() & self.modern, name in self.active & self.modern
+            found.append(
                 group(
-                    error_code=0 if name in self.modern else codes.GROUP_ID_NOT_FOUND,
+                    error_code=0 if there else codes.GROUP_ID_NOT_FOUND,
                     group_id=name,
-                    group_state="Stable" if name in self.active else "Empty" if name in self.modern else "",
-                    members=[member] if name in self.active & self.modern else [],
+                    group_state="Stable" if active else "Empty" if there else "",
+                    members=[member] if active else [],
                 )
-                for name in asked.request.group_ids
-            ]
-        )
+            )
+        return kind(groups=found)
 
     def _DeleteGroups(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DeleteGroupsResponse
         found = []
         for name in asked.request.groups_names:
-            code = 0 if self.groups.pop(name, None) is not None else codes.GROUP_ID_NOT_FOUND
+            code = 0 if name in self.groups else codes.GROUP_ID_NOT_FOUND
+            if name in self.groups and name in self.active:
+                code = _NON_EMPTY_GROUP
+            if not code:
+                del self.groups[name]
             found.append(kind.DeletableGroupResult(group_id=name, error_code=code))
         return kind(results=found)

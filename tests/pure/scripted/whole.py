@@ -5,6 +5,7 @@ All that a cluster would choose by itself follows from its alias: ids of topics 
 
 from __future__ import annotations
 
+import re
 import struct
 import uuid
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any, ClassVar
 from kafka.protocol import admin, consumer
 
 from ferry.kafka.connect import codes
-from ferry.model import Fate, TopicPartition
+from ferry.model import TopicPartition
 from tests.pure.scripted.batches import Part
 from tests.pure.scripted.faults import Asked
 from tests.pure.scripted.groups import GroupBrokers
@@ -26,6 +27,43 @@ _TIMES = struct.Struct(">qq")
 _TIMES_AT = 27
 """Where a batch has the times of its first and its newest record."""
 _SET = 0
+
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_INVALID_PARTITIONS = 37
+_SETTINGS = """
+cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+delete.retention.ms errors.deadletterqueue.group.enable file.delete.delay.ms flush.messages flush.ms
+follower.replication.throttled.replicas index.interval.bytes internal.segment.bytes
+leader.replication.throttled.replicas local.retention.bytes local.retention.ms max.compaction.lag.ms
+max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.type
+min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate remote.copy.lag.bytes
+remote.copy.lag.ms remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes
+retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
+"""
+"""The settings that a topic of Kafka can have (`LogConfig`)."""
+_POLICIES = {"delete", "compact", "compact,delete", "delete,compact", ""}
+
+
+def _is_legal(topic: str) -> bool:
+    return bool(_LEGAL.fullmatch(topic)) and topic not in {".", ".."}
+
+
+def _metric(topic: str) -> str:
+    """A topic's name in metrics, which no two topics share."""
+    return topic.replace(".", "_")
+
+
+def _fits(name: str, value: str | None) -> bool:
+    """Whether a topic may have this setting; None: the default."""
+    if name not in _SETTINGS.split():
+        return False
+    if value is None:
+        return True
+    if name == "cleanup.policy":
+        return value in _POLICIES
+    is_number = name.endswith((".ms", ".bytes", ".messages"))
+    return not is_number or value.lstrip("-").isdigit()
 
 
 @dataclass(kw_only=True)
@@ -67,28 +105,50 @@ class WholeBrokers(GroupBrokers):
         kind = admin.CreateTopicsResponse
         found = []
         for one in asked.request.topics:
-            there = one.name in self.ids
-            if not there:
+            code = self._creation_error(one)
+            if not code:
                 self.topic(one.name, max(1, one.num_partitions))
                 self.own[one.name] = {each.name: each.value for each in one.configs}
-            code = codes.TOPIC_ALREADY_EXISTS if there else 0
-            found.append(kind.CreatableTopicResult(name=one.name, topic_id=self.ids[one.name], error_code=code))
+            topic_id = self.ids.get(one.name, uuid.UUID(int=0))
+            found.append(kind.CreatableTopicResult(name=one.name, topic_id=topic_id, error_code=code))
         return kind(topics=found)
+
+    def _creation_error(self, one: Any) -> int:
+        if one.name in self.ids:
+            return codes.TOPIC_ALREADY_EXISTS
+        if not _is_legal(one.name) or _metric(one.name) in map(_metric, self.ids):
+            return codes.INVALID_TOPIC
+        if one.num_partitions == 0:
+            return _INVALID_PARTITIONS
+        if one.replication_factor > len(self.nodes):
+            return codes.INVALID_REPLICATION_FACTOR
+        fit = all(_fits(each.name, each.value) for each in one.configs)
+        return 0 if fit else codes.INVALID_CONFIG
 
     def _CreatePartitions(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.CreatePartitionsResponse
+        found = []
         for one in asked.request.topics:
-            self.topic(one.name, one.count)
-        return kind(results=[kind.CreatePartitionsTopicResult(name=one.name) for one in asked.request.topics])
+            code = 0 if one.name in self.ids else codes.UNKNOWN_TOPIC_OR_PARTITION
+            if not code and one.count <= sum(place.topic == one.name for place in self.leaders):
+                code = _INVALID_PARTITIONS
+            if not code:
+                self.topic(one.name, one.count)
+            found.append(kind.CreatePartitionsTopicResult(name=one.name, error_code=code))
+        return kind(results=found)
 
     def _DeleteTopics(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DeleteTopicsResponse
         by_id = {value: name for name, value in self.ids.items()}
         found = []
         for one in asked.request.topics:
-            name = one.name or by_id.get(one.topic_id, "")
-            self.delete(name)
-            found.append(kind.DeletableTopicResult(name=name, topic_id=one.topic_id))
+            name = one.name or by_id.get(one.topic_id)
+            if name in self.ids:
+                self.delete(name)
+                code = 0
+            else:
+                code = codes.UNKNOWN_TOPIC_OR_PARTITION if one.name else codes.UNKNOWN_TOPIC_ID
+            found.append(kind.DeletableTopicResult(name=name, topic_id=one.topic_id, error_code=code))
         return kind(responses=found)
 
     def _DescribeConfigs(self, asked: Asked) -> Any:  # noqa: N802
@@ -96,10 +156,14 @@ class WholeBrokers(GroupBrokers):
         result = kind.DescribeConfigsResult
         entry = result.DescribeConfigsResourceResult
 
-        def there(one: Any) -> bool:
-            return one.resource_type == _BROKER or one.resource_name in self.ids
+        def error(one: Any) -> int:
+            if one.resource_type == _BROKER or one.resource_name in self.ids:
+                return 0
+            return codes.UNKNOWN_TOPIC_OR_PARTITION if _is_legal(one.resource_name) else codes.INVALID_TOPIC
 
         def configs(one: Any) -> list[Any]:
+            if error(one):
+                return []
             own = self.own.get(one.resource_name, {})
             return [
                 entry(
@@ -119,7 +183,7 @@ class WholeBrokers(GroupBrokers):
                 result(
                     resource_type=one.resource_type,
                     resource_name=one.resource_name,
-                    error_code=0 if there(one) else codes.UNKNOWN_TOPIC_OR_PARTITION,
+                    error_code=error(one),
                     configs=configs(one),
                 )
                 for one in asked.request.resources
@@ -127,20 +191,20 @@ class WholeBrokers(GroupBrokers):
         )
 
     def _IncrementalAlterConfigs(self, asked: Asked) -> Any:  # noqa: N802
+        """All changes of a topic are made, or none."""
         kind = admin.IncrementalAlterConfigsResponse
         result = kind.AlterConfigsResourceResponse
+        found = []
         for one in asked.request.resources:
-            own = self.own.setdefault(one.resource_name, {})
-            for each in one.configs:
-                own.pop(each.name, None)
-                if each.config_operation == _SET:
-                    own[each.name] = each.value
-        return kind(
-            responses=[
-                result(resource_type=one.resource_type, resource_name=one.resource_name)
-                for one in asked.request.resources
-            ]
-        )
+            changes = {each.name: each.value if each.config_operation == _SET else None for each in one.configs}
+            code = 0 if one.resource_name in self.ids else codes.UNKNOWN_TOPIC_OR_PARTITION
+            if not code and not all(_fits(name, value) for name, value in changes.items()):
+                code = codes.INVALID_CONFIG
+            if not code:
+                own = self.own.get(one.resource_name, {}) | changes
+                self.own[one.resource_name] = {name: value for name, value in own.items() if value is not None}
+            found.append(result(resource_type=one.resource_type, resource_name=one.resource_name, error_code=code))
+        return kind(responses=found)
 
     def _DescribeLogDirs(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DescribeLogDirsResponse
@@ -211,55 +275,6 @@ class WholeBrokers(GroupBrokers):
         if which < 0:
             return begin, -1
         return next(((at, time_ms) for at, time_ms in times.items() if at >= begin and time_ms >= which), (-1, -1))
-
-    def _ListTransactions(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.ListTransactionsResponse
-        return kind(
-            unknown_state_filters=[],
-            transaction_states=[
-                kind.TransactionState(transactional_id=name, producer_id=one.producer, transaction_state="Empty")
-                for name, one in self.target.txns.items()
-            ],
-        )
-
-    def _DescribeProducers(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeProducersResponse
-        topic = kind.TopicResponse
-        state = topic.PartitionResponse.ProducerState
-        return kind(
-            topics=[
-                topic(
-                    name=one.name,
-                    partitions=[
-                        topic.PartitionResponse(
-                            partition_index=number,
-                            error_code=0,
-                            active_producers=[
-                                state(
-                                    producer_id=producer,
-                                    producer_epoch=0,
-                                    last_sequence=0,
-                                    last_timestamp=0,
-                                    coordinator_epoch=0,
-                                    current_txn_start_offset=offset,
-                                )
-                                for producer, offset in self._open_on(one.name, number).items()
-                            ],
-                        )
-                        for number in one.partition_indexes
-                    ],
-                )
-                for one in asked.request.topics
-            ]
-        )
-
-    def _open_on(self, topic: str, partition: int) -> dict[int, int]:
-        """Where the open transactions of a partition begin, by producer id."""
-        log = self.log(topic, partition)
-        fates = log.fates(0, log.end)
-        return {
-            log.entries[offset].producer: offset for offset in sorted(fates, reverse=True) if fates[offset] is Fate.OPEN
-        }
 
     def _DescribeClientQuotas(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DescribeClientQuotasResponse

@@ -120,6 +120,22 @@ def test_batches_after_one_that_could_not_join_are_sent_again_without_a_retry(ve
 
 
 @both_versions
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_partitions_of_several_brokers_that_join_at_the_same_time_are_no_failure(version: int, at: int) -> None:
+    """A broker that asks the coordinator to let a partition join may find that another one is joining."""
+    lane = Lane([[1] * 4] * 6, version=version, nodes=(1, 2, 3))
+    for number in range(6):
+        lane.target.move_leader(place(number), 1 + number % 3)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        fault = Fault(api="Produce", topic=TOPIC, code=codes.CONCURRENT_TRANSACTIONS, skip=at, times=3)
+        lane.target.faults += [fault, Fault(api="Produce", topic=TOPIC, late_s=0.05, times=100)]
+        result = lane.copy(attempt, request_bytes=1, chunk_bytes=300)
+        assert fault.happened == 3
+        assert (result.retries, result.refusals, lane.is_whole()) == (0, {}, True)
+
+
+@both_versions
 def test_receipts_follow_each_other_and_say_where_each_record_lies(version: int) -> None:
     lane = Lane([[1] * 8], version=version)
     with at_work(lane):

@@ -186,17 +186,6 @@ def test_a_slot_does_nothing_but_its_portion(kept: Kept) -> None:
     kept.assert_once()
 
 
-def test_a_lost_commit_is_read_and_not_guessed(kept: Kept) -> None:
-    def lost() -> None:
-        raise Retryable("the answer is lost")
-
-    with kept.lab.runs() as runs:
-        plan = kept.plan(runs)
-        assert copy_rows(runs, kept, plan, 0, Hooks(after={"commit": lost})).retries == 1
-        kept.copy(runs, plan)
-    kept.assert_once()
-
-
 @pytest.mark.parametrize("step", ["append_receipts", "commit"])
 def test_a_zombie_wakes_after_a_newer_run_has_finished(kept: Kept, step: str) -> None:
     with kept.lab.runs() as runs:

@@ -27,7 +27,7 @@ from ferry.lane.connections import manager_options
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
-from ferry.model import Attempt, Plan, Receipt
+from ferry.model import Attempt, LedgerRecord, Plan, Receipt
 from ferry.plan.options import RunOptions
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -164,14 +164,19 @@ class Lab:
         return compared
 
 
-def whole_ledger(runs: MicroRuns) -> LedgerView:
-    """The whole ledger, with all receipts; BadInput when the flow never ran."""
+def ledger_records(runs: MicroRuns) -> tuple[list[LedgerRecord], int]:
+    """All records of the ledger, and the offset up to which was read; BadInput when the flow never ran."""
 
-    async def work() -> LedgerView:
+    async def work() -> tuple[list[LedgerRecord], int]:
         await runs.ledger_topic.find()
-        return fold(*await runs.ledger_topic.read())
+        return await runs.ledger_topic.read()
 
     return runs.wait_for(work)
+
+
+def whole_ledger(runs: MicroRuns) -> LedgerView:
+    """The whole ledger, with all receipts; BadInput when the flow never ran."""
+    return fold(*ledger_records(runs))
 
 
 def settled(runs: MicroRuns) -> LedgerView:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import secrets
 import threading
 import time
@@ -246,7 +245,7 @@ def create_topics(cluster: RunningCluster, topics: Sequence[NewTopic]) -> None:
             del missing[name]
         return not missing
 
-    wait_until(created)
+    wait_until(created, "topics that the controller creates")
 
 
 def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
@@ -261,7 +260,7 @@ def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
         except KafkaException:
             return False
 
-    wait_until(served)
+    wait_until(served, "leaders of all partitions")
 
 
 def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:
@@ -411,14 +410,14 @@ def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
         consumer.close()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60, what: str = "") -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
     """Poll a condition; fail when it does not come true within `seconds` times FERRY_PATIENCE.
 
-    The failure says `what` it waited for; where that is not given, the condition's source.
+    The failure says `what` it waited for.
     """
     until = time.monotonic() + seconds * PATIENCE
     while not condition():
-        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what or _source_of(condition)}"
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
         time.sleep(0.05)
 
 
@@ -430,13 +429,6 @@ async def awaited(
     while not await condition():
         assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
         await loop.sleep(every_s)
-
-
-def _source_of(condition: Callable[[], bool]) -> str:
-    try:
-        return inspect.getsource(condition).strip()
-    except (OSError, TypeError):  # of a callable that is no function
-        return repr(condition)
 
 
 def _row(message: KafkaMessage) -> tuple[str, int, Row]:

@@ -96,7 +96,7 @@ def fill_up(cluster: RunningCluster, topic: str) -> None:
         client.flush(1)
         return broker.state == "stopped"
 
-    wait_until(ended)
+    wait_until(ended, "the end of the broker")
 
 
 def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_what_not(
@@ -114,7 +114,7 @@ def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_wh
         found = ferry("ledger", "--json", config=config)
         return found.code == 0 and bool(found.json("ledger")["receipts"])
 
-    wait_until(begun, 90)
+    wait_until(begun, "a first receipt", 90)
     fill_up(source_cluster, other)
     answer = finished(process, 120)
     assert answer.code == 1
@@ -170,7 +170,7 @@ def test_a_full_disk_under_the_ledger_ends_the_run_and_the_next_one_copies_what_
         assert process.poll() is None, finished(process)
         return sum(receipt.records for receipt in lab.receipts()) > RECORDS
 
-    wait_until(begun, 90, "a receipt of the second run")
+    wait_until(begun, "a receipt of the second run", 90)
     disk.fill()
     answer = finished(process, 120)
     assert (answer.code, "Traceback" in answer.err) == (1, False), answer
@@ -179,7 +179,7 @@ def test_a_full_disk_under_the_ledger_ends_the_run_and_the_next_one_copies_what_
     assert {one["partition"] for one in body["refusals"]} == set(range(4))
     assert all(named in one["message"] for one in body["refusals"])
     (broker,), fate = cluster.brokers, "stopped" if ledger_disk.other is None else "running"
-    wait_until(lambda: broker.state == fate, what=f"a broker that is {fate}")
+    wait_until(lambda: broker.state == fate, f"a broker that is {fate}")
 
     gone = ferry("run", "--patience", f"{PATIENCE:g}", config=config)
     assert (gone.code, named in gone.err, "Traceback" in gone.err) == (3, True, False), gone

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -551,8 +552,18 @@ def test_a_marker_of_another_producer_is_foreign() -> None:
         assert {one.code for one in result.refusals.values()} == {"identical.foreign"}
 
 
-@pytest.mark.parametrize("api", ["Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"])
-@pytest.mark.parametrize("fate", ["lost", "applied and lost", "error"])
+@pytest.mark.parametrize(
+    ("api", "fate"),
+    [
+        pytest.param(api, fate, marks=pytest.mark.slow if number % 2 else ())
+        for number, (api, fate) in enumerate(
+            product(
+                ("Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"),
+                ("lost", "applied and lost", "error"),
+            )
+        )
+    ],
+)
 @pytest.mark.parametrize("skip", share(range(4), 1, 4))
 def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lane = Marking("rrcraracr", "crc")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.pure.identical import test_every_identical_answer
 from tests.pure.scripted import (
     test_every_admin_answer,
     test_every_answer,
@@ -19,6 +20,7 @@ MODULES = (
     test_every_attempt_answer,
     test_every_command_answer,
     test_every_dealt_answer,
+    test_every_identical_answer,
 )
 TABLES = {one.__name__.rpartition("_every_")[2]: one.TABLE for one in MODULES}
 each_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

@@ -246,17 +246,24 @@ class Cluster:
 
     async def retrying(self, action: Callable[[], Awaitable[T]]) -> T:
         """Repeat `action` while it raises Retryable, with jittered back-off, for `patience_s` at most."""
+        begun = time.monotonic()
+        try:
+            return await action()  # this is mostly all, and tenacity costs more than many an answer
+        except Retryable as error:
+            failed = [error]
+
+        async def attempt() -> T:
+            if failed:
+                raise failed.pop()
+            return await action()
+
         attempts = AsyncRetrying(
-            stop=stop_after_delay(self.patience_s),
+            stop=stop_after_delay(self.patience_s - (time.monotonic() - begun)),
             wait=wait_random_exponential(multiplier=0.02, max=1.0),
             retry=retry_if_exception_type(Retryable),
             sleep=self.loop.sleep,
             reraise=True,
         )
-
-        async def attempt() -> T:  # tenacity awaits coroutine functions only, and an action may be a lambda
-            return await action()
-
         try:
             return await attempts(attempt)
         except Retryable as error:

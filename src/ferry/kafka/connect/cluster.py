@@ -7,6 +7,7 @@ what a replicator needs in addition: waits for throttling, a cache of leaders an
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ import kafka.errors as kafka_errors
 from kafka.future import Future
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
@@ -32,6 +32,8 @@ GROUP = 0
 TRANSACTION = 1
 SECOND_WORD_S = 5.0
 """How long each other broker is asked for a topic that the first one does not know any more."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
+"""The longest pauses before the first repetition, and before each later one."""
 _ANSWERED = codes.UNAUTHORIZED | {
     codes.NONE,
     codes.LEADER_NOT_AVAILABLE,
@@ -246,26 +248,22 @@ class Cluster:
 
     async def retrying(self, action: Callable[[], Awaitable[T]]) -> T:
         """Repeat `action` while it raises Retryable, with jittered back-off, for `patience_s` at most."""
-        attempts = AsyncRetrying(
-            stop=stop_after_delay(self.patience_s),
-            wait=wait_random_exponential(multiplier=0.02, max=1.0),
-            retry=retry_if_exception_type(Retryable),
-            sleep=self.loop.sleep,
-            reraise=True,
-        )
-
-        async def attempt() -> T:  # tenacity awaits coroutine functions only, and an action may be a lambda
-            return await action()
-
-        try:
-            return await attempts(attempt)
-        except Retryable as error:
-            remedy = (
-                "bring that service back"
-                if isinstance(error.__cause__, LoginDelayed)
-                else "look at the cluster's health"
-            )
-            raise Unreachable(f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)") from error
+        until, pause_s = time.monotonic() + self.patience_s, _FIRST_PAUSE_S
+        while True:
+            try:
+                return await action()
+            except Retryable as error:
+                if time.monotonic() >= until:
+                    remedy = (
+                        "bring that service back"
+                        if isinstance(error.__cause__, LoginDelayed)
+                        else "look at the cluster's health"
+                    )
+                    raise Unreachable(
+                        f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)"
+                    ) from error
+            await self.loop.sleep(random.uniform(0, pause_s))
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """Return what `action` returns, or raise Unreachable after `seconds`; its result is then ignored."""

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 
-from tests.tiers import PURE
+from tests.tiers import EXTRA, PURE
 
 TESTS = Path(__file__).parent
 KEPT = TESTS / "durations.json"
@@ -165,6 +165,11 @@ def grown(measured: Mapping[str, float], kept: Mapping[str, float], scale: float
     return sorted(name for name, seconds in measured.items() if seconds > most(name))
 
 
+def is_tested(name: str) -> bool:
+    """Whether `make test` runs tests of a file."""
+    return (TESTS / name).exists() and "*" not in EXTRA.get(name, ())
+
+
 def run_alone(files: Iterable[str]) -> dict[str, float]:
     """Seconds per file of a second session, without other tests beside it.
 
@@ -181,7 +186,7 @@ def main(*arguments: str) -> int:
     measured = read(MEASURED)
     if "--write" in arguments:
         listed = read(KEPT) | measured
-        write(KEPT, {name: took for name, took in listed.items() if took >= LISTED_SECONDS and (TESTS / name).exists()})
+        write(KEPT, {name: took for name, took in listed.items() if took >= LISTED_SECONDS and is_tested(name)})
         return 0
     kept = read(KEPT)
     scale = scale_of(measured, kept)

@@ -147,7 +147,7 @@ def test_whatever_step_kills_it_each_record_is_written_once(kept: Kept) -> None:
             assert len(list(receipts(settled(runs)))) >= chunks
         kept.copy(runs, plan)
         # A commit counts in the ledger when its marker is there, some milliseconds after its answer.
-        wait_until(lambda: not runs.unfinished_slices(plan))
+        wait_until(lambda: not runs.unfinished_slices(plan), "receipts of all slices")
         report = runs.report(plan.run)
     found = kept.assert_once()
     assert {one.transform for one in found} == {"some"}

@@ -110,6 +110,9 @@ def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> N
     admin = AdminClient({"bootstrap.servers": lab.target.bootstrap})
     admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
     with lab.runs() as runs:
-        wait_until(lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes))
+        wait_until(
+            lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes),
+            "a plan that names the ledger",
+        )
         with pytest.raises(Refused, match=r"cleanup\.policy"):
             runs.open_run("refused", local_origin())

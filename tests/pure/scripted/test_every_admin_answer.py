@@ -22,7 +22,7 @@ from tests.pure.protocol.world import TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import At, Fault
-from tests.pure.scripted.table import CODES, Case, Request, Table
+from tests.pure.scripted.table import CODES, Case, Request, Table, each
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
 
@@ -154,19 +154,19 @@ TABLE = Table(
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+@each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+@each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("case", TABLE.late, ids=str)
+@each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)
 

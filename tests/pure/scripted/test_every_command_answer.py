@@ -24,7 +24,7 @@ from tests.pure.answers.world import Answer, World, after, world, world_after
 from tests.pure.identical.test_passing import Later
 from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import at_work
-from tests.pure.scripted.table import CODES, Case, Request, Table
+from tests.pure.scripted.table import CODES, Case, Request, Table, each
 from tests.pure.scripted.test_every_admin_answer import FEW
 from tests.tiers import IN_PART
 
@@ -360,17 +360,17 @@ TABLE = Table(
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+@each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+@each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.late, ids=str)
+@each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)
 

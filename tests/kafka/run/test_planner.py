@@ -56,7 +56,7 @@ def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_c
         (refusal,) = plan.refusals
         assert (refusal.topic, refusal.partition, refusal.kind) == (topic, 1, RefusalKind.STORAGE)
         assert f"{side} {broken} is not copied" in refusal.message
-        assert "cannot write to its disk" in refusal.message
+        assert "its disk" in refusal.message
         report = lab.copy(runs, plan)
         assert (report.state, report.records) == (RunState.PARTIAL, 3_000)
         if side == "source":

@@ -36,6 +36,7 @@ pip_install = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 need_java = version=$$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' || true); \
 	[ "$${version:-0}" -ge 17 ] \
 	|| $(call missing,Java 17 or newer is missing (found: $${version:-none}): install it$(,) on Debian with make prerequisites.)
+run_soak = HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak $(ARGS)
 , := ,
 
 .PHONY: help
@@ -133,7 +134,7 @@ sentences: $(INSTALLED) ## Write the sentences that tests compare (tests/sentenc
 	@git status --short tests/sentences
 
 .PHONY: test
-test: setup $(KERBEROS) ## Run all tests; ARGS="tests/kafka/dev -k kill" runs some, WORKERS=0 in one process
+test: setup $(KERBEROS) ## Run the tests of all guarantees, verbs and faults on real brokers, Spark and Airflow; ARGS="tests/kafka/dev -k kill" runs some, WORKERS=0 in one process
 	$(call say,Running the tests)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
@@ -145,9 +146,11 @@ test-all: setup $(KERBEROS) ## Run every test there is, the pure ones and chaos 
 	$(call say,Running all tests but the soak: Kafka $(KAFKA)$(,) and $(OLD_KAFKA) where a test asks for it)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
-	@$(BIN)/python -m pytest -n $(or $(WORKERS),3) -m "not soak" $(ARGS)
-	@$(if $(ARGS),:,FERRY_SEED=$(if $(FERRY_SEED),$$(($(FERRY_SEED) + 1))) $(BIN)/python -m pytest -n $(or $(WORKERS),2) $(RANDOM_TESTS))
-	@$(if $(ARGS),:,$(MAKE) soak)
+	@failed=; \
+	$(BIN)/python -m pytest -n $(or $(WORKERS),3) -m "not soak" $(ARGS) || failed="tests"; \
+	$(if $(ARGS),,FERRY_SEED=$(if $(FERRY_SEED),$$(($(FERRY_SEED) + 1))) $(BIN)/python -m pytest -n $(or $(WORKERS),2) $(RANDOM_TESTS) || failed="$$failed second-seed"; \
+	$(run_soak) || failed="$$failed soak";) \
+	[ -z "$$failed" ] || $(call missing,Failed: $$failed)
 
 .PHONY: demo
 demo: setup ## Copy about 1 GB between two clusters by Airflow and Spark; KEEP=1 leaves all running
@@ -177,7 +180,7 @@ bench: setup ## Measure side by side with MirrorMaker 2
 soak: setup $(KERBEROS) ## Run the long randomised tests (hours)
 	$(call say,Running the soak tests)
 	@$(need_java)
-	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m soak $(ARGS)
+	@$(run_soak)
 
 .PHONY: mutants
 mutants: $(INSTALLED) ## Put plausible faults into the code and see whether the tests notice; ARGS="write copy" runs some

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ferry.files import is_full
+
 PAGE = os.sysconf("SC_PAGE_SIZE")
 """A file of a byte takes as much of a disk in memory."""
 PAGES = 128
@@ -19,16 +21,20 @@ _FILLER = "filler"
 
 @dataclass(frozen=True, kw_only=True)
 class SmallDisk:
-    """A folder with room for PAGES pages."""
+    """A folder with little room."""
 
     folder: Path
 
     def fill(self, *, but: int = 0) -> None:
-        """Take all room that is left but for so many pages."""
+        """Take all room that is left but for so many pages; others may write meanwhile."""
         self.free()
         room = os.statvfs(self.folder)
-        with (self.folder / _FILLER).open("wb") as file:
-            file.write(bytes((room.f_bavail - but) * room.f_frsize))
+        with (self.folder / _FILLER).open("wb", buffering=0) as file:
+            try:
+                file.write(bytes((room.f_bavail - but) * room.f_frsize))
+            except OSError as error:
+                if not is_full(error):
+                    raise
 
     def free(self) -> None:
         """Give all room back."""
@@ -41,10 +47,10 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[SmallDisk]:
+def small_disk(folder: Path, pages: int = PAGES) -> Iterator[SmallDisk]:
     """A disk in memory at this folder, as long as this lasts; the test fails where none can be mounted."""
     folder.mkdir()
-    size = f"size={PAGES * PAGE}"
+    size = f"size={pages * PAGE}"
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", size, "ferry-test", folder], capture_output=True, text=True, check=False
     )

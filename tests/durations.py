@@ -5,7 +5,7 @@ fixture of a session or of a package takes to start is no file's own: the first 
 `python -m tests.durations` compares the two. Its exit code is 1 when a file takes more than twice its time and
 MORE_SECONDS, and again so when it is run alone. So is a file that is not listed and takes more than UNLISTED_SECONDS.
 The speed of the machine does not count: times are divided by the median of all ratios in the first session, where that
-is more than 1. `--write` lists the last session's times.
+is more than 1. `--write` lists the last session's times, and no others if it ran most of the listed files.
 """
 
 import itertools
@@ -180,7 +180,9 @@ def main(*arguments: str) -> int:
     """Compare or list; the exit code."""
     measured = read(MEASURED)
     if "--write" in arguments:
-        listed = read(KEPT) | measured
+        kept = read(KEPT)
+        was_whole = len(measured.keys() & kept.keys()) > len(kept) / 2
+        listed = measured if was_whole else kept | measured
         write(KEPT, {name: took for name, took in listed.items() if took >= LISTED_SECONDS and (TESTS / name).exists()})
         return 0
     kept = read(KEPT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import secrets
 import threading
 import time
@@ -27,7 +26,7 @@ from ferry.lane.connections import manager_options
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
-from ferry.model import Attempt, Plan, Receipt
+from ferry.model import Attempt, LedgerRecord, Plan, Receipt
 from ferry.plan.options import RunOptions
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
@@ -164,14 +163,19 @@ class Lab:
         return compared
 
 
-def whole_ledger(runs: MicroRuns) -> LedgerView:
-    """The whole ledger, with all receipts; BadInput when the flow never ran."""
+def ledger_records(runs: MicroRuns) -> tuple[list[LedgerRecord], int]:
+    """All records of the ledger, and the offset up to which was read; BadInput when the flow never ran."""
 
-    async def work() -> LedgerView:
+    async def work() -> tuple[list[LedgerRecord], int]:
         await runs.ledger_topic.find()
-        return fold(*await runs.ledger_topic.read())
+        return await runs.ledger_topic.read()
 
     return runs.wait_for(work)
+
+
+def whole_ledger(runs: MicroRuns) -> LedgerView:
+    """The whole ledger, with all receipts; BadInput when the flow never ran."""
+    return fold(*ledger_records(runs))
 
 
 def settled(runs: MicroRuns) -> LedgerView:
@@ -241,7 +245,7 @@ def create_topics(cluster: RunningCluster, topics: Sequence[NewTopic]) -> None:
             del missing[name]
         return not missing
 
-    wait_until(created)
+    wait_until(created, "topics that the controller creates")
 
 
 def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
@@ -256,7 +260,7 @@ def _wait_served(cluster: RunningCluster, topic: str, partitions: int) -> None:
         except KafkaException:
             return False
 
-    wait_until(served)
+    wait_until(served, "leaders of all partitions")
 
 
 def grow_topic(cluster: RunningCluster, topic: str, partitions: int) -> None:
@@ -406,14 +410,14 @@ def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
         consumer.close()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60, what: str = "") -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
     """Poll a condition; fail when it does not come true within `seconds` times FERRY_PATIENCE.
 
-    The failure says `what` it waited for; where that is not given, the condition's source.
+    The failure says `what` it waited for.
     """
     until = time.monotonic() + seconds * PATIENCE
     while not condition():
-        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what or _source_of(condition)}"
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
         time.sleep(0.05)
 
 
@@ -425,13 +429,6 @@ async def awaited(
     while not await condition():
         assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
         await loop.sleep(every_s)
-
-
-def _source_of(condition: Callable[[], bool]) -> str:
-    try:
-        return inspect.getsource(condition).strip()
-    except (OSError, TypeError):  # of a callable that is no function
-        return repr(condition)
 
 
 def _row(message: KafkaMessage) -> tuple[str, int, Row]:

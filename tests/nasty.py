@@ -293,7 +293,7 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
         )
 
     with busy_cleaner(cluster):
-        wait_until(has_holes)
+        wait_until(has_holes, "holes in most logs")
         alter(cluster, ResourceType.TOPIC, names, "min.compaction.lag.ms", FOR_EVER)
         before: list[dict[str, dict[int, list[Row]]]] = [{}]
 
@@ -301,7 +301,7 @@ def compact(cluster: RunningCluster, found: Sequence[Topic]) -> None:
             before.append(rows())
             return before[-1] == before[-2]
 
-        wait_until(is_still)
+        wait_until(is_still, "logs that the cleaner leaves alone")
 
 
 HORIZON = "its base timestamp is a delete horizon"

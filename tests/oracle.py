@@ -7,7 +7,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-SECONDS = 120
+from tests.tiers import PATIENCE
+
+SECONDS = 120 * PATIENCE
 _ANSWERS = ("ok", "error", "true", "false")
 """How answers begin: Kafka's log goes to standard output as well."""
 

@@ -68,7 +68,7 @@ class Postgres:
                 start_new_session=True,
                 **as_(self.user),
             )
-        wait_until(self._is_ready, READY_SECONDS, "PostgreSQL that takes connections")
+        wait_until(self._is_ready, "PostgreSQL that takes connections", READY_SECONDS)
 
     def stop(self) -> None:
         """Stop the server as `pg_ctl stop --mode immediate` does: it ends no session, and must read its log again."""

@@ -228,7 +228,7 @@ def _edges(cluster: RunningCluster, topic: str, partition: int) -> tuple[int, in
 def _delete(cluster: RunningCluster, topic: str) -> None:
     delete_topic(cluster, topic)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    wait_until(lambda: topic not in admin.list_topics(timeout=30).topics)
+    wait_until(lambda: topic not in admin.list_topics(timeout=30).topics, "the end of the deleted topic")
 
 
 def copied(begin: Begin, here: RunningCluster, there: RunningCluster) -> None:

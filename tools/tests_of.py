@@ -11,6 +11,7 @@ test is there, so that nothing passes without a test; then the nearest other tes
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tomllib
@@ -126,6 +127,7 @@ def _module(path: Path) -> str:
     return ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
 
 
+@functools.cache
 def _imports(path: Path) -> set[str]:
     text = path.read_text()
     found = set(_STRING.findall(text))

@@ -9,18 +9,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import groupby
 
 import httpx
 import psutil
 
+from ferry.ledger.codec import decode_key
+from ferry.ledger.reading import read_as
+from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.report import RunState
-from ferry.model import Origin, Receipt
+from ferry.ledger.run_codec import parse_attempt
+from ferry.model import Attempt, Receipt
 from ferry_airflow.home import LocalHome
 from ferry_airflow.local import COMPONENTS, HEALTHY, PIDS_FILE, members, spawn
 from ferry_airflow.rest import ENDED
 from tests.airflow.rest import Rest
-from tests.harness import Lab, create_topic, numbered, producer, send, whole_ledger
+from tests.harness import Lab, create_topic, ledger_records, numbered, producer, send, whole_ledger
 from tests.quotas import held
 from tests.spark.jobs import all_gone, until
 from tests.tiers import PATIENCE
@@ -40,7 +43,7 @@ class Parts:
 
     home: LocalHome
     _left: list[int] = field(default_factory=list)
-    """Sessions whose leader was killed; what it started may live on."""
+    """Sessions whose leader was killed or suspended; what it started may live on."""
 
     def process(self, name: str) -> psutil.Process | None:
         """The part's first process, if it lives."""
@@ -62,6 +65,14 @@ class Parts:
                 process.send_signal(signal.SIGKILL)
         self._left.append(first.pid)
         all_gone(every)
+
+    def stall(self, name: str) -> psutil.Process:
+        """Suspend a part's first process, until the caller has it continue; `restore` ends it, and all it started."""
+        first = self.process(name)
+        assert first is not None
+        first.suspend()
+        self._left.append(first.pid)
+        return first
 
     def start(self, name: str) -> None:
         """Start a part, which may have been started before."""
@@ -143,6 +154,17 @@ class AtWork:
         """What the run has committed."""
         return [receipt for receipt in self.lab.receipts() if receipt.origin.dag_run_id == self.run]
 
+    def attempts(self) -> list[Attempt]:
+        """The attempts at the run, in their order."""
+        with self.lab.runs() as runs:
+            records, _ = ledger_records(runs)
+        found = [
+            parse_attempt(decode_key(record.key)[2], record.offset, json.loads(record.value))
+            for record in records
+            if record.value is not None and decode_key(record.key)[:1] == ["attempt"]
+        ]
+        return [one for one in found if one.origin.dag_run_id == self.run and not one.ended]
+
     def tries(self) -> dict[int, str | None]:
         """The states of the copy task's tries."""
         return self.rest.tries(self.dag, self.run, "copy")
@@ -168,15 +190,8 @@ class AtWork:
         assert kept in (None, not given_up), found
 
         receipts = self.receipts()
-        wrote: dict[int, list[Origin]] = {}
-        for receipt in receipts:
-            wrote.setdefault(receipt.source.partition, []).append(receipt.origin)
-        for origins in wrote.values():
-            spells = [origin for origin, _ in groupby(origins)]
-            assert len(spells) == len(set(spells)), "an attempt wrote after it was shut out"
-            numbers = [origin.try_number for origin in spells]
-            assert numbers == sorted(numbers), "a try wrote after it was shut out"
-            assert set(numbers) <= found.keys()
+        self._assert_shut_out()
+        assert {receipt.origin.try_number for receipt in receipts} <= found.keys()
         assert sum(receipt.records for receipt in receipts) == RECORDS
         with self.lab.runs() as runs:
             report = runs.report(self.run)
@@ -186,6 +201,22 @@ class AtWork:
         assert self.topic in self.rest.log(self.dag, self.run, "report", last)
         assert self.lab.assert_equal() % RECORDS == 0
         until(lambda: not job_processes(self.run), "the end of Spark")
+
+    def _assert_shut_out(self) -> None:
+        """In each slot, all that an attempt has committed comes before what the next one has.
+
+        One process may make several attempts, so the origins of receipts do not show it without the ledger's attempts.
+        """
+        with self.lab.runs() as runs:
+            records = [record for _, record in whole_ledger(runs).of_kind("receipt")]
+        attempts, left = self.attempts(), dict[int, list[Attempt]]()
+        for offset, receipt in [(record.offset, read_as(record, parse_receipt)) for record in records]:
+            if receipt.origin.dag_run_id == self.run:
+                later = left.setdefault(receipt.slot, list(attempts))
+                while later and later[0].origin != receipt.origin:
+                    later.pop(0)
+                assert later, "an attempt wrote after it was shut out"
+                assert later[0].number < offset, "an attempt wrote before it began"
 
 
 @contextmanager

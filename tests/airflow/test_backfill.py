@@ -45,7 +45,7 @@ def ended(flows: Flows, count: int, lane: str = LANE) -> list[dict[str, Any]]:
         done = [run for run in mine() if run["state"] in ENDED]
         return len(done) >= count and all(one["completed_at"] for one in flows.rest.backfills(DAG))
 
-    wait_until(are_over, seconds=240)
+    wait_until(are_over, "the end of all runs and backfills", 240)
     return mine()
 
 

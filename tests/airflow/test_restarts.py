@@ -18,6 +18,7 @@ from ferry_airflow.home import LocalHome
 from tests.airflow.conftest import RESTARTED, Flows
 from tests.airflow.parts import AtWork, Parts, job_processes, working
 from tests.spark.jobs import all_gone, until
+from tests.tiers import ANSWER_S
 
 BUSY_SECONDS = 5
 """How long Airflow waits for SQLite's lock before it gives up (the default of Python's sqlite3)."""
@@ -137,7 +138,7 @@ def test_a_copy_that_is_ended_because_the_database_is_locked_goes_on_in_a_new_tr
 @contextmanager
 def locked(home: LocalHome) -> Iterator[None]:
     """Nobody reads or writes Airflow's database until the block ends."""
-    with closing(sqlite3.connect(home.path / "airflow.db", timeout=60, isolation_level=None)) as database:
+    with closing(sqlite3.connect(home.path / "airflow.db", timeout=2 * ANSWER_S, isolation_level=None)) as database:
         database.execute("BEGIN EXCLUSIVE")
         try:
             yield

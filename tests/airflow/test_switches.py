@@ -82,7 +82,7 @@ def begun(flows: Flows, alias: str) -> tuple[Switched, Movers]:
 def end(movers: Movers, named: Collection[bytes] = frozenset()) -> None:
     """The producer stops; each record that was acknowledged is read, or named in the file."""
     movers.over.set()
-    wait_until(lambda: bool(movers.failures) or movers.unread <= set(named), WAIT_SECONDS)
+    wait_until(lambda: bool(movers.failures) or movers.unread <= set(named), "each record, read or named", WAIT_SECONDS)
     assert not movers.failures, movers.failures[:3]
 
 
@@ -139,7 +139,7 @@ def fail_back(switched: Switched, movers: Movers, file: Path) -> tuple[set[bytes
     """
     flows = switched.flows
     flows.source.start()
-    wait_until(lambda: not has_members(flows.source, movers.group), WAIT_SECONDS)
+    wait_until(lambda: not has_members(flows.source, movers.group), "an end of the group's members", WAIT_SECONDS)
     stood = committed_offsets(flows.source, movers.group, movers.topic, PARTITIONS)
     run = switched.asked(Verb.FAILBACK, {**PLANNED, "export": str(file)})
     switched.answer(Verb.FAILBACK, run, "Approve")
@@ -176,7 +176,9 @@ def switch_over(switched: Switched, movers: Movers) -> None:
 def read_on(movers: Movers) -> None:
     """The group is given a hundred records more."""
     wanted = len(movers.read) + 100
-    wait_until(lambda: bool(movers.failures) or len(movers.read) >= wanted, WAIT_SECONDS)
+    wait_until(
+        lambda: bool(movers.failures) or len(movers.read) >= wanted, "more records that the clients read", WAIT_SECONDS
+    )
     assert not movers.failures, movers.failures[:3]
 
 

@@ -136,6 +136,14 @@ def test_what_is_listed_is_long_and_there(files: tuple[Path, Path]) -> None:
     assert json.loads(kept.read_text()) == {"kafka/test_d.py": 6.0, "spark/test_c.py": 90.0}
 
 
+def test_a_session_of_most_files_lists_no_others(files: tuple[Path, Path]) -> None:
+    kept, measured = files
+    most = {name: seconds for name, seconds in times().items() if name != "kafka/test_b.py"}
+    measured.write_text(json.dumps(most))
+    assert durations.main("--write") == 0
+    assert json.loads(kept.read_text()) == most
+
+
 def test_what_many_files_share_is_no_files_own_time(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """

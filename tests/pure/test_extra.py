@@ -18,8 +18,8 @@ from tests.tiers import EXTRA, is_extra
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 GUARANTEES = (ROOT / "docs" / "internals" / "guarantees.md").read_text()
-PATH = re.compile(r"[\w./-]*/[\w./-]*\w|\btest_\w+\.py")
-"""A file or folder below tests/, as texts of the list name it."""
+PATH = re.compile(r"(?:[\w./-]*/[\w./-]*\w|\btest_\w+\.py)(?:::\w+)?")
+"""A file or folder below tests/, or a test of a file, as texts of the list name it."""
 FUNCTION = re.compile(r"^def (\w+)", re.MULTILINE)
 PARAMETERS = re.compile(r"\[[^\]]*\]")
 """The parameters of another case of the same test."""
@@ -123,8 +123,9 @@ def test_what_stands_in_for_a_test_is_there_and_keeps_tests(file: str, test: str
     if "its other" in text:
         assert kept(file), "make test leaves out the file's other tests, too"
     for path in PATH.findall(text):
-        assert (TESTS / path).exists(), f"{path} is not below tests/"
-        assert keeps_tests(path), f"make test leaves out all of {path}"
+        whole, _, one = path.partition("::")
+        assert (TESTS / whole).exists(), f"{whole} is not below tests/"
+        assert one in kept(whole) if one else keeps_tests(whole), f"make test leaves out all of {path}"
     if "[" in test:
         base = test.partition("[")[0]
         assert not [one for one in PARAMETERS.findall(text) if is_extra(file, base + one)], "left out, too"
@@ -150,6 +151,7 @@ def test_a_path_keeps_tests(path: str, keeps: bool) -> None:
     [
         ("kafka/run/test_x.py: a run; pure/decide", ["kafka/run/test_x.py", "pure/decide"]),
         ("pure/decide/test_a.py, test_b.py", ["pure/decide/test_a.py", "test_b.py"]),
+        ("spark/test_a.py::test_one; the other", ["spark/test_a.py::test_one"]),
         ("the run. airflow/page, browser/page.", ["airflow/page", "browser/page"]),
         ("[target-topic Read]; Spark Connect", []),
     ],

@@ -14,6 +14,7 @@ from ferry.run.ledger.access import LedgerAccess
 from tests.kafka.run.switching import Pair
 from tests.program import PROGRAM, start
 from tests.soak import asleep
+from tests.tiers import ANSWER_S
 
 REQUESTS = (0, 1, 2, 4, 8, 16, 32)
 """After how many requests of a step its process may fall asleep."""
@@ -55,7 +56,7 @@ def is_asleep(process: subprocess.Popen[str]) -> bool:
 
 def states_of(pair: Pair) -> dict[str, SwitchState]:
     """The switches to the cluster there."""
-    with LedgerAccess(pair.settings.flow(pair.flow), patience_s=30) as ledger:
+    with LedgerAccess(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as ledger:
         return switch_states(ledger.view()) if ledger.exists() else {}
 
 

@@ -75,7 +75,7 @@ def test_no_drill_costs_clients_at_work_a_record(
                 movers.go_on(50)
                 pair.run(pair.flow)
             movers.over.set()
-            wait_until(lambda: bool(movers.failures) or not movers.unread, 60)
+            wait_until(lambda: bool(movers.failures) or not movers.unread, "each record, read", 60)
     assert not movers.failures, movers.failures[:3]
     assert movers.doubled == [], "each is read once"
     assert not movers.unread

@@ -13,6 +13,7 @@ from ferry.dev import RunningCluster
 from ferry.ledger.report import RunState
 from tests.harness import Feeder, Lab, create_topic, new_alias
 from tests.kafka.chaos.test_kills import finished, pause, start_driver, wait_for_line
+from tests.tiers import ANSWER_S
 
 ROUNDS = int(os.environ.get("FERRY_SOAK_ROUNDS", "60"))
 
@@ -42,6 +43,6 @@ def test_drivers_and_brokers_of_both_ends_killed_over_a_living_source(
                 broker = rng.choice(cluster.brokers)
                 broker.kill(signal.SIGKILL)
                 broker.start()
-            driver.wait(300)
+            driver.wait(10 * ANSWER_S)
     assert finished(lab).state is RunState.SUCCESS
     assert lab.assert_equal() > 0

@@ -15,6 +15,7 @@ from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import AT_ITS_END, QUICK, REQUESTS, finished, is_asleep, operator, sleeper, states_of, written
+from tests.tiers import PATIENCE
 
 WAYS = (Verb.SWITCHOVER, Verb.FAILBACK)
 ENDED = {0, 2, 4}
@@ -22,7 +23,7 @@ ENDED = {0, 2, 4}
 
 def ended(process: subprocess.Popen[str], codes: set[int] = ENDED) -> str:
     """Wait for an operator's command; what it said."""
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=300 * PATIENCE)
     assert process.returncode in codes, (process.returncode, out, err)
     assert "Traceback" not in err, err
     return out + err

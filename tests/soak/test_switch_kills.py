@@ -13,6 +13,7 @@ from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchState, Verb
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import AT_ITS_END, QUICK, REQUESTS, finished, is_asleep, operator, sleeper, states_of, written
+from tests.tiers import PATIENCE
 
 
 def killed_in_each_step(
@@ -28,12 +29,12 @@ def killed_in_each_step(
             process = sleeper(pair, verb, switch, config, [step], requests, *options)
             assert is_asleep(process), (step, requests, process.communicate())
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=300)
+            process.communicate(timeout=300 * PATIENCE)
             now = states_of(pair)[switch]
             assert step in now.begun, (step, requests)
             assert step not in now.done, (step, requests)
     process = operator(pair, verb, switch, config, *options)
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=600 * PATIENCE)
     assert process.returncode == 0, (out, err)
     return finished(pair, switch)
 

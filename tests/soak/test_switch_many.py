@@ -18,6 +18,7 @@ from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns
 from tests.harness import Message, commit_offsets, create_topic, producer, send, wait_until
 from tests.kafka.run.switching import IDENTITY, OPTIONS, Pair, member, rest
+from tests.tiers import ANSWER_S
 
 PARTITIONS = 1_000
 
@@ -60,7 +61,7 @@ class Many:
                     client.commit(offsets=places, asynchronous=False)
                 return len(found) == count if count else len(ended) == everywhere
 
-            wait_until(read, 240)
+            wait_until(read, "the records that the group is to read", 240)
         self.read += found
 
 
@@ -100,7 +101,7 @@ def test_a_thousand_partitions_are_switched_and_failed_over_back(
     many.produce(target_cluster, 1)
     many.consume(target_cluster, on_there, 500)
     pair.run(pair.back)
-    found = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, patience_s=60)
+    found = check_readiness(pair.settings.flow(pair.back), Rpo(), back=True, patience_s=2 * ANSWER_S)
     assert found.ready, found.failed
     assert len(many.read) == len(set(many.read)), "a planned switch doubles nothing"
     many.consume(target_cluster, on_there, 300)
@@ -129,7 +130,7 @@ def test_each_of_three_groups_without_a_checkpoint_in_a_thousand_partitions_is_n
     with pair.lost.switcher(Verb.FAILOVER) as switcher, pytest.raises(Refused, match="3 groups") as refused:
         switcher.open(f"lost-{secrets.token_hex(4)}", OPTIONS, "bob")
     assert all(group in str(refused.value) for group in groups)
-    with MicroRuns(pair.settings.flow(pair.flow), patience_s=60) as runs:
+    with MicroRuns(pair.settings.flow(pair.flow), patience_s=2 * ANSWER_S) as runs:
         sync_groups(runs, "by-hand", only=frozenset(groups), force=True)
     state = switched(pair.lost, Verb.FAILOVER, "lost-1")
     assert {row["group"]: row["outcome"] for row in state.rows(Step.GROUPS)} == dict.fromkeys(groups, "moved")

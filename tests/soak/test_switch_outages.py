@@ -13,6 +13,7 @@ from ferry.dev import RunningCluster
 from ferry.model.switch import STEPS, Step, SwitchState, Verb
 from tests.kafka.run.switching import Clients, Pair, pair_of, read_there
 from tests.soak.switches import QUICK, REQUESTS, finished, is_asleep, operator, sleeper, written
+from tests.tiers import PATIENCE
 
 SPOKEN = {0, 1, 2, 3, 4}
 """What a command says of an outage: never a crash, and never silence."""
@@ -20,7 +21,7 @@ SPOKEN = {0, 1, 2, 3, 4}
 TRIES = 4
 """How often a step may fail while the cluster is there again: a broker that has just begun may answer too late."""
 
-PATIENCE = ("--patience", "4")
+IMPATIENT = ("--patience", "4")
 
 
 def through_outages(
@@ -34,14 +35,14 @@ def through_outages(
     while left:
         assert tries, left
         tries -= 1
-        process = sleeper(pair, verb, switch, config, left, rng.choice(REQUESTS), *PATIENCE, *options)
+        process = sleeper(pair, verb, switch, config, left, rng.choice(REQUESTS), *IMPATIENT, *options)
         while is_asleep(process):
             left.pop(0)
             tries = TRIES
             if victim.brokers[0].is_alive():
                 victim.brokers[0].kill()
             os.killpg(process.pid, signal.SIGCONT)
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=300 * PATIENCE)
         assert process.returncode in SPOKEN, (process.returncode, out, err)
         assert "Traceback" not in err, err
         if process.returncode:
@@ -49,7 +50,7 @@ def through_outages(
         if not victim.brokers[0].is_alive():
             victim.start()
     process = operator(pair, verb, switch, config, *options)
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=600 * PATIENCE)
     assert process.returncode == 0, (out, err)
     return finished(pair, switch)
 

@@ -132,7 +132,7 @@ def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
     """Wait for a condition, for as long as Spark may take."""
-    wait_until(condition, seconds, what)
+    wait_until(condition, what, seconds)
 
 
 def copying(lab: Lab, job: Job, receipts: int = 1) -> None:

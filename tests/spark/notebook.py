@@ -27,10 +27,10 @@ from ferry.config.settings import parse_settings
 from ferry.errors import FerryError
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.transform import steps_of
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 300
+SECONDS = 300 * PATIENCE
 MARK = "answer: "
 
 NO_RECORDS = ""

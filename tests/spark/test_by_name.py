@@ -22,7 +22,6 @@ from tests.harness import (
 from tests.program import ferry, warm_ferry
 from tests.pure.decide.dealt_model import partition_of_record
 from tests.pure.run.unit_flows import LATELY
-from tests.tiers import IN_PART
 
 SOURCES, TARGETS, RECORDS, DAY = 3, 2, 300, 86_400_000
 
@@ -90,8 +89,6 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
         for number, rows in read_topic(target_cluster.bootstrap, name).items():
             assert all(row[0] >= stands[number] for row in rows if row[2] in unread), (name, number)
 
-    if IN_PART:
-        return
     told = ferry("verify", "--spark", "--run", "r-2", "--json", config=more.write(tmp_path))
     assert told.code == 0, told.err
     body = told.json("verify")

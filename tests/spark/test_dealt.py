@@ -92,7 +92,7 @@ def written(lab: Lab, of: Plan, least: int, job: Job) -> None:
             assert job.process.poll() is None, job.text()
             return len(unit_receipts(whole_ledger(runs), runs.lane, of.run, of.generation)) >= least
 
-        wait_until(enough, 240)
+        wait_until(enough, "the receipts that the job is to write", 240)
 
 
 def kill(job: Job) -> None:

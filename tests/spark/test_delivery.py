@@ -102,7 +102,7 @@ def test_a_frame_that_changes_each_time_is_refused(book: Notebook, target_cluste
     with pytest.raises(Failed, match=r"^Refused\b.* 3 .*other"):
         book.delivered("drawn", **asked)
     # The markers of a commit come after its acknowledgement: on a busy machine seconds later.
-    wait_until(lambda: len(values(target_cluster, topic)) == 50, 60, "the records of the first frame alone")
+    wait_until(lambda: len(values(target_cluster, topic)) == 50, "the records of the first frame alone", 60)
 
 
 def test_a_driver_is_killed_and_another_session_goes_on(
@@ -115,7 +115,11 @@ def test_a_driver_is_killed_and_another_session_goes_on(
     with notebook(tmp_path / "spark.log", environment) as dying, ThreadPoolExecutor(1) as pool:
         asking = pool.submit(dying.delivered, "large", **asked)
         try:
-            wait_until(lambda: sum(watermark(target_cluster, topic, number) for number in range(4)) > 5_000, 240)
+            wait_until(
+                lambda: sum(watermark(target_cluster, topic, number) for number in range(4)) > 5_000,
+                "5,000 records of the sink",
+                240,
+            )
         finally:
             dying.kill()
         with pytest.raises((AssertionError, BrokenPipeError, ValueError)):

@@ -42,7 +42,7 @@ def hole(cluster: RunningCluster, topic: str, key: bytes) -> None:
     client.begin_transaction()
     client.produce(topic, key=key, value=key, partition=0, timestamp=LATELY)
     client.commit_transaction(ANSWER_S)
-    wait_until(lambda: watermark(cluster, topic, 0) == end)
+    wait_until(lambda: watermark(cluster, topic, 0) == end, "the end of the log")
 
 
 def plain(cluster: RunningCluster, topic: str, *pairs: tuple[bytes, bytes]) -> None:

@@ -171,7 +171,7 @@ NOTES: Mapping[str, Entry] = {
         "principals (ferry.sync.acls.principal.mapping)",
     ),
     "acls.made-again": Entry(
-        None, "ACLs that Ferry had created on cluster {cluster} were gone, and are created again: {acls}"
+        None, "ACLs that the ledger has as Ferry's were not on cluster {cluster}, and are created: {acls}"
     ),
     "acls.kept": Entry(
         None,

@@ -1,10 +1,11 @@
-"""A flow's thread of the page that has looked at 10,000 partitions for long, and what memory that takes at most.
+"""A flow's thread of the page that has looked at 10,000 partitions, and what memory that takes at most.
 
-A program: it prints MB.
+A program: `python -m tests.airflow.page.many LOOKS` looks so often, and prints MB.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import NoReturn
@@ -71,17 +72,17 @@ def digested() -> tuple[RunDigest, ...]:
     return tuple(deepcopy(digest) for _ in range(MOST_RUNS))
 
 
-def main() -> None:
-    """Look for long, and print what it took at most."""
+def main(looks: int) -> None:
+    """Look so often, and print what it took at most."""
     before = peak_mb()
     runs, watcher = digested(), Fed()
-    for look in range(LOOKS):
+    for look in range(looks):
         watcher.see(Sight(view=UNREAD, lags=tuple(lags(look)), troubles={}), runs)
     seen = watcher.last
     assert sum(map(len, seen.lags.values())) == ALL
-    assert (len(seen.runs), len(seen.columns)) == (MOST_RUNS, MOST_CELLS // ALL)
+    assert (len(seen.runs), len(seen.columns)) == (MOST_RUNS, min(looks, MOST_CELLS // ALL))
     print(peak_mb() - before)
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

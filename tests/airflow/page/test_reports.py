@@ -60,7 +60,7 @@ def opened(desk: Desk, path: str) -> tuple[int, str]:
         is_asked = any(answer.is_asked for answer in desk.watcher.kept_answers.values())
         return not is_asked and "data-waiting" not in answer.text
 
-    assert until(lambda: is_read() and read[-1][0] != 503, ANSWER_S)
+    assert until(lambda: is_read() and read[-1][0] != 503, ANSWER_S), read[-1]
     return read[-1]
 
 

@@ -99,7 +99,7 @@ def test_an_answer_that_needs_a_login_that_is_missing_ends_with_the_sentence(thr
     def told() -> bool:
         return thread.answer(("lanes",), lambda _: None, fresh_seconds=60).error == "no such connection"
 
-    assert until(told, ANSWER_S)
+    assert until(told, ANSWER_S), "the sentence is not given"
 
 
 def test_what_needs_no_cluster_is_there_while_the_thread_waits_for_one() -> None:
@@ -113,9 +113,8 @@ def test_what_needs_no_cluster_is_there_while_the_thread_waits_for_one() -> None
     try:
         watcher.seen()
         slow = watcher.answer(("lanes",), lambda _: "lanes", fresh_seconds=60)
-        assert until(
-            lambda: watcher.answer_aside(("reports",), lambda: "here", fresh_seconds=60).got == "here", ANSWER_S
-        )
+        aside = partial(watcher.answer_aside, ("reports",), lambda: "here", fresh_seconds=60)
+        assert until(lambda: aside().got == "here", ANSWER_S), "the folder is not read"
         assert slow.waiting, "a question about the clusters does wait"
     finally:
         silent.set()
@@ -133,7 +132,8 @@ def test_many_questions_beside_the_clusters_take_no_thread_each() -> None:
         last = watcher.answer_aside(("report", "last"), lambda: 1, fresh_seconds=60)
         assert "no more are accepted: try again in a moment" in last.error
         slow.set()
-        assert until(lambda: watcher.answer_aside(("report", "now"), lambda: 1, fresh_seconds=0).got == 1, ANSWER_S)
+        aside = partial(watcher.answer_aside, ("report", "now"), lambda: 1, fresh_seconds=0)
+        assert until(lambda: aside().got == 1, ANSWER_S), "no thread is free again"
     finally:
         slow.set()
         watcher.close()
@@ -153,7 +153,7 @@ def test_what_is_asked_is_answered_while_other_flows_are_looked_at(tmp_path: Pat
     finally:
         watcher.close()
         LOOKING.release(LOOKING._initial_value)  # type: ignore[attr-defined]
-    assert until(lambda: not cast("threading.Thread", watcher._thread).is_alive(), ANSWER_S)
+    assert until(lambda: not cast("threading.Thread", watcher._thread).is_alive(), ANSWER_S), "the thread does not end"
 
 
 class Measuring(Still):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import psutil
 import pytest
 
+from ferry.dev import RunningCluster
 from tests.airflow.parts import RECORDS, AtWork, working
 from tests.airflow.postgres.conftest import STORED, WAITING, Stored
 from tests.spark.jobs import all_gone, until
@@ -27,6 +29,22 @@ def test_a_copy_whose_triggerer_is_killed_continues_in_the_next_one_in_the_same_
         work.assert_half_done()
         stored.parts.start("triggerer")
         until(lambda: len(hosts(work)) == 2, "a receipt of the next triggerer")
+        work.assert_half_done()
+        work.release()
+        work.assert_done(kept=True)
+
+
+def test_a_triggerer_that_was_taken_for_dead_does_not_end_the_copy_that_the_next_one_has(
+    stored: Stored, topic: str
+) -> None:
+    with copying(stored, WAITING, topic) as work:
+        # Its process with the database does nothing, as in a query without an answer. That of its triggers copies.
+        stalled = stored.parts.stall("triggerer")
+        stored.parts.start("triggerer")
+        until(lambda: len(hosts(work)) == 2, "a receipt of the next triggerer")
+        until(lambda: not is_connected(work.task, stored.target), "the end of the first copy")
+        stalled.resume()
+        until(lambda: len(work.attempts()) > 2 or work.ended, "an attempt after the event of the first triggerer")
         work.assert_half_done()
         work.release()
         work.assert_done(kept=True)
@@ -66,6 +84,12 @@ def test_a_copy_at_work_while_the_database_is_stopped_ends_right(
         work.assert_half_done()
         work.release()
         work.assert_done(kept=kept)
+
+
+def is_connected(process: psutil.Process, cluster: RunningCluster) -> bool:
+    """Whether a process has a connection to the cluster's broker."""
+    port = int(cluster.bootstrap.rpartition(":")[2])
+    return any(port in each.raddr for each in process.net_connections("tcp"))
 
 
 def hosts(work: AtWork) -> set[str]:

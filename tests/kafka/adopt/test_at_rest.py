@@ -134,7 +134,7 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
     )
     try:
         consumer.subscribe([topic])
-        wait_until(lambda: consumer.poll(0.1) is not None)
+        wait_until(lambda: consumer.poll(0.1) is not None, "a first record for the consumer")
         consumer.commit(offsets=[TopicPartition(topic, 0, 20)], asynchronous=False)
         refused(lab, at, f"MirrorMaker 1 still runs: group {at.group} on cluster {lab.alias} is Stable with 1 member")
     finally:

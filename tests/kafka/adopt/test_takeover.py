@@ -210,7 +210,7 @@ def what_it_had_not_committed_is_seen_at_the_end_of_its_copy(scene: Scene) -> No
     def at_rest() -> bool:  # its session lives on for seconds
         return "still runs" not in scene.ferry("migrate", "mm2", scene.flow, "--dry-run").err
 
-    wait_until(at_rest)
+    wait_until(at_rest, "an end of the sessions of MirrorMaker 2")
     told = scene.ferry("migrate", "mm2", scene.flow, "--dry-run").out
     assert re.search(r"at most 101 .*--align .* offset 501", told), told
     aligned = scene.asked("adopt", "migrate", "mm2", scene.flow, "--align")

@@ -212,7 +212,7 @@ def test_the_ledger_answers_by_run_topic_and_offset(lab: Lab, config: Path, topi
     send(client, topic, numbered(20))
     client.commit_transaction()
     # A commit is acknowledged before its marker is written.
-    wait_until(lambda: end_of(lab.source, topic) == 21)
+    wait_until(lambda: end_of(lab.source, topic) == 21, "the marker of the transaction")
     fill(lab, topic, 10)
     assert ferry("run", "--id", "r1", config=config).code == 0
     fill(lab, topic, 10, partitions=2)
@@ -314,8 +314,8 @@ def test_a_pause_ends_by_itself(lab: Lab, config: Path, topic: str) -> None:
         until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 5))
         return ferry("pause", "--reason", "soon over", "--until", until, config=config).code == 0
 
-    wait_until(paused)
-    wait_until(lambda: ferry("plan", "--json", config=config).json("plan")["paused"] == [])
+    wait_until(paused, "a pause whose end is to come")
+    wait_until(lambda: ferry("plan", "--json", config=config).json("plan")["paused"] == [], "the end of the pause")
     assert ferry("run", "--json", config=config).json("run")["records"] == 10
 
 
@@ -414,7 +414,7 @@ def wait_until_copying(process: subprocess.Popen[str], lab: Lab, topic: str) -> 
         assert process.poll() is None, process.communicate()
         return name in topics_of(lab.target) and len({row.source.partition for row in lab.receipts()}) == 2
 
-    wait_until(begun)
+    wait_until(begun, "receipts of both partitions")
 
 
 @pytest.mark.parametrize(

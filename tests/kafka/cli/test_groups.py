@@ -66,7 +66,7 @@ def reading(cluster: RunningCluster, group: str, topic: str) -> Iterator[int]:
             read[:] = [client.poll(0.1)]
             return read != [None]
 
-        wait_until(has_one, what="a record")
+        wait_until(has_one, "a record")
         (message,) = read
         client.commit(message=message, asynchronous=False)
         partition = message.partition()

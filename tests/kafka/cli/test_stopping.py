@@ -84,7 +84,7 @@ def test_a_run_that_is_not_opened_yet_ends_with_one_sentence(
     )
     until = ["2021-01-01T00:00:00Z"] if command is BACKFILL else []
     process = start(*command, *until, "--json", config=config)
-    wait_until(lambda: catches(psutil.Process(process.pid), signal.SIGTERM))
+    wait_until(lambda: catches(psutil.Process(process.pid), signal.SIGTERM), "a run that catches SIGTERM")
     process.send_signal(number)
     answer = finished(process)
     assert answer.code == 1, answer.err

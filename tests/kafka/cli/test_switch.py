@@ -85,7 +85,7 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
         (one,) = ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"] or [None]
         return one is not None and one["next_step"] == "quiet"
 
-    wait_until(waits, 60)
+    wait_until(waits, "a switch that waits until the topics are quiet", 60)
     process.send_signal(signal.SIGKILL)
     finished(process)
     other = ferry("failover", flow, "--id", "s-2", "--approve-by", "eve", config=pair)
@@ -98,7 +98,7 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert (given_up.code, "switchover s-1 is abandoned already" in given_up.err) == (2, True)
 
     process = start(*command[:2], "--id", "s-3", *command[4:], "--quiet-seconds", "2", config=pair)
-    wait_until(lambda: (tmp_path / "redirected").exists() or process.poll() is not None, 60)
+    wait_until(lambda: (tmp_path / "redirected").exists() or process.poll() is not None, "a hook that was called", 60)
     process.send_signal(signal.SIGKILL)
     finished(process)
     done = ferry(*command[:2], "--id", "s-3", *command[4:], config=pair)

@@ -218,7 +218,7 @@ def test_brokers_end_with_a_killed_owner(tmp_path: Path) -> None:
     pid = int(owner.stdout.readline())
     owner.kill()
     owner.communicate()
-    assert wait_for(lambda: has_ended(pid), seconds=30)
+    assert wait_for(lambda: has_ended(pid), seconds=ANSWER_S)
 
 
 def test_a_second_start_of_a_running_broker_is_refused(source_cluster: RunningCluster) -> None:
@@ -267,14 +267,14 @@ def test_a_killed_process_has_not_ended_while_a_thread_of_it_holds_a_port(tmp_pa
     port = int(child.stdout.readline())
     process = psutil.Process(child.pid)
     record = ProcessRecord(pid=child.pid, started=process.create_time(), argument=str(tmp_path))
-    assert wait_for(lambda: process.status() == psutil.STATUS_ZOMBIE, seconds=10)
+    assert wait_for(lambda: process.status() == psutil.STATUS_ZOMBIE, seconds=ANSWER_S)
     with pytest.raises(OSError, match=os.strerror(errno.EADDRINUSE)):
         socket.create_server(("127.0.0.1", port))
     assert wait_gone([record], seconds=0.1) == [record]
 
     child.stdin.close()
 
-    assert wait_gone([record], seconds=10) == []
+    assert wait_gone([record], seconds=ANSWER_S) == []
     socket.create_server(("127.0.0.1", port)).close()
     child.wait()
     child.stdout.close()

@@ -50,7 +50,7 @@ def test_a_flow_back_waits_for_the_receipts_of_an_identical_flow(
         return both.write(tmp_path / folder)
 
     slow = start("run", there, config=written("there", **{"ferry.throttle.bytes.per.second": str(1 << 19)}))
-    wait_until(lambda: end_of(target_cluster, topic) > 0, 2 * ANSWER_S)
+    wait_until(lambda: end_of(target_cluster, topic) > 0, "records of the copy", 2 * ANSWER_S)
     os.killpg(slow.pid, signal.SIGKILL)
     finished(slow)
     end = watermark(target_cluster, topic, 0)

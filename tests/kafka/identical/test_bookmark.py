@@ -56,7 +56,7 @@ class Reader:
         """Read some records more on a cluster, and die there."""
         wanted = self.count + more
         with self.on(cluster):
-            wait_until(lambda: self.count >= wanted, 2 * ANSWER_S)
+            wait_until(lambda: self.count >= wanted, "more records for the reader", 2 * ANSWER_S)
 
 
 @pytest.mark.timeout(240)
@@ -81,7 +81,7 @@ def test_a_reader_with_its_offsets_in_a_file_processes_each_record_once_on_two_c
     def kill_a_run() -> None:
         """It leaves a beginning of each log."""
         before, run = end_of_copy(), start("run", config=config)
-        wait_until(lambda: run.poll() is not None or end_of_copy() > before, 2 * ANSWER_S)
+        wait_until(lambda: run.poll() is not None or end_of_copy() > before, "more records of the copy", 2 * ANSWER_S)
         run.kill()
         finished(run)
 

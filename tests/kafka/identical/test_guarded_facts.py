@@ -132,6 +132,6 @@ def test_an_idle_connection_of_a_sleeper_is_closed_while_it_sleeps(guarded: Runn
             answers += piece
             return not piece
 
-        wait_until(ended)
+        wait_until(ended, "an end of the connection")
         (length,) = struct.unpack(">i", answers[:4])
         assert len(answers) == 4 + length

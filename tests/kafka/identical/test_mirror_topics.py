@@ -31,7 +31,7 @@ def test_checkpoints_and_offset_syncs_have_the_same_numbers_also_after_several_r
         run(lab)  # a run within a second of the last checkpoints writes none
         return bool(asked("at-the-end"))
 
-    wait_until(is_given, ANSWER_S)
+    wait_until(is_given, "a checkpoint that MirrorMaker's client translates", ANSWER_S)
     syncs = [one for one in syncs_of(lab) if one.source.topic == topic]
     assert syncs
     assert [one.upstream for one in syncs] == [one.downstream for one in syncs]

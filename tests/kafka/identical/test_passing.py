@@ -118,7 +118,7 @@ def test_a_run_that_is_killed_among_the_empty_records_is_continued(
     it = lab(source_cluster, target_cluster, topic, **PASSES)
     config = it.write(tmp_path)
     killed = start("run", config=config)
-    wait_until(lambda: end_of_copy(it, topic) >= begins // 8, 2 * ANSWER_S)
+    wait_until(lambda: end_of_copy(it, topic) >= begins // 8, "an eighth of the empty offsets", 2 * ANSWER_S)
     os.killpg(killed.pid, signal.SIGKILL)
     finished(killed)
     before = watermark(target_cluster, it.target_topic(topic), 0)
@@ -150,13 +150,13 @@ def test_a_leader_that_is_killed_among_the_empty_records_costs_no_offset(
     it = Lab(source=source_cluster, target=three_brokers, alias=new_alias(), topics=(topic,), settings=settings)
     config, copy = it.write(tmp_path), it.target_topic(topic)
     running = start("run", config=config)
-    wait_until(lambda: end_of_copy(it, topic) >= begins // 8, 2 * ANSWER_S)
+    wait_until(lambda: end_of_copy(it, topic) >= begins // 8, "an eighth of the empty offsets", 2 * ANSWER_S)
     admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
     leader = admin.list_topics(copy).topics[copy].partitions[0].leader
     assert watermark(three_brokers, copy, 0) < begins
     next(one for one in three_brokers.brokers if one.node_id == leader).kill(signal.SIGKILL)
     finished(running, 10 * ANSWER_S)
     three_brokers.start()
-    wait_until(lambda: ferry("run", config=config).code == 0, 10 * ANSWER_S)
+    wait_until(lambda: ferry("run", config=config).code == 0, "a run that succeeds", 10 * ANSWER_S)
     assert assert_same(it, topic, begins) == 403
     assert sum(receipt.records for receipt in it.receipts()) == 403

@@ -134,9 +134,13 @@ def test_verify_compares_what_a_killed_run_wrote_without_receipts(
     slow = lab(source_cluster, target_cluster, topic, **{"ferry.throttle.bytes.per.second": str(1 << 19)})
     (tmp_path / "slow").mkdir()
     killed = start("run", config=replace(slow, alias=it.alias).write(tmp_path / "slow"))
-    wait_until(lambda: end_of_copy(it, topic) > 400, 2 * ANSWER_S)
+    wait_until(lambda: end_of_copy(it, topic) > 400, "records of the copy", 2 * ANSWER_S)
     during = ferry("verify", "--json", config=config)
-    wait_until(lambda: end_of_copy(it, topic) > sum(receipt.records for receipt in it.receipts()), 2 * ANSWER_S)
+    wait_until(
+        lambda: end_of_copy(it, topic) > sum(receipt.records for receipt in it.receipts()),
+        "records of the copy without a receipt",
+        2 * ANSWER_S,
+    )
     os.killpg(killed.pid, signal.SIGKILL)  # the processes of the slots, too, which would end their chunks
     finished(killed)
     received, written = sum(receipt.records for receipt in it.receipts()), end_of_copy(it, topic)
@@ -195,7 +199,7 @@ def test_a_leader_that_is_killed_while_a_run_writes_costs_no_record_and_no_offse
         **settings, "ferry.throttle.bytes.per.second": str(1 << 20)
     })  # fmt: skip
     running = start("run", config=it.write(tmp_path))
-    wait_until(lambda: 0 < end_of_copy(it, topic) < 8_000, 2 * ANSWER_S)
+    wait_until(lambda: 0 < end_of_copy(it, topic) < 8_000, "a part of the copy", 2 * ANSWER_S)
     admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap})
     copy = it.target_topic(topic)
     leader = admin.list_topics(copy).topics[copy].partitions[0].leader
@@ -205,7 +209,7 @@ def test_a_leader_that_is_killed_while_a_run_writes_costs_no_record_and_no_offse
     again = Lab(source=source_cluster, target=three_brokers, alias=it.alias, topics=(topic,), settings=settings)
     (tmp_path / "again").mkdir()
     config = again.write(tmp_path / "again")
-    wait_until(lambda: ferry("run", config=config).code == 0, 10 * ANSWER_S)
+    wait_until(lambda: ferry("run", config=config).code == 0, "a run that succeeds", 10 * ANSWER_S)
     assert assert_identical(again, topic) == 8_000
     assert sum(receipt.records for receipt in again.receipts()) == 8_000
 
@@ -241,7 +245,7 @@ def test_a_run_after_sigkill_continues_exactly(
     it = lab(source_cluster, target_cluster, topic, **{"ferry.throttle.bytes.per.second": str(2 << 20)})
     config = it.write(tmp_path)
     killed = start("run", config=config)
-    wait_until(lambda: end_of_copy(it, topic) >= share * 24_000, 2 * ANSWER_S)
+    wait_until(lambda: end_of_copy(it, topic) >= share * 24_000, "a share of the copy", 2 * ANSWER_S)
     killed.kill()
     finished(killed)
     before = end_of_copy(it, topic)

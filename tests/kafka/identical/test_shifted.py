@@ -48,7 +48,7 @@ class Copy:
         target = self.lab.target
         admin = AdminClient({"bootstrap.servers": target.bootstrap})
         admin.delete_topics([self.name])[self.name].result(ANSWER_S)
-        wait_until(lambda: self.name not in admin.list_topics().topics)
+        wait_until(lambda: self.name not in admin.list_topics().topics, "the end of the deleted topic")
         create_topic(target, self.name)
         self._write(self.rows[:AT])
         if record:
@@ -59,7 +59,7 @@ class Copy:
             writer.begin_transaction()
             send(writer, self.name, [Message(value=b"aborted", partition=0)])
             writer.abort_transaction(ANSWER_S)
-            wait_until(lambda: watermark(target, self.name, 0) == AT + 2, ANSWER_S)
+            wait_until(lambda: watermark(target, self.name, 0) == AT + 2, "the end of the log", ANSWER_S)
         self._write(self.rows[AT:])
 
     def _write(self, rows: Any) -> None:

@@ -96,8 +96,12 @@ def test_a_failover_after_a_killed_run_waits_for_late_batches_and_counts_from_th
     file = tmp_path / "pair.properties"
     file.write_text(pair.text)
     killed = start("run", pair.flow, config=file)
-    wait_until(lambda: sum(ends_of(target_cluster, topic)) > 100, 2 * ANSWER_S)
-    wait_until(lambda: sum(ends_of(target_cluster, topic)) > received(pair), 2 * ANSWER_S)
+    wait_until(lambda: sum(ends_of(target_cluster, topic)) > 100, "records of the copy", 2 * ANSWER_S)
+    wait_until(
+        lambda: sum(ends_of(target_cluster, topic)) > received(pair),
+        "records of the copy without a receipt",
+        2 * ANSWER_S,
+    )
     os.killpg(killed.pid, signal.SIGKILL)
     finished(killed)
     written = sum(ends_of(target_cluster, topic))

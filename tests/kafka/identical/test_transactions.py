@@ -44,7 +44,11 @@ def transactions(cluster: RunningCluster, client: Producer, topic: str, count: i
         else:
             client.commit_transaction(ANSWER_S)
     ends = [before + sum(2 + number % 3 for number in range(count)) for before in begins]
-    wait_until(lambda: [watermark(cluster, topic, number) for number in range(PARTITIONS)] == ends, ANSWER_S)
+    wait_until(
+        lambda: [watermark(cluster, topic, number) for number in range(PARTITIONS)] == ends,
+        "the markers of the transactions",
+        ANSWER_S,
+    )
 
 
 def assert_identical(it: Lab, topic: str) -> int:
@@ -91,7 +95,7 @@ def test_a_run_after_sigkill_continues_after_holes(
     transactions(source_cluster, client, topic, 100, size=5_000)
     slow = replace(it, settings={**it.settings, "ferry.throttle.bytes.per.second": str(1 << 19)})
     killed = start("run", config=slow.write(tmp_path))
-    wait_until(lambda: end_of_copy(it, topic) > 100, 2 * ANSWER_S)
+    wait_until(lambda: end_of_copy(it, topic) > 100, "records of the copy", 2 * ANSWER_S)
     os.killpg(killed.pid, signal.SIGKILL)  # the processes of the slots, too
     finished(killed)
     before = end_of_copy(it, topic)

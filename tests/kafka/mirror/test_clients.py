@@ -290,7 +290,7 @@ def test_checkpoints_are_written_though_groups_are_left_alone(
     assert found == [f"{lab.alias}.{topic} 0 9 "]  # behind the commit marker: its lag is 0
     copy = lab.target_topic(topic)
     delete_topic(target_cluster, copy)
-    wait_until(lambda: copy not in topics(target_cluster))
+    wait_until(lambda: copy not in topics(target_cluster), "the end of the deleted topic")
     create_topic(target_cluster, copy)
     with lab.runs() as runs:
         plan = runs.open_run("r2", local_origin())

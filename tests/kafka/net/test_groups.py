@@ -70,7 +70,7 @@ def consuming(brokers: RunningCluster, group: str, topic: str, protocol: str) ->
             consumer.poll(0.1)
             return bool(consumer.assignment())
 
-        wait_until(has_partitions)
+        wait_until(has_partitions, "partitions for the member")
         yield consumer
     finally:
         consumer.close()

@@ -86,7 +86,7 @@ class Groups:
         """By hand."""
         delete_topic(side, topic)
         admin = AdminClient({"bootstrap.servers": side.bootstrap})
-        wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics)
+        wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics, "the end of the deleted topic")
         create_topic(side, topic, 2)
 
     def next_record(self, side: RunningCluster, topic: str, group: str) -> dict[int, bytes | None]:
@@ -123,7 +123,7 @@ def member(side: RunningCluster, group: str, topic: str, protocol: str = "classi
             client.poll(0.1)
             return bool(client.assignment())
 
-        wait_until(has_partitions)
+        wait_until(has_partitions, "partitions for the member")
         yield client
 
 

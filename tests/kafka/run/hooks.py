@@ -20,8 +20,6 @@ class Hooks:
 
     before: dict[str, Callable[[], object]] = field(default_factory=dict)
     after: dict[str, Callable[[], object]] = field(default_factory=dict)
-    writer: Callable[[], tuple[int, int]] = lambda: (-1, -1)
-    """Producer id and epoch of the slot at the moment."""
 
     def fire(self, when: dict[str, Callable[[], object]], step: str) -> None:
         """Run the step's action, the first time only."""
@@ -34,10 +32,6 @@ class Held(TargetSlot):
     """Hooks around the steps of a real slot, before whose class it is a base."""
 
     hooks: Hooks
-
-    def writer(self) -> tuple[int, int]:
-        """Producer id and epoch at the moment."""
-        return self._writer.producer_id, self._writer.producer_epoch
 
     async def initialise(self) -> None:
         self.hooks.fire(self.hooks.before, "initialise")
@@ -82,5 +76,4 @@ def copy_held(
     with spec.connections() as connections:
         held = port_of(spec.wiring(connections, lambda: False))
         held.hooks = hooks
-        hooks.writer = held.writer
         return connections.run(lambda: copy_slot(held, spec.ref, lambda: False, lambda _: None))

@@ -145,7 +145,7 @@ class Movers:
     def go_on(self, count: int) -> None:
         """Let the group read so many records more."""
         wanted = len(self.read) + count
-        wait_until(lambda: bool(self.failures) or len(self.read) >= wanted, 60)
+        wait_until(lambda: bool(self.failures) or len(self.read) >= wanted, "more records that the clients read", 60)
         assert not self.failures, self.failures[:3]
 
     @property

@@ -24,10 +24,10 @@ from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
-from tests.tiers import ANSWER_S, IN_PART
+from tests.tiers import ANSWER_S, IN_PART, PATIENCE
 
 PARTITIONS = 2
-OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20, drain_timeout_seconds=60)
+OPTIONS = SwitchOptions(quiet_seconds=0.6, quiet_timeout_seconds=20 * PATIENCE, drain_timeout_seconds=60 * PATIENCE)
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 APART = 5 if IN_PART else 1
 """Every so many changes of a switch its process dies."""
@@ -153,7 +153,7 @@ class Clients:
                     client.commit(message=message, asynchronous=False)
                 return enough()
 
-            wait_until(read, 40)
+            wait_until(read, "the records that the group is to read", 40)
         self.read += found
         return found
 

@@ -153,7 +153,7 @@ def test_a_dropped_lane_leaves_nothing_and_live_goes_on(history: History) -> Non
         with LaneDrop(flow, LANE) as drop:
             drop.drop(f"{RUN_PREFIX}{secrets.token_hex(4)}", local_origin(), "ann@desk")
     admin = AdminClient({"bootstrap.servers": history.lab.target.bootstrap})
-    wait_until(lambda: scratch not in admin.list_topics(timeout=ANSWER_S).topics)
+    wait_until(lambda: scratch not in admin.list_topics(timeout=ANSWER_S).topics, "the end of the deleted topic")
     groups = {group.group_id for group in admin.list_consumer_groups().result(ANSWER_S).valid}
     assert (f"ferry.{flow.flow}.{LANE}" in groups, f"ferry.{flow.flow}.drill-other" in groups) == (False, True)
     with history.lab.runs() as runs:

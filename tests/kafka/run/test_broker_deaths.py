@@ -212,7 +212,7 @@ class Walk:
 
         def goes_on(step: Step) -> bool:
             try:
-                does(step, 30.0)
+                does(step, ANSWER_S)
             except FerryError as error:
                 logging.getLogger(__name__).warning("%s goes on later: %s", step, error)
                 return False
@@ -224,7 +224,7 @@ class Walk:
             if self.steps is None or due in self.steps:
                 self._deadly(due, way, mortal, does)
                 mortal.start()
-            wait_until(partial(goes_on, due), 120)
+            wait_until(partial(goes_on, due), f"an end of step {due}", 120)
         with pair.switcher(self.verb) as switcher:
             return switcher.finish(switch)
 
@@ -234,7 +234,7 @@ class Walk:
         with pytest.MonkeyPatch.context() as patch:
             deadly.watch(patch)
             try:
-                does(step, PATIENCE_S if self.which == "only" else 30.0)
+                does(step, PATIENCE_S if self.which == "only" else ANSWER_S)
             except FerryError as error:
                 said = str(error)
         assert deadly.died, step

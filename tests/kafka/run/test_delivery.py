@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from ferry.dev import RunningCluster
-from ferry.errors import BadInput, FerryError, OutcomeUnknown, Refused, Retryable, Superseded
+from ferry.errors import BadInput, FerryError, Refused, Retryable, Superseded
 from ferry.features.sink.acts.driver import delivering
 from ferry.features.sink.acts.ids import DeliverySpec, delivery_ledger
 from ferry.features.sink.acts.slot import write_slot
@@ -162,35 +162,6 @@ def test_a_driver_that_was_overtaken_says_nothing_any_more(
             late.close(receipts) if step == "close" else late.settle(due(topic, frame(3, "late")))
     assert_once(target_cluster, topic, told, frame())
     assert deliver(spec, topic, frame()).parts == told.parts
-
-
-@pytest.mark.parametrize("arrived", [True, False])
-@pytest.mark.parametrize("writer", [".0", ".driver"])
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_commit_whose_answer_is_lost(
-    target_cluster: RunningCluster, topic: str, writer: str, number: int, *, arrived: bool
-) -> None:
-    """Of the driver the second one freezes the batch, and the third one closes it."""
-    kept(target_cluster, topic)
-    spec = spec_of(target_cluster.bootstrap, new_alias())
-    commit, seen = Writer.commit, 0
-
-    async def lost(self: Writer) -> None:
-        nonlocal seen
-        seen += self.transactional_id.endswith(writer)
-        if seen == number and self.transactional_id.endswith(writer):
-            if arrived:
-                await commit(self)
-            raise OutcomeUnknown("unanswered")
-        await commit(self)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Writer, "commit", lost)
-        with pytest.raises(Retryable, match="unanswered"):
-            deliver(spec, topic, frame())
-    told = deliver(spec, topic, frame())
-    assert told.already is (arrived and (writer, number) == (".driver", 3))
-    assert_once(target_cluster, topic, told, frame())
 
 
 def test_a_slot_begins_while_another_one_has_a_transaction_open(target_cluster: RunningCluster, topic: str) -> None:

@@ -211,7 +211,7 @@ def test_a_killed_shadow_drill_is_named_and_its_remains_go(lab: Lab, tmp_path: P
         assert process.poll() is None, finished(process)
         return left_on(lab.target, lab)[0] > before[0]
 
-    wait_until(copies)
+    wait_until(copies, "a topic of the drill")
     process.send_signal(signal.SIGKILL)
     finished(process)
     config = lab.write(tmp_path)

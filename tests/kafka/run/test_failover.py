@@ -100,7 +100,7 @@ class Side:
                     take(message)
                 return found.keys() <= ended
 
-            wait_until(done, PATIENCE_S)
+            wait_until(done, "the records that the group is to read", PATIENCE_S)
         return found
 
     def records(self) -> Values:
@@ -170,7 +170,7 @@ class Sources:
             return len(found) < found[-1] - 5
 
         with busy_cleaner(self._cluster):
-            wait_until(has_holes, PATIENCE_S)
+            wait_until(has_holes, "holes in the log", PATIENCE_S)
             alter(self._cluster, ConfigResource.Type.TOPIC, [topic], "min.compaction.lag.ms", FOR_EVER)
             seen: list[list[int]] = [[]]
 
@@ -178,7 +178,7 @@ class Sources:
                 seen.append(offsets())
                 return seen[-1] == seen[-2]
 
-            wait_until(is_still, PATIENCE_S)
+            wait_until(is_still, "a log that the cleaner leaves alone", PATIENCE_S)
 
 
 @pytest.mark.timeout(240)

@@ -72,7 +72,7 @@ def eventually(lab: Lab) -> None:
         except FerryError:
             return False
 
-    wait_until(succeeded, 90)
+    wait_until(succeeded, "a run that succeeds", 90)
 
 
 def test_an_unreachable_cluster_is_named_with_its_address(source_cluster: RunningCluster) -> None:
@@ -150,7 +150,7 @@ def test_a_member_of_the_position_group_that_commits_over_it_changes_nothing(
     joined: list[object] = []
     member.subscribe([target], on_assign=lambda _, places: joined.append(places))
     try:
-        wait_until(lambda: (member.poll(0.1), bool(joined))[1])
+        wait_until(lambda: (member.poll(0.1), bool(joined))[1], "partitions for the member")
         member.commit(offsets=[TopicPartition(target, number, 1) for number in range(4)], asynchronous=False)
         send(producer(source_cluster), topic, numbered(400, partitions=4, start=4_000))
         report = lab.micro_run()
@@ -174,7 +174,10 @@ def test_a_transaction_that_timed_out_is_copied_again(
                 return await transaction_state(client, name)
 
             # While the abort is being written a commit is told to come again, and the slot begins anew by itself.
-            wait_until(lambda: "CompleteAbort" in on_cluster(target_cluster, state))
+            wait_until(
+                lambda: "CompleteAbort" in on_cluster(target_cluster, state),
+                "a transaction that the broker has aborted",
+            )
 
         said = rf"broker aborted the transaction of {re.escape(name)} .*ferry\.transaction\.timeout\.ms allows 3000 ms"
         with pytest.raises(Retryable, match=said):
@@ -205,7 +208,10 @@ def test_a_newer_writer_has_begun_to_fence_when_we_commit(
 
         def begin_to_fence() -> None:
             on_cluster(target_cluster, initialise)
-            wait_until(lambda: "CompleteAbort" in on_cluster(target_cluster, state))
+            wait_until(
+                lambda: "CompleteAbort" in on_cluster(target_cluster, state),
+                "a transaction that the broker has aborted",
+            )
             if newer == "takes over":
                 again.start()
 

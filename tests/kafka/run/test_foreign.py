@@ -181,7 +181,7 @@ def test_a_strangers_records_in_a_copy_that_was_created_again_have_a_guard_of_th
     copy = lab.target_topic(topic)
     delete_topic(target_cluster, copy)
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
-    wait_until(lambda: copy not in admin.list_topics(timeout=ANSWER_S).topics)
+    wait_until(lambda: copy not in admin.list_topics(timeout=ANSWER_S).topics, "the end of the deleted topic")
     create_topic(target_cluster, copy)
     meddle(lab, topic, 2)
     (refusal,) = lab.micro_run().refusals

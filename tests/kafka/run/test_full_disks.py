@@ -1,6 +1,6 @@
-"""Full disks at the source, under reports and under metrics: a sentence, nothing half-written, and no copy is lost.
+"""Full disks at the source, under the ledger, reports and metrics: a sentence, nothing half-written, no copy is lost.
 
-Those of the target are in test_faults.py, of its ledger in scripted/test_full_ledger.py.
+Those of the target are also in test_faults.py, of its ledger in scripted/test_full_ledger.py.
 """
 
 from __future__ import annotations
@@ -9,21 +9,25 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 from confluent_kafka import Producer
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 
-from ferry.dev import RunningCluster
+from ferry.dev import ClusterSpec, RunningCluster, guard, up
 from ferry.features.observe.acts.textfile import parse
+from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import RunState
 from ferry.model import Receipt
+from ferry.protocol.names import ledger_topic
 from ferry.run.ledger.access import LedgerAccess
-from tests.disks import SmallDisk, small_disk
-from tests.harness import Lab, create_topic, producer, wait_until
+from tests.disks import PAGE, SmallDisk, small_disk
+from tests.harness import Lab, awaited, create_topic, numbered, on_cluster, producer, send, wait_until
 from tests.kafka.run.conftest import small_lab
 from tests.kafka.run.switching import PARTITIONS, Clients, Pair, begin_group
 from tests.program import finished, start
@@ -31,6 +35,8 @@ from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S, PATIENCE
 
 RECORDS = 4_000
+ROOM = 64 << 20
+"""Bytes of the small disk of a broker."""
 FULL = os.strerror(errno.ENOSPC)
 
 
@@ -38,6 +44,45 @@ FULL = os.strerror(errno.ENOSPC)
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     with small_disk(tmp_path / "disk") as found:
         yield found
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerDisk:
+    """A cluster of one broker with a small disk, and with another one unless `other` is None."""
+
+    cluster: RunningCluster
+    disk: SmallDisk
+    other: Path | None
+
+    def give(self, ledger: str) -> None:
+        """Move the ledger to the small disk, and all else to the other one, if there is one."""
+        if self.other is not None:
+            on_cluster(self.cluster, partial(_move, ledger, str(self.disk.folder), str(self.other)))
+
+
+async def _move(ledger: str, to: str, others_to: str, client: Cluster) -> None:
+    async def found() -> dict[tuple[str, int], str]:
+        answer = await client.ask(DescribeLogDirsRequest(topics=None))
+        return {
+            (topic.name, part.partition_index): folder.log_dir
+            for folder in answer.results
+            for topic in folder.topics
+            for part in topic.partitions
+            if not part.is_future_key
+        }
+
+    wanted = {place: to if place[0] == ledger else others_to for place in await found()}
+    assert to in wanted.values()
+    directory = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    topic = directory.AlterReplicaLogDirTopic
+    for (name, partition), folder in wanted.items():
+        one = directory(path=folder, topics=[topic(name=name, partitions=[partition])])
+        await client.ask(AlterReplicaLogDirsRequest(dirs=[one]))
+
+    async def moved() -> bool:
+        return await found() == wanted
+
+    await awaited(client.loop, moved, "the ledger on the small disk, and all else on the other one")
 
 
 def fill_up(cluster: RunningCluster, topic: str) -> None:
@@ -51,7 +96,7 @@ def fill_up(cluster: RunningCluster, topic: str) -> None:
         client.flush(1)
         return broker.state == "stopped"
 
-    wait_until(ended)
+    wait_until(ended, "the end of the broker")
 
 
 def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_what_not(
@@ -69,7 +114,7 @@ def test_a_full_disk_at_the_source_ends_the_run_which_says_what_it_copied_and_wh
         found = ferry("ledger", "--json", config=config)
         return found.code == 0 and bool(found.json("ledger")["receipts"])
 
-    wait_until(begun, 90)
+    wait_until(begun, "a first receipt", 90)
     fill_up(source_cluster, other)
     answer = finished(process, 120)
     assert answer.code == 1
@@ -93,6 +138,57 @@ def lab_receipts(lab: Lab) -> list[Receipt]:
     """Read while the source is away."""
     with LedgerAccess(lab.flow, patience_s=ANSWER_S) as ledger:
         return list(receipts(ledger.view()))
+
+
+@pytest.fixture(params=["its only disk", "the disk of the ledger alone"])
+def ledger_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LedgerDisk]:
+    """The target, with a small disk that is its only one, or that will have the ledger alone."""
+    other = None if request.param == "its only disk" else tmp_path / "other"
+    with small_disk(tmp_path / "small", ROOM // PAGE) as small, guard(tmp_path / "home"):
+        properties = {"log.dirs": str(small.folder)}
+        if other is not None:
+            properties = {"log.dirs": f"{other},{small.folder}", "metadata.log.dir": str(other)}
+        cluster = up(ClusterSpec(name="narrow", properties=properties), home=tmp_path / "home")
+        yield LedgerDisk(cluster=cluster, disk=small, other=other)
+        cluster.stop()
+
+
+@pytest.mark.timeout(300)
+def test_a_full_disk_under_the_ledger_ends_the_run_and_the_next_one_copies_what_is_left(
+    source_cluster: RunningCluster, ledger_disk: LedgerDisk, topic: str, tmp_path: Path
+) -> None:
+    cluster, disk = ledger_disk.cluster, ledger_disk.disk
+    lab = small_lab(source_cluster, cluster, topic)
+    assert lab.micro_run().records == RECORDS
+    ledger_disk.give(ledger_topic(lab.alias))
+    send(producer(source_cluster, batch_num_messages=50), topic, numbered(RECORDS, partitions=4, size=300))
+    slow = {**lab.settings, "ferry.throttle.bytes.per.second": "30000", "tasks.max": "1"}
+    config, named = replace(lab, settings=slow).write(tmp_path), f"cluster t{lab.alias}"
+    process = start("run", "--json", "--patience", f"{2 * PATIENCE:g}", config=config)
+
+    def begun() -> bool:
+        assert process.poll() is None, finished(process)
+        return sum(receipt.records for receipt in lab.receipts()) > RECORDS
+
+    wait_until(begun, "a receipt of the second run", 90)
+    disk.fill()
+    answer = finished(process, 120)
+    assert (answer.code, "Traceback" in answer.err) == (1, False), answer
+    body = answer.json("run")
+    assert (body["state"], 0 < body["records"] < RECORDS) == ("partial", True)
+    assert {one["partition"] for one in body["refusals"]} == set(range(4))
+    assert all(named in one["message"] for one in body["refusals"])
+    (broker,), fate = cluster.brokers, "stopped" if ledger_disk.other is None else "running"
+    wait_until(lambda: broker.state == fate, f"a broker that is {fate}")
+
+    gone = ferry("run", "--patience", f"{PATIENCE:g}", config=config)
+    assert (gone.code, named in gone.err, "Traceback" in gone.err) == (3, True, False), gone
+    disk.free()
+    cluster.stop()
+    cluster.start()
+    report = lab.micro_run()
+    assert (report.state, 0 < report.records <= RECORDS - body["records"]) == (RunState.SUCCESS, True)
+    assert lab.assert_equal() == 2 * RECORDS
 
 
 def test_a_full_disk_under_the_metrics_fails_no_run_and_no_comparison(

@@ -260,7 +260,7 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
         found = admin.list_topics(topic).topics[topic].partitions.get(0)
         return (found.leader, found.replicas, found.isrs) if found is not None else (-1, (), ())
 
-    wait_until(lambda: len(partition()[2]) == 2)
+    wait_until(lambda: len(partition()[2]) == 2, "two replicas in sync")
     lab = Lab(source=three_brokers, target=target_cluster, alias=new_alias(), topics=(topic,))
     # Idempotent: a topic that was just placed may refuse its first batch, and the second would come before it.
     client = producer(three_brokers, linger_ms=200, enable_idempotence=True)
@@ -292,7 +292,7 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
         placed(three_brokers, name, unclean, brokers)
         send(client, name, numbered(10))
     second.kill(signal.SIGTERM)
-    wait_until(lambda: len(partition()[2]) == 1)
+    wait_until(lambda: len(partition()[2]) == 1, "one replica in sync")
     for name in (*half.topics, units.topic):
         for start in (10, 20):
             send(client, name, numbered(10, start=start))
@@ -308,7 +308,7 @@ def test_a_log_that_was_cut_by_an_unclean_election_is_refused_and_then_copied_fr
     job = read_before(units)
     first.kill(signal.SIGTERM)
     second.start()
-    wait_until(lambda: partition()[0] == second.node_id)
+    wait_until(lambda: partition()[0] == second.node_id, "the second broker as the leader")
     send(producer(three_brokers, linger_ms=200), topic, numbered(40, start=1_000))
 
     assert_nothing_is_translated_from_where_it_was_cut(lab, topic)

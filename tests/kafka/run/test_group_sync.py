@@ -146,7 +146,7 @@ def test_a_run_translates_after_the_copy_and_names_what_failed(groups: Groups) -
         delete_topic(target, groups.copy)
         wait_until(
             lambda: not groups.at("app") and not groups.at("gone"),
-            what="the coordinator drops the offsets of the deleted topic",
+            "the coordinator drops the offsets of the deleted topic",
         )
         done = checkpoint(runs, "r1")
         assert done is not None

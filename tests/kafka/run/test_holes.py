@@ -47,7 +47,7 @@ def test_batches_with_holes_are_transcoded_and_each_key_ends_with_the_same_value
             write_batch("last")  # rolls the segment before it, which the cleaner then may touch
             return [row[0] for row in read_topic(source_cluster.bootstrap, holes)[0]][:6] == [0, 2, 4, 5, 6, 7]
 
-        wait_until(cleaned)
+        wait_until(cleaned, "holes in the log")
     # Neither side is compacted further while they are compared: the copy is created with the same settings.
     alter(source_cluster, ConfigResource.Type.TOPIC, [holes], "min.compaction.lag.ms", FOR_EVER)
     lab = Lab(
@@ -108,7 +108,7 @@ def test_a_key_ends_with_the_same_value_when_the_cleaner_was_at_work_between_two
             kept = [row[1] for row in read_topic(source_cluster.bootstrap, topic)[0]]
             return (kept.count(b"a"), kept.count(b"b")) == (1, 1)
 
-        wait_until(cleaned)
+        wait_until(cleaned, "holes in the log")
     report = lab.micro_run()
     assert (report.state, report.refusals) == (RunState.SUCCESS, ())
     assert report.missing, "the second run met holes"

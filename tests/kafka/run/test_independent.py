@@ -248,7 +248,7 @@ def test_a_log_without_a_record_gives_no_first_record(target_cluster: RunningClu
     found = first_record("target", options, group, starts, seconds=4)
     assert (found.at_ms, group in found.why) == (None, True)
     send(producer(target_cluster), topic, numbered(3))
-    assert first_record("target", options, group, starts, seconds=20).at_ms is not None
+    assert first_record("target", options, group, starts, seconds=ANSWER_S).at_ms is not None
     assert committed_offsets(target_cluster, group, topic, 1) == {}
 
 

@@ -36,7 +36,9 @@ def test_a_run_keeps_its_plan_until_all_of_it_is_copied(lab: Lab) -> None:
             runs.open_new("one", local_origin())
         lab.copy_slot(runs, plan, 0)
         # A commit counts in the ledger when its marker is there, some milliseconds after its answer.
-        wait_until(lambda: {piece.slot for piece in runs.unfinished_slices(plan)} == {1})
+        wait_until(
+            lambda: {piece.slot for piece in runs.unfinished_slices(plan)} == {1}, "receipts of all slots but slot 1"
+        )
         assert lab.copy(runs, plan).state is RunState.SUCCESS
         assert runs.unfinished_slices(plan) == []
         assert runs.open_or_keep("one", local_origin()) == plan, "a cleared run copies nothing again"

@@ -68,7 +68,7 @@ def switch(pair: Pair, verb: Verb, name: str, options: SwitchOptions, movers: Mo
     def told(step: Step, done: StepDone | None) -> None:
         if step is Step.QUIET and done is None:
             directory.halt()
-            wait_until(lambda: not movers.producing, 60)
+            wait_until(lambda: not movers.producing, "the end of the producers", 60)
 
     with pair.switcher(verb) as switcher:
         switcher.open(name, options, "bob")
@@ -115,7 +115,7 @@ def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
                 movers.go_on(100)
             assert movers.doubled == [], said
 
-            wait_until(lambda: len(movers.acknowledged) > 500)
+            wait_until(lambda: len(movers.acknowledged) > 500, "500 records of the producers")
             source_cluster.brokers[0].kill()
             lost = switch(pair, Verb.FAILOVER, "lost-1", RUNNING, movers)
             assert lost.fact(Step.STOP, "source_answers") is False
@@ -141,6 +141,6 @@ def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
             assert here_too.keys() <= movers.uncommitted, here_too
             movers.over.set()
             named = {str(json.loads(line)["value"]).encode() for line in file.read_text().splitlines()}
-            wait_until(lambda: bool(movers.failures) or movers.unread <= named, 60)
+            wait_until(lambda: bool(movers.failures) or movers.unread <= named, "each record, read or named", 60)
     assert not movers.failures, (movers.failures[:3], said[-3:])
     assert movers.unread <= named, "each record that was acknowledged is read, or named in the file"

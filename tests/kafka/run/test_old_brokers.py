@@ -1,10 +1,11 @@
 """Kafka 3.9.1 on one side: switches, drills, comparisons and windows do there what they do on today's brokers.
 
-`make test` goes from 4.3.0 to 3.9.1, and back from there in a failback. `make test-all` has both ways, and windows.
+`make test` goes from 4.3.0 to 3.9.1, and back from there in failbacks. `make test-all` has both ways, and windows.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +72,36 @@ def test_clients_move_there_and_come_back(
     clients.produce(here, 5)
     clients.consume(here, read_there(pair.turned))
     assert sorted(clients.read) == sorted(clients.produced)
+
+
+@pytest.mark.timeout(240)
+def test_a_failover_counts_what_is_lost_and_a_failback_names_it(
+    sides: tuple[RunningCluster, RunningCluster], clients: Clients, tmp_path: Path, impatient: None
+) -> None:
+    here, there = sides
+    pair = pair_of(here, there, clients, "Default")
+    clients.produce(here, 20)
+    clients.consume(here, [clients.topic], 7)
+    pair.run(pair.flow)
+    stranded = clients.produce(here, 6)
+
+    state = switched(pair.lost, Verb.FAILOVER, "lost-1", OPTIONS)
+    assert state.end is not None
+    assert (state.end.outcome, state.fact(Step.LOSS, "unsure")) == (SwitchOutcome.FINISHED, PARTITIONS)
+    assert [row["known"] for row in state.rows(Step.FREEZE) if "group" in row] == ["checkpoint"]
+    clients.produce(there, 12)
+    clients.consume(there, read_there(pair))
+
+    file = tmp_path / "stranded.jsonl"
+    state = switched(pair, Verb.FAILBACK, "back-1", replace(OPTIONS, export=str(file)))
+    assert state.end is not None
+    assert (state.end.outcome, state.fact(Step.STRANDED, "records")) == (SwitchOutcome.FINISHED, len(stranded))
+    named = [str(json.loads(line)["value"]).encode() for line in file.read_text().splitlines()]
+    assert sorted(named) == sorted(stranded)
+    clients.produce(here, 5)
+    clients.consume(here, read_there(pair.turned))
+    assert len(clients.read) == len(set(clients.read)), "nothing is read twice"
+    assert set(clients.produced) - set(clients.read) <= set(named), "what is not read is named"
 
 
 def test_a_shadow_drill_finds_what_is_there_and_leaves_nothing(

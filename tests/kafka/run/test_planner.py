@@ -1,69 +1,32 @@
-"""Planning on real brokers: what it costs, and what it does when a partition cannot be planned."""
+"""Planning on real brokers: what it costs, and what it refuses as a run would."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from ferry.dev import RunningCluster
 from ferry.errors import Refused
-from ferry.kafka.connect import codes
 from ferry.kafka.driver_port import KafkaDriver
-from ferry.kafka.fetch import offsets
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.report import RunState
-from ferry.model import LedgerRecord, Plan, RefusalKind, TopicPartition
+from ferry.model import LedgerRecord, Plan, RefusalKind
 from ferry.plan import transforms
-from ferry.plan.lag import measure_lag
 from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab
 from tests.said import of_code
-from tests.tiers import ANSWER_S, PATIENCE
+from tests.tiers import ANSWER_S
 
 
 @pytest.fixture
 def lab(source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str) -> Lab:
     """Four partitions with 4,000 records, two slots, several chunks each."""
     return small_lab(source_cluster, target_cluster, topic)
-
-
-def broken_disk(monkeypatch: pytest.MonkeyPatch, broken: TopicPartition) -> None:
-    """The leader answers for one partition as it does when its log directory is offline."""
-    listed = offsets._listed
-
-    def answer(given: Any) -> Iterable[tuple[TopicPartition, int, int]]:
-        for place, code, offset in listed(given):
-            yield (place, codes.KAFKA_STORAGE_ERROR, -1) if place == broken else (place, code, offset)
-
-    monkeypatch.setattr(offsets, "_listed", answer)
-
-
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_copied(
-    lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, side: str
-) -> None:
-    broken = TopicPartition(topic=topic if side == "source" else lab.target_topic(topic), partition=1)
-    with monkeypatch.context() as fault, lab.runs(patience_s=PATIENCE) as runs:
-        broken_disk(fault, broken)
-        plan = runs.open_run("one", local_origin())
-        (refusal,) = plan.refusals
-        assert (refusal.topic, refusal.partition, refusal.kind) == (topic, 1, RefusalKind.STORAGE)
-        assert f"{side} {broken} is not copied" in refusal.message
-        assert "its disk" in refusal.message
-        report = lab.copy(runs, plan)
-        assert (report.state, report.records) == (RunState.PARTIAL, 3_000)
-        if side == "source":
-            lags = measure_lag(lab.flow, patience_s=PATIENCE)
-            assert [lag.records for lag in lags] == [0, None, 0, 0], "unknown, not nothing"
-    assert lab.micro_run().state is RunState.SUCCESS
-    assert lab.assert_equal() == 4_000
 
 
 @pytest.mark.parametrize("policy", ["DefaultReplicationPolicy", "IdentityReplicationPolicy"])
@@ -147,6 +110,9 @@ def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> N
     admin = AdminClient({"bootstrap.servers": lab.target.bootstrap})
     admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
     with lab.runs() as runs:
-        wait_until(lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes))
+        wait_until(
+            lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes),
+            "a plan that names the ledger",
+        )
         with pytest.raises(Refused, match=r"cleanup\.policy"):
             runs.open_run("refused", local_origin())

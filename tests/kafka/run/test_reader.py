@@ -70,7 +70,7 @@ class Asker:
             found.append(one.got)
             return not one.waiting and not one.is_asked and one.got is not None
 
-        wait_until(is_there, 2 * ANSWER_S, f"an answer to {question}")
+        wait_until(is_there, f"an answer to {question}", 2 * ANSWER_S)
         return found[-1]
 
     def done(self, begin: Begin) -> JobStory:
@@ -83,7 +83,7 @@ class Asker:
             found.append(self.answer(OfJob(job=story.job)))
             return found[-1].done
 
-        wait_until(is_done, 2 * ANSWER_S, f"{begin}")
+        wait_until(is_done, f"{begin}", 2 * ANSWER_S)
         return found[-1]
 
 
@@ -114,7 +114,7 @@ def asker(
 
 
 def test_each_question_of_a_page_is_answered_by_the_process(asker: Asker) -> None:
-    wait_until(lambda: bool(asker.reader.status(asker.flow).runs), 2 * ANSWER_S, "a look")
+    wait_until(lambda: bool(asker.reader.status(asker.flow).runs), "a look", 2 * ANSWER_S)
     assert_it_was_looked_at(asker)
     assert_the_ledger_answers(asker)
     assert_it_is_planned_and_paused(asker)
@@ -157,6 +157,6 @@ def assert_it_is_planned_and_paused(asker: Asker) -> None:
     assert (plan.plan.offsets, plan.plan.caught_up) == (0, 2)
     paused = asker.done(Begin(who="ada", what="pause", event="ferry_pause", why="migration", since_ms=wall_ms()))
     assert paused.text.startswith(f"Flow {asker.flow} is paused. ")
-    wait_until(lambda: asker.reader.status(asker.flow).pause is not None, 2 * ANSWER_S, "the pause")
+    wait_until(lambda: asker.reader.status(asker.flow).pause is not None, "the pause", 2 * ANSWER_S)
     resumed = asker.done(Begin(who="ada", what="resume", event="ferry_resume"))
     assert resumed.text.startswith(f"Flow {asker.flow} continues ")

@@ -32,7 +32,7 @@ def spec(found: Surveyed) -> ReadSpec:
         fetch=found.fetch,
         pieces=tuple(ReadRange(place, start, end) for place, (start, end) in found.ranges.items()),
         topic_ids=found.topic_ids,
-        patience_s=5,
+        patience_s=ANSWER_S,
     )
 
 
@@ -76,7 +76,7 @@ def test_a_topic_that_is_another_one_by_now_is_not_read(source_cluster: RunningC
     found = surveyed(source_cluster, topic)
     delete_topic(source_cluster, topic)
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
-    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics)
+    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics, "the end of the deleted topic")
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
     with pytest.raises(Refused, match="again"):

@@ -47,7 +47,7 @@ def again(cluster: RunningCluster, topic: str) -> None:
     """Delete the topic, create it and fill it."""
     delete_topic(cluster, topic)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics)
+    wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics, "the end of the deleted topic")
     create_topic(cluster, topic, PARTITIONS)
     fill(cluster, topic, "new", NEW)
 

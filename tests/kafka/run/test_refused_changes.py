@@ -15,9 +15,9 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.kafka.run.test_topic_changes import configure, settings_of
 from tests.quotas import quota
-from tests.tiers import ANSWER_S
+from tests.tiers import ANSWER_S, PATIENCE
 
-PATIENCE_S = 3.0
+PATIENCE_S = 3 * PATIENCE
 
 
 def lab_of(source: RunningCluster, target: RunningCluster, topic: str, *names: str) -> Lab:

@@ -37,9 +37,9 @@ def test_a_topic_with_too_few_replicas_in_sync_is_refused_and_the_others_are_cop
         partitions = admin.list_topics(target).topics[target].partitions
         return set(partitions[0].isrs) if partitions else set()
 
-    wait_until(lambda: len(in_sync()) == 3)
+    wait_until(lambda: len(in_sync()) == 3, "three replicas in sync")
     victim.kill(signal.SIGKILL)
-    wait_until(lambda: len(in_sync()) == 2)
+    wait_until(lambda: len(in_sync()) == 2, "two replicas in sync")
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.PARTIAL, 4_000), report.refusals
     (refusal,) = report.refusals
@@ -73,7 +73,7 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
         partition = admin.list_topics(target).topics[target].partitions.get(0)
         return (partition.leader, len(partition.isrs)) if partition is not None else (-1, 0)
 
-    wait_until(lambda: replicas()[1] == 3)
+    wait_until(lambda: replicas()[1] == 3, "three replicas in sync")
     with lab.runs(patience_s=5 * PATIENCE) as runs:
         plan = runs.open_run("one", local_origin())
         attempt = runs.begin(plan, local_origin())
@@ -84,7 +84,7 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
 
         def lose_one() -> None:
             victim.kill(signal.SIGTERM)
-            wait_until(lambda: replicas()[1] == 2)
+            wait_until(lambda: replicas()[1] == 2, "two replicas in sync")
 
         with pytest.raises(Unreachable) as caught:
             copy_held(runs, plan, hindered, Hooks(before={"copy_chunk": lose_one}), attempt)
@@ -99,7 +99,7 @@ def test_a_replica_that_is_lost_mid_run_keeps_its_slot_and_no_other(
     assert (refusal.code, refusal.message.endswith(f": {caught.value}")) == ("slot.failed", True)
     assert {receipt.source.topic for receipt in lab.receipts()} == {rich}
     three_brokers.start()
-    wait_until(lambda: replicas()[1] == 3)
+    wait_until(lambda: replicas()[1] == 3, "three replicas in sync")
     again = lab.micro_run()
     assert (again.state, again.records) == (RunState.SUCCESS, 1_000)
     assert lab.assert_equal() == 2_000

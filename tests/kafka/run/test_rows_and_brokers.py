@@ -66,7 +66,7 @@ def test_the_next_run_ends_what_a_dead_broker_has_interrupted_and_each_record_is
 
     flows: tuple[Kept | Units, ...] = (kept, dealt)
     for flow, plan in zip(flows, plans, strict=True):
-        wait_until(partial(ended, flow), 60)
+        wait_until(partial(ended, flow), "a run that leaves nothing", 60)
         with flow.lab.runs() as runs:
             assert runs.report(plan.run).records > 0, "the chunk before"
     assert sum(one.records for one in kept.assert_once()) > 0

@@ -268,7 +268,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     refuses(pair, Verb.FAILBACK, "there is nothing to fail back from")
 
     with member(target_cluster, clients.group, [copy]) as reader:
-        wait_until(lambda: reader.poll(0.1) is not None, 40)
+        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
         for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
             refuses(pair, verb, f"{there} cannot take over: groups: .*{clients.group}")
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
@@ -289,7 +289,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
         ):
             switcher.run("s-1")
         with member(source_cluster, clients.group, [clients.topic]) as reader:
-            wait_until(lambda: reader.poll(0.1) is not None, 40)
+            wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
             with pytest.raises(Refused, match=f"members .{clients.group}.: "):
                 switcher.run("s-1")
         state = switcher.abandon("s-1", "not today")
@@ -393,7 +393,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
             if step is Step.TOPICS:
                 break
         with member(source_cluster, clients.group, [clients.topic]) as reader:
-            wait_until(lambda: reader.poll(0.1) is not None, 40)
+            wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
             with pytest.raises(Refused, match=f"{pair.aliases[0]} again .{clients.group}.: "):
                 switcher.step("s-1", Step.GROUPS)
             where = reader.consumer_group_metadata()
@@ -407,7 +407,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
         assert [f"{pair.aliases[0]}.{clients.topic}", 0, 3] in row["offsets"], "what the transaction committed"
         switcher.step("s-1", next(done))
         with member(source_cluster, clients.group, [clients.topic]) as reader:
-            wait_until(lambda: reader.poll(0.1) is not None, 40)
+            wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
             with pytest.raises(Refused, match=r"twice .* s-1, "):
                 switcher.step("s-1", next(done))
         assert switcher.abandon("s-1", "a consumer came back").end is not None
@@ -487,7 +487,7 @@ def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_
             return False
         return f"{clients.topic}-1" in next(one for one in ready.checks if one.name == "source").message
 
-    wait_until(is_seen, 60)
+    wait_until(is_seen, "a check that names the partition", 60)
     with (
         FlowConnections.of(flow, patience_s=5 * PATIENCE) as both,
         pytest.raises(Refused, match=f"{clients.topic}-1.*fail"),

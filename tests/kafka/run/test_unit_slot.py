@@ -85,18 +85,6 @@ def test_whatever_step_kills_it_each_record_is_written_once(units: Units) -> Non
         assert all(one.ends == other.starts for one, other in pairwise(own))
 
 
-def test_a_lost_commit_is_read_and_not_guessed(units: Units) -> None:
-    def lost() -> None:
-        raise Retryable("the answer is lost")
-
-    with units.lab.runs() as runs:
-        plan = units.plan(runs)
-        done = copy_units(runs, units, plan, 0, Hooks(after={"commit": lost}))
-        assert done.retries == 1
-        units.copy(runs, plan)
-    assert units.assert_once() == 1_500
-
-
 @pytest.mark.parametrize("step", ["append_receipts", "commit"])
 def test_a_zombie_wakes_after_a_newer_run_has_finished(units: Units, step: str) -> None:
     with units.lab.runs() as runs:

@@ -390,7 +390,10 @@ def take_keys(lab: Lab, topic: str) -> None:
     name = lab.target_topic(topic)
     rows = read_topics(lab.target.bootstrap, [name])[name][0]
     delete_topic(lab.target, name)
-    wait_until(lambda: name not in AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics().topics)
+    wait_until(
+        lambda: name not in AdminClient({"bootstrap.servers": lab.target.bootstrap}).list_topics().topics,
+        "the end of the deleted topic",
+    )
     create_topic(lab.target, name, 1, KEPT)
     writer = producer(lab.target, transactional_id=name)
     writer.init_transactions(ANSWER_S)
@@ -421,7 +424,7 @@ def rewrite(cluster: RunningCluster, topics: dict[str, Rows]) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for done in admin.delete_topics(list(topics)).values():
         done.result(ANSWER_S)
-    wait_until(lambda: not set(topics) & set(admin.list_topics().topics))
+    wait_until(lambda: not set(topics) & set(admin.list_topics().topics), "the end of the deleted topics")
     create_topics(cluster, [NewTopic(name, len(rows), 1) for name, rows in topics.items()])
     writer = producer(cluster, transactional_id=f"rewrite-{secrets.token_hex(4)}")
     writer.init_transactions(ANSWER_S)

@@ -33,7 +33,7 @@ from tests.kafka.run.switching import (
     refuses,
     switch_killed_at_every_change,
 )
-from tests.tiers import ANSWER_S, IN_PART
+from tests.tiers import ANSWER_S
 
 POLICIES = pytest.mark.parametrize("policy", ["Default", "Identity"])
 
@@ -84,14 +84,14 @@ def test_a_failover_after_a_switchover_loses_nothing_and_reads_no_more_again_tha
     policy: str,
     protocol: str,
 ) -> None:
-    """One of the switchovers is killed at each of its changes, and continued; not where tables run in part."""
+    """One of the switchovers is killed at each of its changes, and continued."""
     clients.protocol = protocol
     pair = pair_of(source_cluster, target_cluster, clients, policy)
     there, home = read_there(pair), read_there(pair.turned)
     clients.produce(source_cluster, 20)
     clients.consume(source_cluster, [clients.topic], 12)
     pair.run(pair.flow)
-    kill = not IN_PART and (policy, protocol) == ("Identity", "classic")
+    kill = (policy, protocol) == ("Identity", "classic")
     state = (switch_killed_at_every_change if kill else switched)(pair, Verb.SWITCHOVER, "over-1", OPTIONS)
     assert state.fact(Step.REVERSE, "started") is True
 
@@ -270,7 +270,7 @@ def test_a_group_at_work_is_left_where_it_is_when_that_is_asked_for_and_the_othe
     clients.consume(source_cluster, [clients.topic], 8)
     pair.run(pair.flow)
     with member(source_cluster, busy.group, [clients.topic]) as reader:
-        wait_until(lambda: reader.poll(0.1) is not None, 40)
+        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member", 40)
         with pair.switcher(Verb.SWITCHOVER) as switcher:
             switcher.open("s-1", replace(OPTIONS, quiet_timeout_seconds=1.5), "bob")
             with pytest.raises(Refused, match=f"members .{busy.group}.: "):
@@ -296,7 +296,7 @@ def test_what_a_group_reads_on_while_a_failover_moves_it_is_not_known(
     clients.consume(source_cluster, [clients.topic], 8)
     pair.run(pair.flow)
     with member(source_cluster, clients.group, [clients.topic]) as reader:
-        wait_until(lambda: reader.poll(0.1) is not None, 40)
+        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member", 40)
         state = switched(pair, Verb.FAILOVER, "s-1")
     row = moved(state, clients.group)
     assert row["again"] is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -11,14 +11,11 @@ import pytest
 
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
-from ferry.features.records.acts import row_slot, source_logs
+from ferry.features.records.acts import row_slot
 from ferry.features.records.acts.cutoffs import Withheld
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import Rows
-from ferry.kafka.connect.cluster import Cluster
-from ferry.kafka.produce.kept import Reached, reached_epochs
 from ferry.model import Refusal, RefusalKind, TopicPartition
-from ferry.protocol import slot as copy_slot
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.wire import encoding
@@ -107,30 +104,6 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
     following = units.run()
     assert [unit.starts[1] for unit in following.dealt] == [short] * units.partitions
     assert units.assert_once() == 900
-
-
-def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on(
-    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    silent = {TopicPartition(topic, 1)}
-
-    async def reached(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> Reached:
-        found = await reached_epochs(cluster, ends)
-        epochs = {place: epoch for place, epoch in found.epochs.items() if place not in silent}
-        return replace(found, epochs=epochs, silent=frozenset(silent & ends.keys()))
-
-    monkeypatch.setattr(source_logs, "reached_epochs", reached)
-    monkeypatch.setattr(copy_slot, "MAX_FAILURES", 0)
-    lab = lab_of(source_cluster, target_cluster, topic)
-    with lab.runs() as runs:
-        (slot,) = runs.open_run("r-1", local_origin()).row_slots
-        result = attempted(runs, lab, plan_slot=slot, ends={}, known=False)
-    (refusal,) = result.refusals.values()
-    assert (refusal.partition, refusal.kind) == (1, RefusalKind.NO_LEADER)
-    assert f"no leader of {topic}-1 on cluster" in refusal.message
-    assert refusal.code == "source.silent"
-    got = read_topic(target_cluster.bootstrap, lab.target_topic(topic))
-    assert [len(got[number]) for number in range(PARTITIONS)] == [RECORDS, 0, RECORDS]
 
 
 def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:

@@ -22,7 +22,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.lane.connections import manager_options
 from ferry.ledger.report import RunState
 from ferry.model import Attempt, Plan, Record, RefusalKind
-from ferry.protocol.names import ledger_topic, transactional_id
+from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, whole_ledger
 from tests.kafka.run.hooks import Hooks, copy_held
@@ -290,50 +290,3 @@ def remove(lab: Lab, topic: str) -> None:
     while any((logs / f"{topic}-{number}").exists() for number in range(4)):
         assert time.monotonic() < until, "the broker does not delete the topic"
         time.sleep(0.02)
-
-
-LAST_EPOCH = 32_766
-"""The largest epoch of a producer id; then the name gets another id (Kafka's TransactionMetadata.isEpochExhausted)."""
-
-
-def test_a_writers_epochs_are_used_up_while_it_commits(lab: Lab) -> None:
-    lab = replace(lab, settings={**lab.settings, "ferry.chunk.bytes": "1"})  # one request to a chunk, twenty in all
-    with lab.runs() as runs:
-        plan = runs.open_run("burn", local_origin())
-        options = runs.task_spec(plan, 0, runs.begin(plan, local_origin())).target
-    loop = event_loop()
-    cluster = Cluster(loop, "target", manager_options(options))
-
-    async def burn() -> int:
-        await cluster.open()
-        writer = Writer(cluster, transactional_id(lab.flow.flow, "live", 0), 60_000)
-        while writer.producer_epoch < LAST_EPOCH - 8:
-            await writer.initialise()
-        return writer.producer_id
-
-    try:
-        worn = loop.run(burn)
-    finally:
-        cluster.close()
-        loop.close()
-    commits: list[tuple[tuple[int, int], tuple[int, int]]] = []
-    hooks = Hooks()
-
-    def before() -> None:
-        old = hooks.writer()
-
-        def after() -> None:
-            commits.append((old, hooks.writer()))
-            hooks.before["commit"] = before
-
-        hooks.after["commit"] = after
-
-    hooks.before["commit"] = before
-    with lab.runs() as runs:
-        plan = runs.open_run("worn", local_origin())
-        result = copy_held(runs, plan, 0, hooks)
-        assert result.retries == 0
-        assert lab.copy(runs, plan).state is RunState.SUCCESS
-    changed = [(old, new) for old, new in commits if old[0] != new[0]]
-    assert [old[0] for old, _ in changed] == [worn], "the producer id is replaced once, by an answer to a commit"
-    assert lab.assert_equal() == 4_000

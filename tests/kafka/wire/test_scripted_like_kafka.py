@@ -5,17 +5,26 @@ Each sequence of requests is one case. Producer ids are compared by the order in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ferry.dev import RunningCluster
+from ferry.dev import RunningCluster, up
 from ferry.kafka.connect.cluster import Cluster
 from tests.harness import create_topic, on_cluster
 from tests.kafka.raw import Raw
-from tests.kafka.wire import log_cases, producer_cases
+from tests.kafka.run.groups import member
+from tests.kafka.run.test_permissions import GUARDED
+from tests.kafka.wire import admin_cases, log_cases, producer_cases
+from tests.kafka.wire.admin_cases import AdminCase, AdminTalk, Members
 from tests.kafka.wire.talk import Case, Talk
 from tests.pure.scripted.broker import Brokers
+from tests.pure.scripted.whole import WholeBrokers
 from tests.pure.scripted.wire import scripted
 
 PARTITIONS = 2
@@ -108,3 +117,64 @@ def test_kafka_3_9_answers_the_same(old_cluster: RunningCluster, topic: str, nam
 def test_epochs_that_are_used_up(target_cluster: RunningCluster, topic: str, version: int) -> None:
     expected = of_script(epochs_that_are_used_up, topic, version)
     assert of_kafka(epochs_that_are_used_up, target_cluster, topic, version) == expected
+
+
+# ---- what changes and describes topics, settings, ACLs, groups and disks
+
+
+@pytest.fixture(scope="module")
+def authorizing(cluster_home: Path) -> Iterator[RunningCluster]:
+    """A broker with an authorizer, at which this test may do all."""
+    cluster = up(replace(GUARDED, name="authorizing"), home=cluster_home)
+    yield cluster
+    cluster.stop()
+
+
+def admin_said(case: AdminCase, cluster: Cluster, topic: str, members: Members) -> list[Any]:
+    """What a cluster answers."""
+    talk = AdminTalk(cluster, topic, members)
+    cluster.loop.run(partial(case, talk))
+    return talk.said
+
+
+def scripted_admin(case: AdminCase, topic: str, *, authorizer: bool = True) -> list[Any]:
+    """What the scripted broker answers."""
+    brokers = WholeBrokers(alias="scripted", authorizer=authorizer, settings=dict(DEFAULTS))
+
+    @contextmanager
+    def members(group: str, _topic: str, protocol: str) -> Iterator[None]:
+        brokers.groups.setdefault(group, {})
+        brokers.active.add(group)
+        brokers.modern |= {group} if protocol == "consumer" else set()
+        yield
+
+    with scripted(brokers) as (_, [cluster]):
+        return admin_said(case, cluster, topic, members)
+
+
+def kafka_admin(case: AdminCase, cluster: RunningCluster, topic: str) -> list[Any]:
+    """What a real broker answers."""
+    found: list[Any] = []
+
+    async def act(client: Cluster) -> None:
+        talk = AdminTalk(client, topic, partial(member, cluster))
+        await case(talk)
+        found.extend(talk.said)
+
+    on_cluster(cluster, act)
+    return found
+
+
+DEFAULTS = {"cleanup.policy": "delete", "max.message.bytes": "1048588", "retention.ms": "604800000"}
+"""Settings of topics for which a new broker has nothing else."""
+
+
+@pytest.mark.parametrize("name", admin_cases.CASES)
+def test_kafka_answers_what_changes_and_describes_the_same(authorizing: RunningCluster, topic: str, name: str) -> None:
+    case = admin_cases.CASES[name]
+    assert kafka_admin(case, authorizing, topic) == scripted_admin(case, topic)
+
+
+def test_kafka_without_an_authorizer_answers_the_same_about_acls(target_cluster: RunningCluster, topic: str) -> None:
+    case = admin_cases.acls_without_an_authorizer
+    assert kafka_admin(case, target_cluster, topic) == scripted_admin(case, topic, authorizer=False)

@@ -14,6 +14,8 @@ from tests.pure.answers.stories import STORIES, answers
 from tests.pure.answers.test_answers import commands, marks
 from tests.pure.answers.world import Answer, World
 
+pytestmark = pytest.mark.slow
+
 READS = {
     "plan", "lag", "flows", "status", "explain", "version", "readiness", "translate", "verify", "groups", "groups diff",
     "ledger", "lanes list", "acls required", "acls diff", "switches list", "switches show", "reports list",

@@ -38,6 +38,7 @@ def step_of(answer: Any, name: str) -> Any:
     return next(one for one in answer.body["steps"] if one["step"] == name)
 
 
+@pytest.mark.slow
 def test_it_is_ready_without_a_flow_back_and_a_switchover_moves_groups_to_the_same_numbers(made: World) -> None:
     ready = made.ask("readiness", "a->b")
     assert (ready.code, {one["name"]: one["ok"] for one in ready.body["checks"]}["offsets"]) == (0, True)
@@ -112,6 +113,7 @@ def test_a_failover_begins_if_what_may_arrive_cannot_be_read(made: World) -> Non
     assert (check["ok"], check["known"]) == (True, False), check
 
 
+@pytest.mark.slow
 def test_a_failover_waits_while_a_batch_may_arrive_and_continues_then(made: World) -> None:
     made.produce(made.a, "orders", 0, 5)
     made.b.faults.append(Fault(api="Produce", topic="a.orders", code=codes.TOPIC_AUTHORIZATION_FAILED, times=99))

@@ -252,7 +252,8 @@ def world(folder: Path) -> Iterator[World]:
 
 
 @cache
-def _after(before: Callable[[World], None]) -> bytes:
+def after(before: Callable[[World], None]) -> bytes:
+    """What a world keeps in which this was done, for `World.restore`."""
     with TemporaryDirectory() as folder, world(Path(folder)) as made:
         before(made)
         return made.kept()
@@ -261,7 +262,7 @@ def _after(before: Callable[[World], None]) -> bytes:
 @contextlib.contextmanager
 def world_after(before: Callable[[World], None]) -> Iterator[World]:
     """A world in which this was done. It is done once in a process: other worlds get what it left."""
-    kept = _after(before)
+    kept = after(before)
     with TemporaryDirectory() as folder, world(Path(folder)) as made:
         made.restore(kept)
         yield made

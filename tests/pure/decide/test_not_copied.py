@@ -28,9 +28,7 @@ def test_quotas_users_and_streams_are_counted(golden: Golden) -> None:
     }
     golden(found["client-quotas"].message, "quotas")
     golden(found["scram-users"].message, "users")
-    assert "app-KSTREAM-AGGREGATE-0003-changelog" in found["streams-state"].message or (
-        "app-by-user-repartition" in found["streams-state"].message
-    )
+    golden(found["streams-state"].message, "streams")
 
 
 def test_what_may_not_be_counted_is_listed_with_the_remedy(golden: Golden) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ferry.copy import kafka_slot
-from ferry.errors import FerryError
+from ferry.errors import Refused
 from ferry.features.identical.acts import slot
 from ferry.kafka.connect import codes
 from ferry.kafka.fetch import one_partition
@@ -31,7 +31,7 @@ def crashed(*partitions: list[int], most: int | None = None) -> Iterator[Identic
         lane.most_records = most
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-        with pytest.raises(FerryError):
+        with pytest.raises(Refused):
             lane.copy(attempt)
         assert lane.ends() == {}
         lane.most_records = None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
 
 from ferry.clock import wall_ms
-from ferry.errors import FerryError, Refused
+from ferry.errors import Refused
 from ferry.features.identical.acts import copier, data_writer, markers, slot
 from ferry.features.identical.acts.markers import APART_MS, MARKING_MS, Markers
 from ferry.features.identical.rules.marked import CHECK_MS
@@ -261,7 +262,7 @@ def test_holes_without_a_receipt_get_one_after_a_crash(shape: str, monkeypatch: 
     with at_work(lane):
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-        with pytest.raises(FerryError):
+        with pytest.raises(Refused):
             lane.copy(attempt)
         assert (lane.is_identical(), lane.ends()) == (True, {})
         assert lane.run("second").refusals == {}
@@ -532,7 +533,7 @@ def test_a_marker_at_the_end_that_the_ledger_does_not_show_is_not_called_foreign
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-        with pytest.raises(FerryError):
+        with pytest.raises(Refused):
             lane.copy(attempt)
         with early_readings(monkeypatch, times):
             result = lane.copy(attempt)
@@ -551,8 +552,18 @@ def test_a_marker_of_another_producer_is_foreign() -> None:
         assert {one.code for one in result.refusals.values()} == {"identical.foreign"}
 
 
-@pytest.mark.parametrize("api", ["Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"])
-@pytest.mark.parametrize("fate", ["lost", "applied and lost", "error"])
+@pytest.mark.parametrize(
+    ("api", "fate"),
+    [
+        pytest.param(api, fate, marks=pytest.mark.slow if number % 2 else ())
+        for number, (api, fate) in enumerate(
+            product(
+                ("Produce", "WriteTxnMarkers", "EndTxn", "TxnOffsetCommit", "InitProducerId"),
+                ("lost", "applied and lost", "error"),
+            )
+        )
+    ],
+)
 @pytest.mark.parametrize("skip", share(range(4), 1, 4))
 def test_a_fault_at_any_step_disturbs_nothing(api: str, fate: str, skip: int, monkeypatch: pytest.MonkeyPatch) -> None:
     lane = Marking("rrcraracr", "crc")

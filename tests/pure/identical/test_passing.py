@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ferry.errors import FerryError, Superseded
+from ferry.errors import Refused, Superseded
 from ferry.features.identical.rules.empty import MOST_AT_ONCE, MOST_BYTES, at_once, cost_of, empty_batch
 from ferry.kafka.connect import codes
 from ferry.ledger.producer_codec import first_offsets
@@ -145,7 +145,7 @@ def test_a_run_that_dies_after_it_deleted_leaves_the_receipts_to_the_next_one() 
     with at_work(lane):
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-        with pytest.raises(FerryError):
+        with pytest.raises(Refused):
             lane.copy(attempt)
         assert (lane.is_right(), lane.ends()) == (True, {})
         lane.copy(lane.begin(lane.open("second")))

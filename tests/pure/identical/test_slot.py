@@ -10,7 +10,7 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.copy.kafka_slot import KafkaSlot
-from ferry.errors import FerryError, Retryable, Superseded
+from ferry.errors import Refused, Retryable, Superseded
 from ferry.features.identical.acts import data_writer
 from ferry.features.identical.acts.data_writer import Lease, Reading, Readings
 from ferry.features.identical.acts.slot import IdenticalSlot
@@ -146,7 +146,7 @@ def test_records_without_a_receipt_get_one_after_a_crash() -> None:
     with at_work(lane):
         attempt = lane.begin(lane.open("first"))
         lane.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-        with pytest.raises(FerryError):
+        with pytest.raises(Refused):
             lane.copy(attempt)
         assert (lane.stands(), lane.ends()) == (6, {})
         lane.copy(lane.begin(lane.open("second")))
@@ -164,7 +164,7 @@ def test_a_receipt_of_found_records_has_the_digest_that_their_writer_would_have_
     with at_work(crashed):
         attempt = crashed.begin(crashed.open("first"))
         crashed.target.faults.append(Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED))
-        with pytest.raises(FerryError):
+        with pytest.raises(Refused):
             crashed.copy(attempt)
         crashed.copy(crashed.begin(crashed.open("second")))
         (rebuilt,) = receipts(crashed.view(), lane=LANE)
@@ -403,7 +403,7 @@ def test_a_lease_that_is_over_at_once_lets_nothing_be_sent(
         monkeypatch.setattr(data_writer, "LEASE_MS", 0)
         if without is not None:
             monkeypatch.setattr(without, "check", lambda *_: None)
-        with pytest.raises(FerryError):
+        with pytest.raises(Retryable):
             lane.copy(attempt)
         assert lane.target.log(TOPIC).end == 0
         monkeypatch.undo()

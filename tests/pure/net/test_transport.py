@@ -22,7 +22,7 @@ from ferry.kafka.connect.frames import produce_request
 from ferry.kafka.connect.transport import Transport
 from tests.pure.net import hostile_answers
 from tests.pure.wire.hostile import flipped
-from tests.tiers import PATIENCE
+from tests.tiers import PATIENCE, examples
 
 TOPIC_ID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 SIZES = (0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 70_000, 2_100_000)
@@ -121,7 +121,7 @@ def test_an_answer_that_is_none_ends_the_connection_and_nothing_else(name: str) 
     rng, kind = random.Random(name), dict(hostile_answers.requests())[name]
     for version in range(kind.min_version, kind.max_version + 1):
         request = hostile_answers.asked(kind, version)
-        for _ in range(20):
+        for _ in range(examples(20)):
             good = hostile_answers.made_up(request, rng)
             if name != "ApiVersionsRequest":  # kafka-python does not write those as it reads them
                 hostile_answers.read(request, good)

@@ -68,6 +68,7 @@ def facts(document: Document) -> Iterator[str]:
     yield from (text_of(document.origin), text_of(document.check))
 
 
+@pytest.mark.slow
 def test_a_pdf_has_every_fact_of_the_document() -> None:
     pdf = pdf_of(sealed(), DIGEST)
     text = plain("".join(page.extract_text() for page in read(pdf).pages))

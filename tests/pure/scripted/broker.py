@@ -22,6 +22,7 @@ from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.data_container import DataContainer
 
 from ferry.kafka.connect import codes
+from ferry.kafka.groups import messages
 from tests.pure.scripted.coordinators import Coordinators
 from tests.pure.scripted.faults import Asked, At, Fault
 from tests.pure.scripted.partitions import Partitions
@@ -174,7 +175,7 @@ class Brokers(Coordinators, Partitions):
             answer = handle(asked)
             vars(self).update(pickle.loads(kept))
         if fault is not None and fault.code is not None:
-            _spoil(answer, fault.code, fault.at)
+            _spoil(answer, fault)
         return answer
 
     def _ApiVersions(self, asked: Asked) -> Any:  # noqa: N802 - the request's name
@@ -236,9 +237,12 @@ _NO_ANSWER = {"committed_offset", "base_offset", "producer_id", "producer_epoch"
 """Fields that brokers answer with -1 beside an error."""
 
 
-def _spoil(answer: Any, code: int, at: At) -> None:
-    """Put an error code there."""
-    if at is At.INNER:
+def _spoil(answer: Any, fault: Fault) -> None:
+    """Put the fault's error code where it belongs."""
+    at = fault.at
+    if at is At.NAMED:
+        spoiled = [place for one in answer.topics if one.name == fault.topic for place in _innermost(one)]
+    elif at is At.INNER:
         spoiled = _innermost(answer)
     elif at is At.ONE:
         spoiled = _innermost(answer)[-1:]
@@ -250,7 +254,7 @@ def _spoil(answer: Any, code: int, at: At) -> None:
     assert spoiled, f"{answer.name} has no error code there"
     for one in spoiled:
         fields = _fields(one)
-        setattr(one, _code(one), code)
+        setattr(one, _code(one), fault.code)
         for other in _NO_ANSWER & fields.keys():
             setattr(one, other, -1)
         if "records" in fields:
@@ -282,7 +286,7 @@ def _code(answer: Any) -> str:
 
 _MESSAGES: list[Any] = [
     one
-    for module in (producer, consumer, metadata, admin)
+    for module in (producer, consumer, metadata, admin, messages)
     for one in vars(module).values()
     if isinstance(one, type) and issubclass(one, ApiMessage) and one is not ApiMessage
 ]

@@ -162,6 +162,18 @@ class Coordinators(State):
             )
         return kind(transaction_states=found)
 
+    def _ListTransactions(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.ListTransactionsResponse
+        wanted = set(asked.request.producer_id_filters)
+        return kind(
+            unknown_state_filters=[],
+            transaction_states=[
+                kind.TransactionState(transactional_id=name, producer_id=one.producer, transaction_state=_state(one))
+                for name, one in self.target.txns.items()
+                if not wanted or one.producer in wanted
+            ],
+        )
+
 
 def _state(txn: Txn) -> str:
     """The name of a transaction's state."""

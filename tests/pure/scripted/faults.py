@@ -20,6 +20,7 @@ class At(Enum):
 
     INNER = "at each innermost place that has one: of a partition mostly"
     ONE = "at the last partition alone of several; other requests are not met"
+    NAMED = "at each innermost place of the topic that the fault names"
     LISTED = "at what the answer lists (a topic of Metadata, a group of OffsetFetch), which lists nothing then"
     OUTER = "at the answer itself, which lists nothing then"
 

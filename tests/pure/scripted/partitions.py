@@ -9,7 +9,7 @@ from kafka.protocol import admin, consumer, producer
 from ferry.clock import wall_ms
 from ferry.kafka.connect import codes
 from ferry.kafka.fetch.offsets import LEADER_LOG
-from ferry.model import TopicPartition
+from ferry.model import Fate, TopicPartition
 from ferry.wire.batch import batches
 from tests.pure.protocol.broker import BrokerError
 from tests.pure.scripted.batches import aborted, appended_at, identity, parts, records
@@ -167,12 +167,17 @@ class Partitions(State):
     def _DescribeProducers(self, asked: Asked) -> Any:  # noqa: N802
         """A follower answers as the leader does."""
         kind = admin.DescribeProducersResponse
+        each = kind.TopicResponse.PartitionResponse
         topics = []
         for topic in asked.request.topics:
             parts = []
             for number in topic.partition_indexes:
-                states = self.log(topic.name, number).producers
-                each = kind.TopicResponse.PartitionResponse
+                place = TopicPartition(topic=topic.name, partition=number)
+                if place not in self.leaders:
+                    code = codes.UNKNOWN_TOPIC_OR_PARTITION
+                    parts.append(each(partition_index=number, error_code=code, error_message=None, active_producers=[]))
+                    continue
+                begun = self._open_on(place)
                 active = [
                     each.ProducerState(
                         producer_id=one,
@@ -180,13 +185,21 @@ class Partitions(State):
                         last_sequence=state.batches[-1][1] - 1 if state.batches else -1,
                         last_timestamp=wall_ms() - self.aged_ms,
                         coordinator_epoch=0,
-                        current_txn_start_offset=-1,
+                        current_txn_start_offset=begun.get(one, -1),
                     )
-                    for one, state in states.items()
+                    for one, state in self.target.logs[self.name(place)].producers.items()
                 ]
                 parts.append(each(partition_index=number, error_code=0, error_message=None, active_producers=active))
             topics.append(kind.TopicResponse(name=topic.name, partitions=parts))
         return kind(topics=topics)
+
+    def _open_on(self, place: TopicPartition) -> dict[int, int]:
+        """Where the open transactions of a partition begin, by producer id."""
+        log = self.target.logs[self.name(place)]
+        fates = log.fates(0, log.end)
+        return {
+            log.entries[offset].producer: offset for offset in sorted(fates, reverse=True) if fates[offset] is Fate.OPEN
+        }
 
     def _DeleteRecords(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DeleteRecordsResponse
@@ -196,14 +209,17 @@ class Partitions(State):
             found = []
             for part in topic.partitions:
                 place = TopicPartition(topic=topic.name, partition=part.partition_index)
-                code = 0 if self.leaders.get(place) == asked.node else codes.NOT_LEADER_OR_FOLLOWER
-                if not code and part.offset > self.log(topic.name, part.partition_index).end:
+                code = self.not_led(asked.node, place)
+                end = 0 if code else self.target.logs[self.name(place)].end
+                if not code and part.offset > end:
                     code = codes.OFFSET_OUT_OF_RANGE
                 if not code:
-                    self.begins[place] = max(self.begins.get(place, 0), part.offset)
+                    self.begins[place] = max(self.begins.get(place, 0), end if part.offset == -1 else part.offset)
                 found.append(
                     topic_kind.DeleteRecordsPartitionResult(
-                        partition_index=part.partition_index, low_watermark=self.begins.get(place, 0), error_code=code
+                        partition_index=part.partition_index,
+                        low_watermark=-1 if code else self.begins[place],
+                        error_code=code,
                     )
                 )
             topics.append(topic_kind(name=topic.name, partitions=found))

@@ -1,15 +1,18 @@
 """A table of requests that meet error codes, lost and late answers.
 
-`make test-all` runs each case: a request in each version of transactions, carried out or not, with all codes. Where
-tables run in part, each kind of request meets one code before and one after it was carried out, one lost answer and one
-late answer. Versions, codes and delays take turns.
+`make test-all` runs each case: a request in each version of transactions, carried out or not, with all codes. In `make
+test`, each kind of request meets one code before and one after it was carried out, one lost answer and one late answer.
+Versions, codes and delays take turns. `make quick` has half of that: a code before or after, an answer that is lost or
+late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle, islice, product
+
+import pytest
 
 from ferry.kafka.connect import codes
 from tests.pure.scripted.faults import Fault
@@ -18,7 +21,7 @@ from tests.tiers import IN_PART
 Judge = Callable[[int, str, Fault], None]
 """What tests a fault: given the version of transactions, the cluster, and the fault."""
 
-UNNAMED = {-1, 13, 35, 42, 46, 52, 59, 105, 120, 999}
+UNNAMED = {-1, 13, 35, 46, 52, 59, 105, 120, 999}
 """Codes that Ferry has no name for, as UNKNOWN_SERVER_ERROR, and one that no broker has yet (Kafka's `Errors`)."""
 CODES = frozenset(
     {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {codes.NONE} | UNNAMED
@@ -68,12 +71,16 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A request in a version of transactions, carried out or not, and the faults that it meets."""
+    """A request in a version of transactions, carried out or not, and the faults that it meets.
+
+    `quick`: `make quick` has it, too.
+    """
 
     name: str
     version: int
     applied: bool
     faults: tuple[Fault, ...]
+    quick: bool = True
 
     def __str__(self) -> str:
         return f"{self.name}-{self.version}-{self.applied}"
@@ -102,7 +109,8 @@ class Table:
             turn = turns.setdefault(one.codes, cycle(in_turn(one.codes)))
             for applied in one.applied:
                 version = one.versions[(number + applied) % len(one.versions)]
-                found.append(self._coded(name, version, applied, [*islice(turn, one.most)]))
+                case = self._coded(name, version, applied, [*islice(turn, one.most)])
+                found.append(replace(case, quick=not one.writes or applied == number % 2))
         return found
 
     @property
@@ -114,7 +122,8 @@ class Table:
         for number, (name, one) in enumerate(self.requests.items()):
             applied = one.applied[number % len(one.applied)]
             version = one.versions[number // 2 % len(one.versions)]
-            found.append(self._lost(name, version, applied, (one.lost[number // 3 % len(one.lost)],)))
+            case = self._lost(name, version, applied, (one.lost[number // 3 % len(one.lost)],))
+            found.append(replace(case, quick=number % 2 == 0))
         return found
 
     @property
@@ -126,7 +135,7 @@ class Table:
             delays = (LATE_S[number // 2 % len(LATE_S)],) if IN_PART else LATE_S
             for version in versions:
                 faults = tuple(replace(one.fault, late_s=late_s) for late_s in delays)
-                found.append(Case(name=name, version=version, applied=False, faults=faults))
+                found.append(Case(name=name, version=version, applied=False, faults=faults, quick=number % 2 == 1))
         return found
 
     def _cases(self) -> Iterator[tuple[str, int, bool]]:
@@ -143,6 +152,12 @@ class Table:
         fault = self.requests[name].fault
         faults = tuple(replace(fault, lost=True, applied=applied, times=times) for times in often)
         return Case(name=name, version=version, applied=applied, faults=faults)
+
+
+def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
+    """Run a test with each case; `make quick` leaves some out."""
+    marked = [pytest.param(one, marks=() if one.quick else pytest.mark.slow) for one in cases]
+    return pytest.mark.parametrize("case", marked, ids=str)
 
 
 def in_turn(numbers: frozenset[int]) -> list[int]:

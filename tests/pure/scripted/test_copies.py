@@ -95,6 +95,23 @@ def test_what_passes_costs_a_retry_and_refuses_nothing(version: int) -> None:
         assert (result.retries, result.refusals, lane.is_whole()) == (1, {}, True)
 
 
+def test_partitions_with_too_large_records_are_left_out_at_once_where_the_limit_is_not_known() -> None:
+    lane = Lane([[2], [3]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults += [
+            Fault(api="DescribeConfigs", code=codes.TOPIC_AUTHORIZATION_FAILED, times=99),
+            Fault(api="Produce", topic=TOPIC, code=codes.MESSAGE_TOO_LARGE, times=2),
+        ]
+        result = lane.copy(attempt)
+        refused = {one: (refusal.kind, refusal.code) for one, refusal in result.refusals.items()}
+        assert refused == dict.fromkeys([place(0), place(1)], (RefusalKind.TOO_LARGE, "batch.too-large"))
+        assert (result.retries, lane.copied(0), lane.copied(1)) == (0, [], [])
+        lane.target.faults.clear()
+        lane.copy(lane.begin(lane.open("again")))
+        assert lane.is_whole()
+
+
 def test_failures_with_commits_between_do_not_add_up() -> None:
     lane = Lane([[1] * 12])
     with at_work(lane):
@@ -117,6 +134,22 @@ def test_batches_after_one_that_could_not_join_are_sent_again_without_a_retry(ve
         ]
         result = lane.copy(attempt, request_bytes=1)
         assert (result.retries, lane.is_whole()) == (0, True)
+
+
+@both_versions
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_partitions_of_several_brokers_that_join_at_the_same_time_are_no_failure(version: int, at: int) -> None:
+    """A broker that asks the coordinator to let a partition join may find that another one is joining."""
+    lane = Lane([[1] * 4] * 6, version=version, nodes=(1, 2, 3))
+    for number in range(6):
+        lane.target.move_leader(place(number), 1 + number % 3)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        fault = Fault(api="Produce", topic=TOPIC, code=codes.CONCURRENT_TRANSACTIONS, skip=at, times=3)
+        lane.target.faults += [fault, Fault(api="Produce", topic=TOPIC, late_s=0.05, times=100)]
+        result = lane.copy(attempt, request_bytes=1, chunk_bytes=300)
+        assert fault.happened == 3
+        assert (result.retries, result.refusals, lane.is_whole()) == (0, {}, True)
 
 
 @both_versions

@@ -7,6 +7,7 @@ import pytest
 from ferry.errors import Refused, Retryable, Superseded
 from ferry.features.sink.acts.slot import IN_FLIGHT
 from ferry.kafka.connect import codes
+from ferry.model import TopicPartition
 from tests.pure.scripted.delivery import TOPIC, Frame, batch_of
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.wire import scripted
@@ -59,6 +60,23 @@ def test_a_later_batch_whose_partition_cannot_join_yet_is_sent_again_with_those_
             assert not frame.written(0)
             frame.deliver(cluster)
         assert fault.happened
+    assert frame.is_whole()
+
+
+@pytest.mark.parametrize("skip", [0, 1, 4])
+def test_partitions_of_several_brokers_that_join_at_the_same_time_are_no_failure(skip: int) -> None:
+    """A broker that asks the coordinator to let a partition join may find that another one is joining."""
+    frame = Frame((4,) * 6, nodes=(1, 2, 3))
+    frame.brokers.settings["min.insync.replicas"] = "2"
+    for number in range(6):
+        frame.brokers.move_leader(TopicPartition(topic=TOPIC, partition=number), 1 + number % 3)
+    with scripted(frame.brokers) as (_, (cluster,)):
+        delivering = frame.open(cluster)
+        delivering.settle(frame.due)
+        fault = Fault(api="Produce", topic=TOPIC, code=codes.CONCURRENT_TRANSACTIONS, skip=skip, times=3, late_s=0.1)
+        frame.brokers.faults.append(fault)
+        frame.write(cluster, delivering.slot_specs()[0], chunk_bytes=WIDE)
+        assert fault.happened == 3
     assert frame.is_whole()
 
 

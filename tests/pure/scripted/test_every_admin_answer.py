@@ -6,6 +6,8 @@ has read on, meets Kafka's error codes, before and after it was carried out.
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,12 +17,12 @@ from ferry.kafka.connect import codes
 from ferry.model import TopicPartition
 from ferry.protocol.names import ledger_topic
 from tests.pure.answers.stories import begun
-from tests.pure.answers.world import World, world_after
+from tests.pure.answers.world import World, world, world_after
 from tests.pure.protocol.world import TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import At, Fault
-from tests.pure.scripted.table import CODES, Case, Request, Table
+from tests.pure.scripted.table import CODES, Case, Request, Table, each
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
 
@@ -152,19 +154,19 @@ TABLE = Table(
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+@each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+@each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("case", TABLE.late, ids=str)
+@each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)
 
@@ -182,6 +184,28 @@ def test_an_offset_of_the_source_that_is_denied_is_not_deleted() -> None:
         assert said.code
         assert [one["code"] for one in said.body["groups"]["left"]] == ["group.denied"]
         assert read_of(made)[0] == READ[0]
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_partition_whose_offsets_cannot_be_had_is_refused_and_the_others_are_copied(side: str) -> None:
+    """As where its log directory is offline: what lies there is not known, and not none."""
+    with TemporaryDirectory() as folder, world(Path(folder)) as made:
+        begun(made, topics={TOPIC: 2, "users": 1})
+        assert made.ask("run", "a->b", "--id", "r1", "--max-records", "3").code == 0
+        broken = {"a": "users", "b": "a.users"}[side]
+        fault = Fault(api="ListOffsets", topic=broken, code=codes.KAFKA_STORAGE_ERROR, at=At.NAMED, times=9_999)
+        getattr(made, side).faults.append(fault)
+        said = made.ask("run", "a->b", "--id", "r2")
+        assert (said.code, said.body["state"]) == (1, "partial")
+        refused = [(one["topic"], one["partition"], one["kind"]) for one in said.body["refusals"]]
+        assert refused == [("users", 0, "storage-error")]
+        assert {one["topic"] for one in said.body["receipts"]} == {TOPIC}
+        if side == "a":
+            lags = {one["topic"]: one["lag_records"] for one in made.ask("lag", "a->b").body["partitions"]}
+            assert lags == {TOPIC: 0, "users": None}
+        getattr(made, side).faults.clear()
+        assert made.ask("run", "a->b", "--id", "r3").code == 0
+        assert len(list(made.b.log("a.users").committed())) == 10
 
 
 @pytest.mark.parametrize("code", [codes.COORDINATOR_NOT_AVAILABLE, codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, 105])

@@ -29,7 +29,7 @@ from tests.pure.scripted.delivery import TOPIC as FRAMES
 from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane, PortOf, at_work
 from tests.pure.scripted.row_lane import rows_port
-from tests.pure.scripted.table import CODES, Case, Request, Table
+from tests.pure.scripted.table import CODES, Case, Request, Table, each
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
 
@@ -355,16 +355,16 @@ TABLE = Table(REQUESTS)
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+@each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+@each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.late, ids=str)
+@each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)

@@ -15,7 +15,7 @@ from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import DRIVER, delivery_writer
 from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, TOPIC, Frame
 from tests.pure.scripted.faults import At, Fault
-from tests.pure.scripted.table import Case, Request, Table
+from tests.pure.scripted.table import Case, Request, Table, each
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
 
@@ -84,16 +84,16 @@ TABLE = Table(
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+@each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+@each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.late, ids=str)
+@each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)

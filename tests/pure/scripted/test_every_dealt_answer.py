@@ -16,7 +16,7 @@ from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.row_lane import LETTERS, Dealt
-from tests.pure.scripted.table import Case, Request, Table
+from tests.pure.scripted.table import Case, Request, Table, each
 from tests.pure.scripted.test_every_answer import LEDGER
 from tests.pure.scripted.wire import scripted
 
@@ -82,17 +82,17 @@ TABLE = Table(
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
-@pytest.mark.parametrize("case", TABLE.coded, ids=str)
+@each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.lost, ids=str)
+@each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.parametrize("case", TABLE.late, ids=str)
+@each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)
 

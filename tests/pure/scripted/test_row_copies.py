@@ -47,6 +47,19 @@ def test_a_chunk_after_the_other_costs_no_retry(version: int) -> None:
         ]
 
 
+def test_a_source_partition_without_a_leader_is_left_out_and_the_others_go_on() -> None:
+    lane = lane_of_rows([[3], [4], [5]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.source.leaders[place(1)] = -1
+        result = lane.copy(attempt)
+        assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(1): RefusalKind.NO_LEADER}
+        assert [len(lane.copied(number)) for number in range(3)] == [3, 0, 5]
+        lane.source.leaders[place(1)] = 1
+        lane.copy(lane.begin(lane.open("again")))
+        assert lane.is_whole()
+
+
 @both_versions
 @pytest.mark.parametrize("skip", range(4))
 def test_rows_since_the_last_commit_come_again_for_a_retry(version: int, skip: int) -> None:

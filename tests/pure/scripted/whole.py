@@ -5,20 +5,19 @@ All that a cluster would choose by itself follows from its alias: ids of topics 
 
 from __future__ import annotations
 
+import re
 import struct
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from kafka.protocol import admin, consumer
 
 from ferry.kafka.connect import codes
-from ferry.model import Fate, TopicPartition
-from tests.pure.protocol.broker import POSITIONS
+from ferry.model import TopicPartition
 from tests.pure.scripted.batches import Part
-from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Asked
+from tests.pure.scripted.groups import GroupBrokers
 
 _BROKER = 4
 """Kafka's number of a broker whose settings are asked for."""
@@ -30,29 +29,59 @@ _TIMES_AT = 27
 _SET = 0
 
 
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_INVALID_PARTITIONS = 37
+_SETTINGS = """
+cleanup.policy compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+delete.retention.ms errors.deadletterqueue.group.enable file.delete.delay.ms flush.messages flush.ms
+follower.replication.throttled.replicas index.interval.bytes internal.segment.bytes
+leader.replication.throttled.replicas local.retention.bytes local.retention.ms max.compaction.lag.ms
+max.message.bytes message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.type
+min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate remote.copy.lag.bytes
+remote.copy.lag.ms remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes
+retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable
+"""
+"""The settings that a topic of Kafka can have (`LogConfig`)."""
+_POLICIES = {"delete", "compact", "compact,delete", "delete,compact", ""}
+
+
+def _is_legal(topic: str) -> bool:
+    return bool(_LEGAL.fullmatch(topic)) and topic not in {".", ".."}
+
+
+def _metric(topic: str) -> str:
+    """A topic's name in metrics, which no two topics share."""
+    return topic.replace(".", "_")
+
+
+def _fits(name: str, value: str | None) -> bool:
+    """Whether a topic may have this setting; None: the default."""
+    if name not in _SETTINGS.split():
+        return False
+    if value is None:
+        return True
+    if name == "cleanup.policy":
+        return value in _POLICIES
+    is_number = name.endswith((".ms", ".bytes", ".messages"))
+    return not is_number or value.lstrip("-").isdigit()
+
+
 @dataclass(kw_only=True)
-class WholeBrokers(Brokers):
+class WholeBrokers(GroupBrokers):
     """A cluster that commands can be asked of."""
 
     STATE: ClassVar[tuple[str, ...]] = (
-        *Brokers.STATE,
-        *("ids", "ledger", "leaders", "epochs", "own", "groups", "active", "acls", "begins"),
+        *GroupBrokers.STATE,
+        *("ids", "ledger", "leaders", "epochs", "own", "begins"),
     )
 
     own: dict[str, dict[str, str]] = field(default_factory=dict)
     """Settings of topics; `settings` are the defaults of all."""
-    groups: dict[str, dict[TopicPartition, tuple[int, str]]] = field(default_factory=dict)
-    """What consumer groups have committed."""
-    active: set[str] = field(default_factory=set)
-    """The groups that have members."""
-    mute: bool = False
-    """Groups are listed without their states, as by brokers before 2.6."""
-    seen: set[str] | None = None
-    """The groups that the login may describe, if it may not describe the cluster; None: it may."""
-    hidden: set[str] = field(default_factory=set)
-    """Topics that the login may not describe, whether they exist or not, and groups whose offsets it may not read."""
-    acls: list[Mapping[str, Any]] = field(default_factory=list)
-    """Each ACL with the names of Kafka's protocol."""
+
+    quotas: list[str] = field(default_factory=list)
+    """Users with a quota."""
+    scram: list[str] = field(default_factory=list)
+    """Users with a password."""
 
     def topic(self, name: str, partitions: int = 1, *, ledger: bool = False) -> None:
         """Create a topic."""
@@ -76,28 +105,50 @@ class WholeBrokers(Brokers):
         kind = admin.CreateTopicsResponse
         found = []
         for one in asked.request.topics:
-            there = one.name in self.ids
-            if not there:
+            code = self._creation_error(one)
+            if not code:
                 self.topic(one.name, max(1, one.num_partitions))
                 self.own[one.name] = {each.name: each.value for each in one.configs}
-            code = codes.TOPIC_ALREADY_EXISTS if there else 0
-            found.append(kind.CreatableTopicResult(name=one.name, topic_id=self.ids[one.name], error_code=code))
+            topic_id = self.ids.get(one.name, uuid.UUID(int=0))
+            found.append(kind.CreatableTopicResult(name=one.name, topic_id=topic_id, error_code=code))
         return kind(topics=found)
+
+    def _creation_error(self, one: Any) -> int:
+        if one.name in self.ids:
+            return codes.TOPIC_ALREADY_EXISTS
+        if not _is_legal(one.name) or _metric(one.name) in map(_metric, self.ids):
+            return codes.INVALID_TOPIC
+        if one.num_partitions == 0:
+            return _INVALID_PARTITIONS
+        if one.replication_factor > len(self.nodes):
+            return codes.INVALID_REPLICATION_FACTOR
+        fit = all(_fits(each.name, each.value) for each in one.configs)
+        return 0 if fit else codes.INVALID_CONFIG
 
     def _CreatePartitions(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.CreatePartitionsResponse
+        found = []
         for one in asked.request.topics:
-            self.topic(one.name, one.count)
-        return kind(results=[kind.CreatePartitionsTopicResult(name=one.name) for one in asked.request.topics])
+            code = 0 if one.name in self.ids else codes.UNKNOWN_TOPIC_OR_PARTITION
+            if not code and one.count <= sum(place.topic == one.name for place in self.leaders):
+                code = _INVALID_PARTITIONS
+            if not code:
+                self.topic(one.name, one.count)
+            found.append(kind.CreatePartitionsTopicResult(name=one.name, error_code=code))
+        return kind(results=found)
 
     def _DeleteTopics(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DeleteTopicsResponse
         by_id = {value: name for name, value in self.ids.items()}
         found = []
         for one in asked.request.topics:
-            name = one.name or by_id.get(one.topic_id, "")
-            self.delete(name)
-            found.append(kind.DeletableTopicResult(name=name, topic_id=one.topic_id))
+            name = one.name or by_id.get(one.topic_id)
+            if name in self.ids:
+                self.delete(name)
+                code = 0
+            else:
+                code = codes.UNKNOWN_TOPIC_OR_PARTITION if one.name else codes.UNKNOWN_TOPIC_ID
+            found.append(kind.DeletableTopicResult(name=name, topic_id=one.topic_id, error_code=code))
         return kind(responses=found)
 
     def _DescribeConfigs(self, asked: Asked) -> Any:  # noqa: N802
@@ -105,10 +156,14 @@ class WholeBrokers(Brokers):
         result = kind.DescribeConfigsResult
         entry = result.DescribeConfigsResourceResult
 
-        def there(one: Any) -> bool:
-            return one.resource_type == _BROKER or one.resource_name in self.ids
+        def error(one: Any) -> int:
+            if one.resource_type == _BROKER or one.resource_name in self.ids:
+                return 0
+            return codes.UNKNOWN_TOPIC_OR_PARTITION if _is_legal(one.resource_name) else codes.INVALID_TOPIC
 
         def configs(one: Any) -> list[Any]:
+            if error(one):
+                return []
             own = self.own.get(one.resource_name, {})
             return [
                 entry(
@@ -128,7 +183,7 @@ class WholeBrokers(Brokers):
                 result(
                     resource_type=one.resource_type,
                     resource_name=one.resource_name,
-                    error_code=0 if there(one) else codes.UNKNOWN_TOPIC_OR_PARTITION,
+                    error_code=error(one),
                     configs=configs(one),
                 )
                 for one in asked.request.resources
@@ -136,20 +191,20 @@ class WholeBrokers(Brokers):
         )
 
     def _IncrementalAlterConfigs(self, asked: Asked) -> Any:  # noqa: N802
+        """All changes of a topic are made, or none."""
         kind = admin.IncrementalAlterConfigsResponse
         result = kind.AlterConfigsResourceResponse
+        found = []
         for one in asked.request.resources:
-            own = self.own.setdefault(one.resource_name, {})
-            for each in one.configs:
-                own.pop(each.name, None)
-                if each.config_operation == _SET:
-                    own[each.name] = each.value
-        return kind(
-            responses=[
-                result(resource_type=one.resource_type, resource_name=one.resource_name)
-                for one in asked.request.resources
-            ]
-        )
+            changes = {each.name: each.value if each.config_operation == _SET else None for each in one.configs}
+            code = 0 if one.resource_name in self.ids else codes.UNKNOWN_TOPIC_OR_PARTITION
+            if not code and not all(_fits(name, value) for name, value in changes.items()):
+                code = codes.INVALID_CONFIG
+            if not code:
+                own = self.own.get(one.resource_name, {}) | changes
+                self.own[one.resource_name] = {name: value for name, value in own.items() if value is not None}
+            found.append(result(resource_type=one.resource_type, resource_name=one.resource_name, error_code=code))
+        return kind(responses=found)
 
     def _DescribeLogDirs(self, asked: Asked) -> Any:  # noqa: N802
         kind = admin.DescribeLogDirsResponse
@@ -221,193 +276,21 @@ class WholeBrokers(Brokers):
             return begin, -1
         return next(((at, time_ms) for at, time_ms in times.items() if at >= begin and time_ms >= which), (-1, -1))
 
-    def _OffsetFetch(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = consumer.OffsetFetchResponse
-        if request.groups:
-            group = kind.OffsetFetchResponseGroup
-            topic = group.OffsetFetchResponseTopics
-            return kind(
-                groups=[
-                    group(group_id=one.group_id, error_code=codes.GROUP_AUTHORIZATION_FAILED)
-                    if one.group_id in self.hidden
-                    else group(group_id=one.group_id, topics=self._offsets(topic, one.group_id, one.topics))
-                    for one in request.groups
-                ]
-            )
-        return kind(topics=self._offsets(kind.OffsetFetchResponseTopic, request.group_id, request.topics))
-
-    def _offsets(self, kind: Any, group: str, topics: Any) -> list[Any]:
-        held = self._positions() if group.startswith("ferry.") else self.groups.get(group, {})
-        if topics is None:
-            wanted = sorted(held)
-        else:
-            wanted = [TopicPartition(one.name, number) for one in topics for number in one.partition_indexes]
-        part = next(inner for name, inner in vars(kind).items() if name.startswith("OffsetFetchResponsePartition"))
-        by_topic: dict[str, list[Any]] = {}
-        for place in wanted:
-            offset, metadata = held.get(place, (-1, ""))
-            by_topic.setdefault(place.topic, []).append(
-                part(
-                    partition_index=place.partition,
-                    committed_offset=offset,
-                    committed_leader_epoch=-1,
-                    metadata=metadata,
-                )
-            )
-        return [kind(name=name, partitions=parts) for name, parts in by_topic.items()]
-
-    def _positions(self) -> dict[TopicPartition, tuple[int, str]]:
-        """What writers have committed in transactions, of all of their groups: none of two groups has a place."""
-        held: dict[TopicPartition, tuple[int, str]] = {}
-        if POSITIONS in self.target.logs:
-            for _, payload in self.target.logs[POSITIONS].committed():
-                assert isinstance(payload, tuple)
-                held |= {payload[0]: payload[1]}
-        return held
-
-    def _OffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
-        request = asked.request
-        kind = consumer.OffsetCommitResponse
-        topic = kind.OffsetCommitResponseTopic
-        held = self.groups.setdefault(request.group_id, {})
-        for one in request.topics:
-            for part in one.partitions:
-                place = TopicPartition(topic=one.name, partition=part.partition_index)
-                held[place] = part.committed_offset, part.committed_metadata or ""
-        return kind(
-            topics=[
-                topic(
-                    name=one.name,
-                    partitions=[
-                        topic.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=0)
-                        for part in one.partitions
-                    ],
-                )
-                for one in request.topics
-            ]
-        )
-
-    def _ListGroups(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.ListGroupsResponse
-        return kind(
-            groups=[
-                kind.ListedGroup(
-                    group_id=name,
-                    protocol_type="consumer" if name in self.active else "",
-                    group_state="" if self.mute else "Stable" if name in self.active else "Empty",
-                    group_type="classic",
-                )
-                for name in self.groups
-                if self.seen is None or name in self.seen
-            ]
-        )
-
-    def _DescribeGroups(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeGroupsResponse
-        member = kind.DescribedGroup.DescribedGroupMember(
-            member_id="m-1", client_id="app", client_host="/10.0.0.5", member_metadata=b"", member_assignment=b""
-        )
-        return kind(
-            groups=[
-                kind.DescribedGroup(
-                    group_id=name,
-                    group_state="Stable" if name in self.active else "Empty" if name in self.groups else "Dead",
-                    protocol_type="consumer" if name in self.active else "",
-                    protocol_data="",
-                    members=[member] if name in self.active else [],
-                )
-                for name in asked.request.groups
-            ]
-        )
-
-    def _DeleteGroups(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DeleteGroupsResponse
-        found = []
-        for name in asked.request.groups_names:
-            code = 0 if self.groups.pop(name, None) is not None else codes.GROUP_ID_NOT_FOUND
-            found.append(kind.DeletableGroupResult(group_id=name, error_code=code))
-        return kind(results=found)
-
-    def _DescribeAcls(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeAclsResponse
-        resource = kind.DescribeAclsResource
-        return kind(
-            resources=[
-                resource(
-                    resource_type=one["resource_type"],
-                    resource_name=one["resource_name"],
-                    pattern_type=one["pattern_type"],
-                    acls=[
-                        resource.AclDescription(
-                            principal=one["principal"],
-                            host="*",
-                            operation=one["operation"],
-                            permission_type=3,
-                        )
-                    ],
-                )
-                for one in self.acls
-            ]
-        )
-
-    def _DescribeCluster(self, asked: Asked) -> Any:  # noqa: N802
-        operations = set(range(3, 13)) if self.seen is None else set()
-        return admin.DescribeClusterResponse(
-            cluster_id=self.alias, controller_id=1, brokers=[], authorized_operations=operations
-        )
-
-    def _ListTransactions(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.ListTransactionsResponse
-        return kind(
-            unknown_state_filters=[],
-            transaction_states=[
-                kind.TransactionState(transactional_id=name, producer_id=one.producer, transaction_state="Empty")
-                for name, one in self.target.txns.items()
-            ],
-        )
-
-    def _DescribeProducers(self, asked: Asked) -> Any:  # noqa: N802
-        kind = admin.DescribeProducersResponse
-        topic = kind.TopicResponse
-        state = topic.PartitionResponse.ProducerState
-        return kind(
-            topics=[
-                topic(
-                    name=one.name,
-                    partitions=[
-                        topic.PartitionResponse(
-                            partition_index=number,
-                            error_code=0,
-                            active_producers=[
-                                state(
-                                    producer_id=producer,
-                                    producer_epoch=0,
-                                    last_sequence=0,
-                                    last_timestamp=0,
-                                    coordinator_epoch=0,
-                                    current_txn_start_offset=offset,
-                                )
-                                for producer, offset in self._open_on(one.name, number).items()
-                            ],
-                        )
-                        for number in one.partition_indexes
-                    ],
-                )
-                for one in asked.request.topics
-            ]
-        )
-
-    def _open_on(self, topic: str, partition: int) -> dict[int, int]:
-        """Where the open transactions of a partition begin, by producer id."""
-        log = self.log(topic, partition)
-        fates = log.fates(0, log.end)
-        return {
-            log.entries[offset].producer: offset for offset in sorted(fates, reverse=True) if fates[offset] is Fate.OPEN
-        }
-
     def _DescribeClientQuotas(self, asked: Asked) -> Any:  # noqa: N802
-        return admin.DescribeClientQuotasResponse(entries=[])
+        kind = admin.DescribeClientQuotasResponse
+        entry = kind.EntryData
+        return kind(
+            entries=[
+                entry(
+                    entity=[entry.EntityData(entity_type="user", entity_name=name)],
+                    values=[entry.ValueData(key="producer_byte_rate", value=1000.0)],
+                )
+                for name in self.quotas
+            ]
+        )
 
     def _DescribeUserScramCredentials(self, asked: Asked) -> Any:  # noqa: N802
-        return admin.DescribeUserScramCredentialsResponse(results=[])
+        kind = admin.DescribeUserScramCredentialsResponse
+        result = kind.DescribeUserScramCredentialsResult
+        info = result.CredentialInfo(mechanism=1, iterations=4096)
+        return kind(results=[result(user=name, error_code=0, credential_infos=[info]) for name in self.scram])

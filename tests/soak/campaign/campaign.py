@@ -20,6 +20,7 @@ from tests.soak.campaign.judge import Judge
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.runs import Runner
 from tests.soak.campaign.writer import IDEMPOTENT
+from tests.tiers import ANSWER_S
 
 ROOT = Path(__file__).resolve().parents[3]
 RATE = 200
@@ -54,7 +55,7 @@ class Progress:
     def close(self) -> None:
         """Look no further."""
         self._end.set()
-        self._thread.join(60)
+        self._thread.join(2 * ANSWER_S)
 
     def _watch(self) -> None:
         total = 0
@@ -108,7 +109,7 @@ class Writer:
     def close(self) -> None:
         """End it."""
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(ANSWER_S)
 
     def _expect(self, word: str) -> None:
         assert self._process.stdout is not None
@@ -148,7 +149,7 @@ def campaign(
                 writer.pause()
                 runner.rest()
                 progress.forget()
-                wait_until(judge.source.is_settled, SETTLED_S)
+                wait_until(judge.source.is_settled, "a source that is settled", SETTLED_S)
                 made.copied = judge.round(number)
                 record.write()
             judge.read_again()

@@ -22,11 +22,11 @@ from tests.soak.campaign.field import FLOW, Field, Side
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.runs import Run, Runner
 from tests.soak.campaign.writer import COPIED
+from tests.tiers import ANSWER_S, PATIENCE
 
 WRITER = f"ferry.{FLOW}.live.0"
 POSITIONS = f"ferry.{FLOW}.live"
-STARTED_S = 240
-ANSWER_S = 120
+STARTED_S = 240 * PATIENCE
 
 DECK: Mapping[str, int] = {
     **dict.fromkeys(("net-cut", "net-hang", "net-delay", "net-trickle", "net-lost-answers", "net-lost-requests"), 4),
@@ -52,7 +52,7 @@ REQUESTS = {MARKERS: 8, PRODUCE: 4, COMMIT: 2}
 LATER = {MARKERS: 5, PRODUCE: 8, COMMIT: 1}
 """How many of these requests come before, about."""
 TRAP_S = 60
-SUCCESSOR_S = 240
+SUCCESSOR_S = 240 * PATIENCE
 
 
 @dataclass
@@ -172,7 +172,7 @@ class Faults:
 
     def _leader(self, side: Side, topic: str, partition: int) -> int | None:
         admin = AdminClient({"bootstrap.servers": side.cluster.bootstrap, "log_level": 0})
-        found = admin.list_topics(topic, timeout=30).topics[topic].partitions.get(partition)
+        found = admin.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions.get(partition)
         return found.leader if found is not None and found.leader > 0 else None
 
     def _run(self, *, spark: bool) -> Run | None:
@@ -309,7 +309,7 @@ class Faults:
         if name == "delete-positions":
             # Kept in a name: the answers of a client that is gone never come.
             client = AdminClient({"bootstrap.servers": target.bootstrap, "log_level": 0})
-            client.delete_consumer_groups([POSITIONS])[POSITIONS].result(ANSWER_S)
+            client.delete_consumer_groups([POSITIONS])[POSITIONS].result(4 * ANSWER_S)
         elif name == "commit-groups":
             commit_offsets(source, "g-churn", {(topic, 0): self.rng.randrange(100)})
         elif name == "add-partitions":
@@ -329,7 +329,7 @@ class Faults:
             ]
             client = AdminClient({"bootstrap.servers": source.bootstrap, "log_level": 0})
             for answer in (client.delete_records(asked) if asked else {}).values():
-                answer.result(ANSWER_S)
+                answer.result(4 * ANSWER_S)
 
 
 def _has(process: psutil.Process, word: str) -> bool:

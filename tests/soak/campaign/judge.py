@@ -24,14 +24,15 @@ from tests.soak.campaign.field import FLOW
 from tests.soak.campaign.record import Record
 from tests.soak.campaign.runs import NOT_QUIET, program_of
 from tests.soak.campaign.writer import COMPACTED, COPIED, TRANSACTIONAL
+from tests.tiers import ANSWER_S, PATIENCE
 
 Place = tuple[str, int]
 TRIES = 6
 """How often a run is begun until one of them copies all that is left, when all is whole again."""
-QUIET_S = 180
+QUIET_S = 180 * PATIENCE
 """How long runs are begun that wait until no marker can be late."""
 
-SILENT_S = 300
+SILENT_S = 300 * PATIENCE
 """How long a reader that is not at the end waits for its next record. All of an hour takes a busy machine longer."""
 ASKED = 4
 """Records of a round whose offsets Ferry is asked for, one by one. With identical offsets it is one."""
@@ -68,7 +69,7 @@ class Reader:
             places = self._places(consumer)
             for place in places:
                 self.starts[place], self.ends[place] = consumer.get_watermark_offsets(
-                    TopicPartition(*place), timeout=30
+                    TopicPartition(*place), timeout=ANSWER_S
                 )
                 self._next[place] = max(self._next.get(place, 0), self.starts[place])
             consumer.assign([TopicPartition(*place, self._next[place]) for place in places])
@@ -151,7 +152,7 @@ class Reader:
         )
 
     def _places(self, consumer: Consumer, topic: str = "") -> list[Place]:
-        topics = consumer.list_topics(timeout=60).topics
+        topics = consumer.list_topics(timeout=2 * ANSWER_S).topics
         chosen = [
             name
             for name in topics

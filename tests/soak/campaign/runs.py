@@ -23,14 +23,15 @@ from tests.program import PROGRAM, Begun, environment, warm_start
 from tests.soak.campaign.field import FLOW, Field
 from tests.soak.campaign.hasty import TRAP
 from tests.soak.campaign.record import Record
+from tests.tiers import ANSWER_S, PATIENCE
 
-HUNG_S = 300
+HUNG_S = 300 * PATIENCE
 """A run that lives for longer after its begin, and after the copies last grew, hangs; frozen time does not count."""
 
-LEFT_S = 45
+LEFT_S = 45 * PATIENCE
 """How long processes of a run that was killed may live on: the longest is a transaction's end."""
 
-BEGUN_S = 30
+BEGUN_S = 30 * PATIENCE
 """Within it the program begins on a busy machine, and from then on SIGTERM ends it with a report."""
 
 CODES = {0, 1, 2, 3, 130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT}
@@ -129,7 +130,7 @@ class Runner:
     def rest(self) -> None:
         """Begin no further run, and wait until the last one has ended."""
         self._go.clear()
-        assert self._rests.wait(HUNG_S + 120), "the runner does not come to rest"
+        assert self._rests.wait(HUNG_S + 4 * ANSWER_S), "the runner does not come to rest"
 
     def close(self) -> None:
         """Begin no further run, and end the one that is there."""
@@ -138,7 +139,7 @@ class Runner:
         run = self.current
         if run is not None:
             run.signal_all(signal.SIGKILL)
-        self._thread.join(60)
+        self._thread.join(2 * ANSWER_S)
 
     def look_for_spark(self, faults: int) -> None:
         """Of very many runs some in Spark came to their end, and copied something."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ferry.dev import RunningCluster
+from tests.tiers import ANSWER_S
 
 
 @dataclass
@@ -82,7 +83,7 @@ class LedgerWatch:
                     "log_level": 0,
                 }
             )
-            if self.topic not in consumer.list_topics(timeout=30).topics:
+            if self.topic not in consumer.list_topics(timeout=ANSWER_S).topics:
                 consumer.close()
                 return None
             consumer.assign([TopicPartition(self.topic, 0, 0)])

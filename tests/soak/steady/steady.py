@@ -31,6 +31,7 @@ from tests.soak.campaign.writer import IDEMPOTENT, PLAIN, TRANSACTIONAL
 from tests.soak.steady.clock import SteppedClock
 from tests.soak.steady.copies import COMMAND_EACH
 from tests.soak.steady.ledger import LedgerWatch
+from tests.tiers import ANSWER_S, PATIENCE
 
 RATE = 700
 """Records a second, of all producers together, where the machine is fast enough."""
@@ -45,7 +46,7 @@ by ten seconds, back by an hour, forward by two, back by an hour and a little, a
 WARM_RUNS = 2 * COMMAND_EACH
 """So many runs have met all code, so that all is imported; a process that lives on has begun with the first command."""
 
-ALIVE_S = 120
+ALIVE_S = 120 * PATIENCE
 """Within it the process of the copies ends its last run."""
 
 GROUP = "g-steady"
@@ -150,7 +151,7 @@ class Copies:
                 cwd=ROOT,
             )
         self._me = psutil.Process(self.process.pid)
-        wait_until(lambda: self._lines.exists() or self.process.poll() is not None)
+        wait_until(lambda: self._lines.exists() or self.process.poll() is not None, "a first line of the process")
         self._file: IO[str] = self._lines.open()
         self._rest = ""
 
@@ -202,7 +203,7 @@ class Copies:
         for child in self._me.children(recursive=True) if self._me.is_running() else ():
             child.kill()
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(ANSWER_S)
 
 
 class Application:
@@ -227,7 +228,7 @@ class Application:
     def close(self) -> None:
         """Commit, and leave the group."""
         self._end.set()
-        self._thread.join(60)
+        self._thread.join(2 * ANSWER_S)
 
     def _work(self) -> None:
         while not self._end.is_set():
@@ -274,7 +275,7 @@ def steady(folder: Path, *, seed: int, seconds: float, rate: int = RATE) -> Stea
             finally:
                 copies.close()
             writer.pause()
-            wait_until(judge.source.is_settled, SETTLED_S)
+            wait_until(judge.source.is_settled, "a source that is settled", SETTLED_S)
             judge.round(1)
             record.say("group", name=GROUP, read=application.read, offsets=judge.standing(GROUP))
             judge.read_again()

@@ -94,6 +94,8 @@ STORY: Sequence[tuple[str, int]] = (
     ("ferry groups diff 'primary->backup' --snapshot before-upgrade", 0),
     ("ferry groups rollback 'primary->backup' --snapshot before-upgrade --dry-run", 0),
     ("ferry groups snapshots drop 'primary->backup' before-upgrade --dry-run", 0),
+    ("+ ferry groups rollback 'primary->backup' --snapshot before-upgrade", 0),
+    ("+ ferry groups snapshots drop 'primary->backup' before-upgrade", 0),
     ("+ ferry groups snapshot 'primary->backup' --snapshot before-the-drill", 0),
     ("ferry groups diff 'primary->backup' --snapshot before-the-drill", 0),
     ("ferry groups rollback 'primary->backup' --snapshot before-the-drill --dry-run", 0),

@@ -21,6 +21,7 @@ from ferry.wire.records import open_batch
 from tests.kafka.security.pki import Authority, pem_store
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
+from tests.tiers import ANSWER_S
 from tests.world.net.served import listening
 
 PLACE = TopicPartition(topic="orders", partition=0)
@@ -53,7 +54,7 @@ def cluster(brokers: Brokers, contexts: tuple[ssl.SSLContext | None, ssl.SSLCont
         if client is not None:
             options |= {"security_protocol": "SSL", "ssl_context": client}
         loop = event_loop()
-        made = Cluster(loop, brokers.alias, options, patience_s=20)
+        made = Cluster(loop, brokers.alias, options, patience_s=ANSWER_S)
         loop.run(made.open)
         yield made
         made.close()

@@ -16,6 +16,7 @@ from kafka.net.inet import KafkaNetSocket
 from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.connect.manager import ConnectionManager
 from tests.golden import Golden
+from tests.tiers import ANSWER_S
 
 
 @pytest.fixture
@@ -97,13 +98,13 @@ def test_the_socket_of_a_handshake_that_comes_to_nothing_is_closed(tls: list[Any
             security_protocol="SSL",
             ssl_context=ssl.create_default_context(),
         )
-        opening = manager.bootstrap_async(timeout_ms=20_000)
-        loop.poll(timeout_ms=20_000, future=_until(loop, lambda: bool(tls)))
+        opening = manager.bootstrap_async(timeout_ms=1_000 * ANSWER_S)
+        loop.poll(timeout_ms=1_000 * ANSWER_S, future=_until(loop, lambda: bool(tls)))
         peer, _ = server.accept()
         with peer:
             if speaks:
                 peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                loop.poll(timeout_ms=20_000, future=_until(loop, lambda: manager.last_failure is not None))
+                loop.poll(timeout_ms=1_000 * ANSWER_S, future=_until(loop, lambda: manager.last_failure is not None))
                 assert "does not speak TLS" in str(manager.last_failure)
             else:
                 assert tls[0].fileno() >= 0

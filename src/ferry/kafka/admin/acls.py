@@ -20,6 +20,8 @@ _ALTER = 7
 _PORTION = 500
 """ACLs in one request. A controller takes 10,000 records at once (`QuorumController.MAX_RECORDS_PER_USER_OP`)."""
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT})
+_DECIDED = codes.UNAUTHORIZED | {codes.SECURITY_DISABLED, codes.INVALID_REQUEST}
+"""Errors that are found before anything is changed."""
 
 # Kafka's `ResourceType`, `PatternType`, `AclOperation` and `AclPermissionType`.
 TYPES = {2: "topic", 3: "group", 4: "cluster", 5: "transactional-id", 6: "delegation-token", 7: "user"}
@@ -49,6 +51,10 @@ class NoAuthorizer(Refused):
     def __init__(self, alias: str) -> None:
         super().__init__(f"cluster {alias} has no authorizer: set authorizer.class.name on its brokers")
         self.alias = alias
+
+
+class AclInDoubt(Refused):
+    """A broker answered a change of an ACL with an error that does not show whether the ACL was changed."""
 
 
 async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
@@ -108,7 +114,7 @@ async def _answered(cluster: Cluster, request: Any, what: str) -> Any:
 async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
     """Create ACLs, many in a request; return the refusal of each ACL that was not created.
 
-    An ACL that exists already is not an error.
+    It is AclInDoubt if the ACL may have been created. An ACL that exists already is not an error.
     """
     kind = CreateAclsRequest.AclCreation
 
@@ -127,13 +133,13 @@ async def create_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
         ]
         return (await cluster.ask(CreateAclsRequest(creations=creations))).results
 
-    return await _in_portions(cluster, bindings, ask, "was not created")
+    return await _in_portions(cluster, bindings, ask, "created")
 
 
 async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[AclBinding, Refused]:
     """Delete exactly these ACLs; return the refusal of each ACL that was not deleted.
 
-    An ACL that is gone already is not an error.
+    It is AclInDoubt if the ACL may have been deleted. An ACL that is gone already is not an error.
     """
     kind = DeleteAclsRequest.DeleteAclsFilter
 
@@ -153,14 +159,14 @@ async def delete_acls(cluster: Cluster, bindings: Sequence[AclBinding]) -> dict[
         results = (await cluster.ask(DeleteAclsRequest(filters=filters))).filter_results
         return [next((one for one in result.matching_acls if one.error_code), result) for result in results]
 
-    return await _in_portions(cluster, bindings, ask, "was not deleted")
+    return await _in_portions(cluster, bindings, ask, "deleted")
 
 
 async def _in_portions(
     cluster: Cluster,
     bindings: Sequence[AclBinding],
     answers: Callable[[Sequence[AclBinding]], Awaitable[Any]],
-    what: str,
+    done: str,
 ) -> dict[AclBinding, Refused]:
     failed: dict[AclBinding, Refused] = {}
 
@@ -168,7 +174,12 @@ async def _in_portions(
         return zip(part, await answers(part), strict=True)
 
     def judge(binding: AclBinding, outcome: Any) -> None:
-        _check(cluster, outcome, f"ACL {binding} {what} on cluster {cluster.alias}", "ALTER")
+        decided = outcome.error_code in _DECIDED
+        what = f"ACL {binding} was not {done}" if decided else f"it is not known whether ACL {binding} was {done}"
+        try:
+            _check(cluster, outcome, f"{what} on cluster {cluster.alias}", "ALTER")
+        except Refused as error:
+            raise error if decided else AclInDoubt(str(error)) from None
 
     for at in range(0, len(bindings), _PORTION):
         portion = bindings[at : at + _PORTION]

@@ -16,7 +16,14 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.principal import principal_of
 from ferry.errors import Refused, Unreachable
 from ferry.features.acls.rules.acls import AclDiff, AclFacts, AclRules, decide_acls, remarks, unmapped_sentence
-from ferry.kafka.admin.acls import NoAuthorizer, create_acls, delete_acls, described_acls, may_alter_cluster
+from ferry.kafka.admin.acls import (
+    AclInDoubt,
+    NoAuthorizer,
+    create_acls,
+    delete_acls,
+    described_acls,
+    may_alter_cluster,
+)
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.open_lane import OpenLane
@@ -141,14 +148,15 @@ class AclSyncer:
         if diff.deleted:
             await driver.refuse_superseded()  # before ACLs are created, the commit does that
         kept = await delete_acls(self.target, [change.binding for change in diff.deleted])
-        gone = {*failed, *diff.forgotten, *(change.binding for change in diff.deleted)} - kept.keys()
+        absent = {binding for binding, error in failed.items() if not isinstance(error, AclInDoubt)}
+        gone = {*absent, *diff.forgotten, *(change.binding for change in diff.deleted)} - kept.keys()
         driver.keep(forgotten_acl_record(self.lane, binding) for binding in sorted(gone))
         return failed | kept
 
     def _with(self, plan: Plan, diff: AclDiff, failed: Mapping[AclBinding, Refused] | None = None) -> Plan:
         failed = failed or {}
         changes = tuple(change for change in diff.changes if change.binding not in failed)
-        plan = replace(plan, acls=changes, notes=(*plan.notes, *remarks(self._rules, diff)))
+        plan = replace(plan, acls=changes, notes=(*plan.notes, *remarks(self._rules, replace(diff, changes=changes))))
         unmapped = unmapped_sentence(diff)
         sentences = [*([unmapped] if unmapped else []), *_failures(list(failed.values()))]
         return self._said(plan, sentences, RefusalKind.INVALID_CONFIG)

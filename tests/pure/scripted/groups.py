@@ -1,0 +1,182 @@
+"""What scripted brokers answer about consumer groups: their offsets, states and members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from kafka.protocol import admin, consumer
+
+from ferry.kafka.connect import codes
+from ferry.kafka.groups.messages import ConsumerGroupDescribeResponse
+from ferry.model import TopicPartition
+from tests.pure.protocol.broker import POSITIONS
+from tests.pure.scripted.acls import AclBrokers
+from tests.pure.scripted.faults import Asked
+
+_NON_EMPTY_GROUP = 68
+
+
+@dataclass(kw_only=True)
+class GroupBrokers(AclBrokers):
+    """A cluster with consumer groups."""
+
+    STATE: ClassVar[tuple[str, ...]] = (*AclBrokers.STATE, "groups", "active")
+
+    groups: dict[str, dict[TopicPartition, tuple[int, str]]] = field(default_factory=dict)
+    """What consumer groups have committed."""
+    active: set[str] = field(default_factory=set)
+    """The groups that have members."""
+    modern: set[str] = field(default_factory=set)
+    """The groups of the newer protocol for consumers (KIP-848)."""
+    mute: bool = False
+    """Groups are listed without their states, as by brokers before 2.6."""
+    hidden: set[str] = field(default_factory=set)
+    """Topics that the login may not describe, whether they exist or not, and groups whose offsets it may not read."""
+
+    def _OffsetFetch(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = consumer.OffsetFetchResponse
+        if request.groups:
+            group = kind.OffsetFetchResponseGroup
+            topic = group.OffsetFetchResponseTopics
+            return kind(
+                groups=[
+                    group(group_id=one.group_id, error_code=codes.GROUP_AUTHORIZATION_FAILED)
+                    if one.group_id in self.hidden
+                    else group(group_id=one.group_id, topics=self._offsets(topic, one.group_id, one.topics))
+                    for one in request.groups
+                ]
+            )
+        return kind(topics=self._offsets(kind.OffsetFetchResponseTopic, request.group_id, request.topics))
+
+    def _offsets(self, kind: Any, group: str, topics: Any) -> list[Any]:
+        held = self._positions() if group.startswith("ferry.") else self.groups.get(group, {})
+        if topics is None:
+            wanted = sorted(held)
+        else:
+            wanted = [TopicPartition(one.name, number) for one in topics for number in one.partition_indexes]
+        part = next(inner for name, inner in vars(kind).items() if name.startswith("OffsetFetchResponsePartition"))
+        by_topic: dict[str, list[Any]] = {}
+        for place in wanted:
+            offset, metadata = held.get(place, (-1, ""))
+            by_topic.setdefault(place.topic, []).append(
+                part(
+                    partition_index=place.partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=-1,
+                    metadata=metadata,
+                )
+            )
+        return [kind(name=name, partitions=parts) for name, parts in by_topic.items()]
+
+    def _positions(self) -> dict[TopicPartition, tuple[int, str]]:
+        """What writers have committed in transactions, of all of their groups: none of two groups has a place."""
+        held: dict[TopicPartition, tuple[int, str]] = {}
+        if POSITIONS in self.target.logs:
+            for _, payload in self.target.logs[POSITIONS].committed():
+                assert isinstance(payload, tuple)
+                held |= {payload[0]: payload[1]}
+        return held
+
+    def _OffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
+        request = asked.request
+        kind = consumer.OffsetCommitResponse
+        topic = kind.OffsetCommitResponseTopic
+        outside = request.generation_id_or_member_epoch < 0
+        whole = codes.UNKNOWN_MEMBER_ID if outside and request.group_id in self.active else 0
+
+        def commit(place: TopicPartition, part: Any) -> int:
+            if not whole and place in self.leaders:
+                held = self.groups.setdefault(request.group_id, {})
+                held[place] = part.committed_offset, part.committed_metadata or ""
+            return whole if place in self.leaders else codes.UNKNOWN_TOPIC_OR_PARTITION
+
+        return kind(
+            topics=[
+                topic(
+                    name=one.name,
+                    partitions=[
+                        topic.OffsetCommitResponsePartition(
+                            partition_index=part.partition_index,
+                            error_code=commit(TopicPartition(topic=one.name, partition=part.partition_index), part),
+                        )
+                        for part in one.partitions
+                    ],
+                )
+                for one in request.topics
+            ]
+        )
+
+    def _ListGroups(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.ListGroupsResponse
+        return kind(
+            groups=[
+                kind.ListedGroup(
+                    group_id=name,
+                    protocol_type="consumer" if name in self.active else "",
+                    group_state="" if self.mute else "Stable" if name in self.active else "Empty",
+                    group_type="consumer" if name in self.modern else "classic",
+                )
+                for name in self.groups
+                if self.seen is None or name in self.seen
+            ]
+        )
+
+    def _DescribeGroups(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.DescribeGroupsResponse
+        member = kind.DescribedGroup.DescribedGroupMember(
+            member_id="m-1", client_id="app", client_host="/10.0.0.5", member_metadata=b"", member_assignment=b""
+        )
+        found = []
+        for name in asked.request.groups:
+            there, active = name in self.groups and name not in self.modern, name in self.active - self.modern
+            found.append(
+                kind.DescribedGroup(
+                    error_code=0 if there else codes.GROUP_ID_NOT_FOUND,
+                    group_id=name,
+                    group_state="Stable" if active else "Empty" if there else "Dead",
+                    protocol_type="consumer" if active else "",
+                    protocol_data="",
+                    members=[member] if active else [],
+                )
+            )
+        return kind(groups=found)
+
+    def _ConsumerGroupDescribe(self, asked: Asked) -> Any:  # noqa: N802
+        kind = ConsumerGroupDescribeResponse
+        group = kind.DescribedGroup
+        topics = group.Member.Assignment(topic_partitions=[])
+        member = group.Member(
+            member_id="m-1",
+            member_epoch=1,
+            client_id="app",
+            client_host="/10.0.0.5",
+            subscribed_topic_names=[],
+            assignment=topics,
+            target_assignment=topics,
+        )
+        found = []
+        for name in asked.request.group_ids:
+            there, active = name in self.groups.keys() & self.modern, name in self.active & self.modern
+            found.append(
+                group(
+                    error_code=0 if there else codes.GROUP_ID_NOT_FOUND,
+                    group_id=name,
+                    group_state="Stable" if active else "Empty" if there else "",
+                    members=[member] if active else [],
+                )
+            )
+        return kind(groups=found)
+
+    def _DeleteGroups(self, asked: Asked) -> Any:  # noqa: N802
+        kind = admin.DeleteGroupsResponse
+        found = []
+        for name in asked.request.groups_names:
+            code = 0 if name in self.groups else codes.GROUP_ID_NOT_FOUND
+            if name in self.groups and name in self.active:
+                code = _NON_EMPTY_GROUP
+            if not code:
+                del self.groups[name]
+            found.append(kind.DeletableGroupResult(group_id=name, error_code=code))
+        return kind(results=found)

@@ -22,6 +22,7 @@ from ferry_airflow.approving import question, trouble_with
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drill_operators import DrillApprovalOperator
 from ferry_airflow.switch_operators import approval_of
+from tests.golden import Golden
 from tests.pure.decide.test_ledger import view_of
 
 AT = datetime.now(UTC).replace(microsecond=0)
@@ -120,7 +121,7 @@ def answered(user: dict[str, str] | None, at: datetime = AT, **more: Any) -> Non
     task.execute_complete(context(**more), event)
 
 
-def test_airflows_own_answer_is_kept_for_the_run_and_used_once(ledger: Ledger) -> None:
+def test_airflows_own_answer_is_kept_for_the_run_and_used_once(ledger: Ledger, golden: Golden) -> None:
     answered(BOB)
     kept = approval_of_run(ledger.view(), RUN)
     assert kept is not None
@@ -128,23 +129,28 @@ def test_airflows_own_answer_is_kept_for_the_run_and_used_once(ledger: Ledger) -
     assert kept.at_ms == AT.timestamp() * 1000
     used: Any = ledger
     assert approval_of(context(), used, "try 1 of the drill").who == "bob"
-    with pytest.raises(Refused, match="used already"):  # the task was cleared
+    with pytest.raises(Refused) as refused:  # the task was cleared
         approval_of(context(), used, "try 2 of the drill")
-    with pytest.raises(Refused, match="other parameters"):
+    golden(refused.value, "another try")
+    with pytest.raises(Refused) as refused:
         approval_of(context(params={**PARAMS, "topics": ["payroll"]}), used, "try 1 of the drill")
-    with pytest.raises(Refused, match="there was no approval"):
+    golden(refused.value, "other parameters")
+    with pytest.raises(Refused) as refused:
         approval_of(context(run_id="manual__2"), used, "try 1 of the drill")
+    golden(refused.value, "another run")
     answered(BOB)  # the same answer
-    with pytest.raises(Refused, match="used already"):
+    with pytest.raises(Refused) as refused:
         approval_of(context(), used, "try 2 of the drill")
+    golden(refused.value, "the same answer again")
     answered(BOB, AT + timedelta(seconds=1))  # asked again
     assert approval_of(context(), used, "try 2 of the drill").who == "bob"
 
 
-def test_a_planted_answer_approves_nothing(ledger: Ledger) -> None:
+def test_a_planted_answer_approves_nothing(ledger: Ledger, golden: Golden) -> None:
     used: Any = ledger
-    with pytest.raises(Refused, match="there was no approval"):
+    with pytest.raises(Refused) as declined:
         approval_of(context(), used, "try 1 of the drill")
+    golden(declined.value)
     refused: list[tuple[dict[str, str] | None, dict[str, Any]]] = [
         (None, {}),
         ({"id": "ann", "name": "ann"}, {}),

@@ -59,7 +59,7 @@ def test_a_flow_runs_on_a_connection_and_says_what_is_wrong_with_it(flows: Flows
     assert flows.rest.has_dag(dag), "parsing looks no connection up"
     run, state = flows.run("linked")
     assert state == "failed"
-    assert "Airflow connection 'kafka_linked' does not exist" in flows.rest.log(dag, run, "plan")
+    assert "connection 'kafka_linked' does not exist" in flows.rest.log(dag, run, "plan")
 
     made = planted.connection("kafka_linked", flows.source, password="wr0ng")
     flows.rest.ask("POST", "/api/v2/connections", made)

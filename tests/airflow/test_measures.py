@@ -20,6 +20,7 @@ from ferry_airflow.backfill import backfill_dag
 from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of
 from ferry_airflow.switch_dags import switch_dag
+from tests.golden import Golden
 
 SETTINGS = parse_settings(
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\na->b.enabled = true\n", "f"
@@ -83,10 +84,21 @@ def start(**form: Any) -> tuple[str, ...]:
         ("max_bytes", lambda **form: start(kind="shadow", **form)),
         ("stay_seconds", lambda **form: start(kind="full", **form)),
     ],
+    ids=[
+        "max_bytes",
+        "max_seconds of a run",
+        "quiet_seconds",
+        "quiet_timeout_seconds",
+        "drain_timeout_seconds",
+        "max_seconds of a switch",
+        "max_bytes of a drill",
+        "stay_seconds",
+    ],
 )
-def test_the_task_names_the_field_and_what_to_write(name: str, read: Callable[..., object]) -> None:
-    with pytest.raises(BadInput, match=rf"^{name}: '5x' is not a (size|duration).*; write "):
+def test_the_task_names_the_field_and_what_to_write(name: str, read: Callable[..., object], golden: Golden) -> None:
+    with pytest.raises(BadInput) as wrong:
         read(**{name: "5x"})
+    golden(wrong.value)
 
 
 @pytest.mark.parametrize(

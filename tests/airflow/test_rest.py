@@ -99,11 +99,11 @@ def test_a_server_that_stays_silent_is_named_with_the_request(
     with pytest.raises(Unreachable) as silent:
         rest.ask(method, "/api/v2/something", {} if method == "POST" else None)
     assert f"{method} /api/v2/something" in str(silent.value)
-    assert ("whether it was carried out is not known" in str(silent.value)) is (method == "POST")
+    assert ("is not known" in str(silent.value)) is (method == "POST")
 
 
 def test_any_other_error_is_told_at_once(rest: AirflowRest, answers: list[tuple[int, object]]) -> None:
     answers += [BROKEN, TAKEN]
-    with pytest.raises(Unreachable, match="answered 500 to POST"):
+    with pytest.raises(Unreachable, match=r"500\b.*POST"):
         rest.trigger("a-dag")
     assert answers == [TAKEN]

@@ -43,6 +43,7 @@ from ferry_airflow.switching import (
     report_kept,
     switch_id,
 )
+from tests.golden import Golden
 
 FILE = (
     "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:1\n"
@@ -179,11 +180,11 @@ def test_each_run_with_a_plan_that_a_drain_opened_has_its_events(monkeypatch: py
     assert told == [(uri, "june-drain-1", 5), (uri, "june-drain-2", 7)]
     for nothing in ({"id": "may"}, {"id": "june", "dry_run": True}):
         context["params"] = dag.params.dump() | nothing
-        with pytest.raises(AirflowSkipException, match="copied nothing"):
+        with pytest.raises(AirflowSkipException, match="nothing"):
             task.execute(context)
 
 
-def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None:
+def test_stranded_records_go_beside_the_reports_or_where_the_form_says(golden: Golden) -> None:
     def export(folder: str, *dirs: str, verb: Verb = Verb.FAILBACK, **form: str) -> str:
         return asked_for(form, verb, "b-1", ReportConfig(folder=folder, dirs=dirs)).export
 
@@ -192,23 +193,26 @@ def test_stranded_records_go_beside_the_reports_or_where_the_form_says() -> None
     assert export("s3://reports", "/srv/moves", output="/srv/moves/june/x") == "/srv/moves/june/x"
     assert export("ferry-reports", verb=Verb.FAILOVER) == ""
     for nowhere in ("ferry-reports", "s3://reports/x"):
-        with pytest.raises(BadInput, match=r"is not a full path of a folder on the worker: name a file in the form"):
+        with pytest.raises(BadInput) as wrong:
             export(nowhere)
+        golden(wrong.value, nowhere)
 
 
 @pytest.mark.parametrize(
     "named", ["/etc/cron.d/x", "/srv/reports/../x", "/srv/reports", "x", "s3://a/x", "file:///etc/x"]
 )
-def test_stranded_records_go_to_no_other_place_whoever_names_it(named: str) -> None:
+def test_stranded_records_go_to_no_other_place_whoever_names_it(named: str, golden: Golden) -> None:
     """The form does, or a record of the ledger of a switch that somebody opened elsewhere."""
     config = ReportConfig(folder="/srv/reports")
-    with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
+    with pytest.raises(BadInput) as wrong:
         asked_for({"output": named}, Verb.FAILBACK, "b-1", config)
-    with pytest.raises(BadInput, match=r"is not a place that the form may name: .*ferry.report.dirs"):
+    golden(wrong.value, "form")
+    with pytest.raises(BadInput) as wrong:
         refuse_other_export(SwitchOptions(export=named), config)
+    golden(wrong.value, "ledger")
 
 
-def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_its_step() -> None:
+def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_its_step(golden: Golden) -> None:
     """Of the step that is next no task has run then, and none would: one before it has failed."""
     switch = Switch(
         id="june",
@@ -221,10 +225,7 @@ def test_a_switch_that_is_left_says_where_to_go_on_also_when_a_task_died_behind_
         at_ms=2,
     )
     done = StepDone(step=Step.READINESS, who="d@h", begun_ms=3, done_ms=4, evidence=Evidence(sentence="well"))
-    assert complaint(SwitchState(switch=switch, offset=5, done={Step.READINESS: done})) == (
-        "switchover june is not finished, its next step is freeze: clear the first task that failed and all after it "
-        "to continue; or continue with ferry switchover 'a->b' --id june, or abandon it with ferry switches abandon"
-    )
+    golden(complaint(SwitchState(switch=switch, offset=5, done={Step.READINESS: done})))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_a_switch_that_is_over_is_no_failure_where_its_report_cannot_be_kept(
         assert said is None, "nobody asked for one"
     else:
         assert said is not None
-        assert said.startswith("failover june is over, but its report was not written")
+        assert said.startswith("failover june is over, ")
         assert why in said
         assert said.endswith("ferry reports switch 'a->b' june")
 
@@ -279,7 +280,7 @@ def test_a_cleared_run_is_about_the_same_switch_and_the_form_may_name_another() 
     assert len(switch_id("y" * 250, {})) == 100
 
 
-def test_a_switch_may_name_places_of_both_of_its_flows() -> None:
+def test_a_switch_may_name_places_of_both_of_its_flows(golden: Golden) -> None:
     """The report of a failback goes where its own flow says, and the records beside it."""
     text = f"{FILE}a->b.ferry.report.dir = /srv/there\nb->a.ferry.report.dir = /srv/back\n"
     settings = parse_settings(text, "f")
@@ -287,5 +288,6 @@ def test_a_switch_may_name_places_of_both_of_its_flows() -> None:
     reports = OfSwitch()._reports(SimpleNamespace(sides=sides))  # type: ignore[arg-type]
     for named in ("/srv/there/x", "/srv/back/x"):
         refuse_other_export(SwitchOptions(export=named), reports)
-    with pytest.raises(BadInput, match="is not a place that the form may name"):
+    with pytest.raises(BadInput) as wrong:
         refuse_other_export(SwitchOptions(export="/srv/x"), reports)
+    golden(wrong.value)

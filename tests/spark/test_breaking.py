@@ -81,7 +81,7 @@ def test_what_breaks_off_or_is_gone_is_refused_from_there_on_and_all_else_is_wri
         assert refusal.kind is RefusalKind.TRANSFORM
         sentence = f"ferry.transform.{name} breaks off at the record at offset 3 of {topic}-{name}-1: {cause}"
         assert refusal.message.startswith(sentence)
-        assert "correct it, or let it leave such records out" in refusal.message
+        assert "leave such records out" in refusal.message
         assert "bad" not in refusal.message, "a record's value"
         assert "\n" not in refusal.message
         assert f"ferry: refused: {refusal.message}" in job.text()
@@ -186,7 +186,7 @@ def test_a_slow_transform_holds_no_transaction_and_one_that_hangs_is_refused_alo
         report = runs.report("r-1")
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.kind) == (f"{topic}-hangs", RefusalKind.TRANSFORM)
-    assert refusal.message.startswith("ferry.transform.hangs takes too long: a task ran for ")
+    assert refusal.message.startswith("ferry.transform.hangs takes too long: ")
     assert refusal.message.endswith("or raise ferry.transform.hangs.timeout.ms")
     assert f"ferry: refused: {refusal.message}" in job.text()
     for name, value in given.items():

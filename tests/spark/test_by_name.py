@@ -68,11 +68,8 @@ def test_each_record_goes_to_the_topic_that_it_names_and_an_unknown_name_waits(
     assert told.code == 1, told.err
     stuck = next(row[0] for row in read_topic(source_cluster.bootstrap, topic)[1] if row[1] == b"late")
     (message,) = {one["message"] for one in told.json("run")["refusals"]}
-    assert message == (
-        f"transforms sends the record at offset {stuck} of {topic}-1 to topic {names[2]}, which "
-        "ferry.transform.transforms.targets does not list: add it there, and the next runs continue from that "
-        "record; or leave such records out by Connect's Filter with a predicate"
-    )
+    assert f" at offset {stuck} of {topic}-1 to topic {names[2]}, " in message
+    assert "ferry.transform.transforms.targets" in message
     shown = warm_ferry("ledger", "--run", "r-1", config=lab.write(tmp_path)).out
     assert shown.count("refused: ") == shown.count(f"refused: {message}") == 1, "not for each target partition"
     assert_written(source_cluster, target_cluster, topic, names[:2], {1: stuck})

@@ -95,7 +95,7 @@ def test_a_dealt_copy_is_held_against_what_its_transform_makes_of_the_source_now
         compared = compare_transformed(None, other.flow, verifier.spec, survey, asked=True)  # type: ignore[arg-type]
         (left,) = verifier.sum_up(survey, compared).not_compared
         assert (left.why, left.asked) == (NotComparedKind.TRANSFORM_CHANGED, True)
-        assert "by another transform than ferry.transform.small is today" in left.message
+        assert "ferry.transform.small" in left.message
         (left,) = verifier.sum_up(survey, verifier.compare(survey)).not_compared
         assert left.why is NotComparedKind.NEEDS_SPARK
     with Verifier(lab.flow, Wanted(topics=[topic], partition=0)) as verifier:

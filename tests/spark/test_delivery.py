@@ -99,7 +99,7 @@ def test_a_frame_that_changes_each_time_is_refused(book: Notebook, target_cluste
     create_topic(target_cluster, topic, 2)
     asked = {**to(target_cluster), "topics": [topic], "application": new_alias(), "batch": 3}
     assert len(book.delivered("drawn", **asked)["parts"]) == 2
-    with pytest.raises(Failed, match=r"^Refused: batch 3 of application .* has other records than when it began"):
+    with pytest.raises(Failed, match=r"^Refused\b.* 3 .*other"):
         book.delivered("drawn", **asked)
     # The markers of a commit come after its acknowledgement: on a busy machine seconds later.
     wait_until(lambda: len(values(target_cluster, topic)) == 50, "the records of the first frame alone", 60)
@@ -197,11 +197,11 @@ def test_options_that_would_break_it_are_refused(book: Notebook, target_cluster:
     create_topic(target_cluster, topic)
     asked = {"rows": SIMPLE, "topics": [topic], "application": new_alias(), "batch": 1}
     options = to(target_cluster)["options"]
-    with pytest.raises(Failed, match=r"option kafka.acks: what makes records arrive exactly once is not to be set"):
+    with pytest.raises(Failed, match=r"option kafka\.acks: "):
         book.delivered("given", options={**options, "kafka.acks": "1"}, **asked)
-    with pytest.raises(Failed, match="option topics is not known; there are config"):
+    with pytest.raises(Failed, match="topics"):
         book.delivered("given", options={**options, "topics": "x"}, **asked)
-    with pytest.raises(Failed, match="the frame is a stream: call write in writeStream"):
+    with pytest.raises(Failed, match="writeStream"):
         book.delivered("not_in_foreach_batch", options=options, **asked)
     assert not values(target_cluster, topic)
 

@@ -12,6 +12,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
 from ferry.run.spark.credentials_pipe import emptied, offered, taken
+from tests.golden import Golden
 
 FILE = """\
 clusters = west, east
@@ -68,12 +69,14 @@ def test_a_secret_that_cannot_be_had_ends_the_task_before_anything_is_started(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_is_no_handover(tmp_path: Path) -> None:
+def test_a_file_is_no_handover(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "clients").write_text("[]")
-    with pytest.raises(BadInput, match="is not a pipe"):
+    with pytest.raises(BadInput) as wrong:
         taken(flow(), tmp_path / "clients")
-    with pytest.raises(BadInput, match="passes no connection data"):
+    golden(wrong.value, "a file")
+    with pytest.raises(BadInput) as wrong:
         taken(flow(), tmp_path / "none")
+    golden(wrong.value, "nothing")
 
 
 def test_the_driver_inherits_no_variable_with_a_secret() -> None:

@@ -56,14 +56,14 @@ def test_records_are_shown_before_and_after_and_nothing_is_written(
 
     refused = warm_ferry("run", config=file)
     assert refused.code == 2
-    assert "has transforms (masked), which take Spark: ferry run --spark copies" in refused.err
+    assert "(masked), which take Spark: " in refused.err
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})
     assert not [name for name in admin.list_topics(timeout=ANSWER_S).topics if topic in name]
 
     shown = ferry("plan", "--sample", "4", "--show-values", config=file)
     assert '{"card": "", "n": 1.50}' in shown.out
     assert SECRET.decode() in shown.out
-    assert "its value cannot be changed: it is not JSON from character 1 on" in " ".join(shown.out.split())
+    assert "it is not JSON" in " ".join(shown.out.split())
 
 
 def test_sql_that_is_not_understood_ends_it_with_its_place(
@@ -75,9 +75,8 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     told = ferry("plan", "--sample", "1", config=file)
     assert (told.code, told.out) == (2, "")
     sentence = told.err.splitlines()[-1]
-    assert sentence.startswith(
-        "ferry: ferry.transform.masked.where: the transform's SQL is not understood, line 1, column 1: "
-    )
+    assert sentence.startswith("ferry: ferry.transform.masked.where: ")
+    assert ", line 1, column 1: " in sentence
     run = ferry("run", "--spark", config=file)
     assert (run.code, run.out, run.err.splitlines()[-1]) == (2, "", sentence)
     admin = AdminClient({"bootstrap.servers": target_cluster.bootstrap})

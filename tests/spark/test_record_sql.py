@@ -18,7 +18,7 @@ def test_what_has_no_slip_spark_takes(book: Notebook, sql: str) -> None:
 
 @pytest.mark.parametrize("sql", [sql for sql, _ in WRONG])
 def test_what_is_called_wrong_is_refused_with_spark(book: Notebook, sql: str) -> None:
-    with pytest.raises(Failed, match=r"the transform|SQL is not understood"):
+    with pytest.raises(Failed, match=r"transform|understood"):
         book.read(NO_RECORDS, {}, sql=sql)
 
 
@@ -40,7 +40,7 @@ def test_of_sparks_own_examples_none_is_refused_that_spark_takes(book: Notebook)
     for example in examples:
         sql = f"SELECT *, {example} AS example FROM records"
         slip = query_slip(sql)
-        assert "which Spark does not have by itself" not in str(slip)
+        assert "Spark does not have" not in str(slip)
         if slip is not None and slip.is_sure:
             asked.append(sql)
     assert any("rand()" in sql for sql in asked)

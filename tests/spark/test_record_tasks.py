@@ -119,5 +119,5 @@ def test_a_schema_of_ones_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     source = FerrySource({"kafka.bootstrap.servers": "nowhere:9092", "topics": "orders"})
     assert source.schema() == SCHEMA
     assert isinstance(source.reader(SCHEMA), FerryReader)
-    with pytest.raises(BadInput, match="the columns of format ferry are fixed"):
+    with pytest.raises(BadInput, match="columns"):
         source.reader(StructType([StructField("value", StringType())]))

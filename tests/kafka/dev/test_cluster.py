@@ -1,6 +1,8 @@
 """Local clusters: what is started is found again, survives a kill with its data, and is all that is stopped."""
 
+import errno
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -220,12 +222,12 @@ def test_brokers_end_with_a_killed_owner(tmp_path: Path) -> None:
 
 
 def test_a_second_start_of_a_running_broker_is_refused(source_cluster: RunningCluster) -> None:
-    with pytest.raises(Refused, match="already runs as process"):
+    with pytest.raises(Refused, match=r"process \d+"):
         source_cluster.brokers[0].start()
 
 
 def test_another_spec_under_a_known_name_is_bad_input(source_cluster: RunningCluster, cluster_home: Path) -> None:
-    with pytest.raises(BadInput, match=r"exists below .* with other settings"):
+    with pytest.raises(BadInput, match=source_cluster.name):
         up(ClusterSpec(name=source_cluster.name, brokers=3), home=cluster_home)
     assert attach(cluster_home, source_cluster.name) == source_cluster
 
@@ -266,7 +268,7 @@ def test_a_killed_process_has_not_ended_while_a_thread_of_it_holds_a_port(tmp_pa
     process = psutil.Process(child.pid)
     record = ProcessRecord(pid=child.pid, started=process.create_time(), argument=str(tmp_path))
     assert wait_for(lambda: process.status() == psutil.STATUS_ZOMBIE, seconds=ANSWER_S)
-    with pytest.raises(OSError, match="in use"):
+    with pytest.raises(OSError, match=os.strerror(errno.EADDRINUSE)):
         socket.create_server(("127.0.0.1", port))
     assert wait_gone([record], seconds=0.1) == [record]
 

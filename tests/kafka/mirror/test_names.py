@@ -102,5 +102,5 @@ def test_heartbeats_that_keep_their_name_have_one_writer() -> None:
 
 
 def test_a_name_that_kafka_does_not_take() -> None:
-    with pytest.raises(BadInput, match="answers checkpoints_topic with 'no spaces', which has other characters"):
+    with pytest.raises(BadInput, match=r"checkpoints_topic.*'no spaces'"):
         make_policy("tests.kafka.mirror.policies.NoName", {"source.cluster.alias": "a"})

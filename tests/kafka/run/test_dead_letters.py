@@ -171,4 +171,4 @@ def test_letters_whose_topic_is_gone_are_told_and_nothing_of_their_chunk_is_writ
         assert not unit_receipts(settled(runs), runs.lane, plan.run, plan.generation)
     assert result.refusals
     for refusal in result.refusals.values():
-        assert "as a dead letter, is gone: run again, and Ferry creates it" in refusal.message
+        assert refusal.code == "letters.gone"

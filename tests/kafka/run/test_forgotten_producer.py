@@ -174,7 +174,8 @@ def test_with_names_of_their_own_what_comes_after_the_last_look_is_named_until_t
     with pair.switcher(Verb.FAILBACK) as switcher:
         (check,) = [one for one in switcher.preview("back-1", options).readiness.checks if one.name == "stranded"]
         assert check.ok, "the failback exports it"
-        assert f"3 records at most came to 1 partition of {pair.aliases[0]} since" in check.message
+        assert check.message.startswith("3 records ")
+        assert f" came to 1 partition of {pair.aliases[0]} " in check.message
         switcher.open("back-1", options, "bob")
         switcher.run("back-1")
     assert [json.loads(line)["value"].encode() for line in file.read_text().splitlines()] == FORGOTTEN

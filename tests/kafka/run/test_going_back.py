@@ -30,7 +30,7 @@ from ferry.ledger.ledger import gaps
 from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report, RunState
 from ferry.ledger.units import read_ranges
-from ferry.model import Plan, Receipt, RefusalKind, TopicPartition, Why
+from ferry.model import Fact, Plan, Receipt, Refusal, RefusalKind, TopicPartition, Why
 from ferry.protocol.slot import SlotResult
 from ferry.run.micro_run import local_origin
 from tests.harness import (
@@ -173,9 +173,7 @@ def test_another_cluster_under_the_alias_is_refused_whole_or_copied_behind_the_o
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     assert lab.micro_run().records == 20
     moved = replace(lab, source=three_brokers)
-    with pytest.raises(
-        Refused, match=f"source alias {lab.alias} now leads to cluster .*: correct the bootstrap servers"
-    ):
+    with pytest.raises(Refused, match=f"alias {lab.alias} "):
         moved.micro_run()
     restarting = replace(moved, settings={"ferry.guard.cluster.changed": "restart"})
     report = restarting.micro_run()
@@ -194,11 +192,11 @@ def test_swapped_aliases_and_a_clock_that_is_off_are_refused_before_anything_is_
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
     assert lab.micro_run().records == 10
     swapped = replace(lab, source=target_cluster, target=source_cluster)
-    with pytest.raises(Refused, match=f"aliases {lab.alias} and t{lab.alias} are swapped: .* written from the one"):
+    with pytest.raises(Refused, match=f"{lab.alias} .*t{lab.alias} .*swapped"):
         swapped.micro_run()
     send(producer(source_cluster), topic, numbered(10, start=10))
     monkeypatch.setattr("ferry.kafka.produce.appending.wall_ms", lambda: wall_ms() + 3_600_000)
-    with pytest.raises(Refused, match=r"clock of this machine is 3\d\d\d s ahead of that of the broker that leads"):
+    with pytest.raises(Refused, match=r"clock .* 3\d\d\d s "):
         lab.micro_run()
     report = replace(lab, settings={"ferry.guard.clock.skew": "skip"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 10)
@@ -352,8 +350,8 @@ def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: R
             run_slot(spec, lambda: False, lambda _: None, result, port_of=port_of)
             assert not result.receipts
             assert {one.kind for one in result.refusals.values()} == {RefusalKind.SOURCE_TRUNCATED}
-            (message,) = {one.message for one in result.refusals.values()}
-            assert "ended at offset 30 or later before it was read; its log was meanwhile truncated to 10" in message
+            ((code, facts),) = {(one.code, one.facts) for one in result.refusals.values()}
+            assert (code, dict(facts)["end"], dict(facts)["cut"]) == ("source.truncated.before", 30, 10)
     units.run()  # nothing of it was copied: there is nothing to decide
     assert units.assert_once() == 50
 
@@ -367,9 +365,9 @@ def assert_nothing_is_translated_from_where_it_was_cut(lab: Lab, topic: str) -> 
     assert translate(lab.flow, place, 49).outcome == Exact(offset=49)
     assert translate(lab.flow, copy, 49, backward=True).outcome == Exact(offset=49)
     for at in (50, 60, 80):
-        with pytest.raises(Refused, match=f"offsets of {topic}-0 from 50 on are not translated"):
+        with pytest.raises(Refused, match=f"{topic}-0 from 50 "):
             translate(lab.flow, place, at)
-        with pytest.raises(Refused, match=f"offsets of {topic}-0 from 50 on are not translated"):
+        with pytest.raises(Refused, match=f"{topic}-0 from 50 "):
             translate(lab.flow, copy, at, backward=True)
     with lab.runs() as runs:
         _, done = sync_groups(runs, "after-the-cut", only=frozenset(groups))
@@ -384,15 +382,19 @@ def assert_nothing_is_translated_from_where_it_was_cut(lab: Lab, topic: str) -> 
     assert (told.found, [(at, offset) for at, offset, _ in told.troubled]) == ((), [(place, 60)])
 
 
+def cut_of(refusal: Refusal) -> tuple[str, Fact, Fact]:
+    """What a refusal of a truncated log names: its code, the end of what was copied or read, and the new end."""
+    facts = dict(refusal.facts)
+    return refusal.code, facts["end"], facts["cut"]
+
+
 def assert_the_new_log_is_copied_from_where_it_was_cut(lab: Lab, topic: str) -> None:
     """Of 80 records that were copied the source has kept 50, and has 40 others behind them."""
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.FAILED, 0)
     (refusal,) = report.refusals
     assert refusal.kind is RefusalKind.SOURCE_TRUNCATED
-    assert (
-        f"{topic}-0 was copied up to offset 80, but its log was since truncated to 50 (leader epoch" in refusal.message
-    )
+    assert (refusal.topic, refusal.partition, cut_of(refusal)) == (topic, 0, ("source.diverged", 80, 50))
     report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
     (gap,) = report.plan.gaps
@@ -440,11 +442,11 @@ def assert_the_rest_of_a_run_is_not_read_from_another_log(lab: Lab, plan: Plan) 
     assert (report.state, report.records) == (RunState.PARTIAL, 50)
     (refusal,) = report.refusals
     assert (refusal.topic, refusal.kind) == (topic, RefusalKind.SOURCE_TRUNCATED)
-    assert "was read up to offset 20, but its log was since truncated to 10 (leader epoch" in refusal.message
+    assert re.search(r" offset 20, .* truncated to 10 ", refusal.message)
     assert (copied(topic), copied(other)) == (list(range(20)), list(range(30)))
 
     (refusal,) = lab.micro_run().refusals
-    assert "was copied up to offset 20, but its log was since truncated to 10" in refusal.message
+    assert cut_of(refusal) == ("source.diverged", 20, 10)
     report = replace(lab, settings={"ferry.guard.source.truncated": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 40), report.refusals
     assert copied(topic) == [*range(20), *range(1_000, 1_040)]
@@ -456,7 +458,8 @@ def assert_what_the_copy_lost_is_copied_again(lab: Lab, topic: str) -> None:
     report = lab.micro_run()
     assert [refusal.kind for refusal in report.refusals] == [RefusalKind.TARGET_CHANGED]
     # A broker that went may have cost the copy an attempt, whose offsets are lost as well.
-    assert re.search(r"ends at offset 5\d but the last receipt wrote up to \d+: it lost", report.refusals[0].message)
+    (refusal,) = report.refusals
+    assert (refusal.code, int(dict(refusal.facts)["log_end"]) in range(50, 60)) == ("target.shorter", True)
     report = replace(lab, settings={"ferry.guard.target.changed": "restart"}).micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, 30), report.refusals
     assert [(gap.start, gap.end, gap.void_from) for gap in report.plan.gaps] == [(80, 50, 50)]
@@ -497,15 +500,13 @@ def assert_a_cut_shows_although_others_have_filled_the_log_up(lab: Lab, plan: Pl
     (topic,) = lab.topics
     copy = lab.target_topic(topic)
     send(producer(lab.target), copy, numbered(60, start=5_000))
-    with pytest.raises(
-        Refused, match=rf"target {copy}-0 was written up to \d+, but its log was since truncated to 5\d"
-    ):
+    with pytest.raises(Refused, match=rf"{copy}-0 .* \d+, .*truncated.* 5\d"):
         translate(lab.flow, TopicPartition(topic, 0), 60)
     with lab.runs() as runs:
         report = lab.copy(runs, plan)
     (refusal,) = report.refusals
     assert (report.records, refusal.kind) == (0, RefusalKind.TARGET_CHANGED)
-    assert re.search(r"was written up to \d+, but its log was since truncated to 5\d \(leader epoch", refusal.message)
+    assert (refusal.code, int(dict(refusal.facts)["cut"]) in range(50, 60)) == ("target.cut.at-work", True)
 
     (refusal,) = lab.micro_run().refusals
     assert (refusal.kind, refusal.code) == (RefusalKind.TARGET_CHANGED, "target.cut")

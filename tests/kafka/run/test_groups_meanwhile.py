@@ -89,7 +89,7 @@ def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
         while_looking(monkeypatch, follow(12, paused))
         assert checkpoint(runs, "r2") is None
     while_looking(monkeypatch, follow(13, paused))
-    with pytest.raises(StoodBack, match=r"ann@desk paused the flow \(switch\) while they were checked"):
+    with pytest.raises(StoodBack, match=r"ann@desk .*\(switch\)"):
         groups.sync()
     assert groups.at("other") == {0: 10}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from confluent_kafka.admin import ConfigResource
 
 from ferry.dev import RunningCluster
@@ -138,7 +140,7 @@ def test_a_batch_whose_base_offset_leads_back_is_refused_and_not_passed_over(
     assert (report.state, report.records, report.missing) == (RunState.PARTIAL, 10, 0)
     (refusal,) = report.refusals
     assert refusal.kind is RefusalKind.CORRUPT
-    assert f"{topic}-0 that is due at offset 10 says that it begins at offset 0" in refusal.message
+    assert re.search(rf"{topic}-0 .* offset 10 .* offset 0\b", refusal.message)
     assert "ferry skip (--to 20" in refusal.message
 
 
@@ -159,7 +161,7 @@ def test_a_last_batch_whose_base_offset_leads_behind_the_logs_end_is_refused(
     assert (report.state, report.records) == (RunState.PARTIAL, 10)
     (refusal,) = report.refusals
     assert refusal.kind is RefusalKind.CORRUPT
-    assert "has offsets 15 to 24, and they can be read up to 19 only" in refusal.message
+    assert re.search(r" 15 to 24, .* 19 ", refusal.message)
 
 
 def latest(cluster: RunningCluster, topic: str) -> dict[bytes | None, bytes | None]:

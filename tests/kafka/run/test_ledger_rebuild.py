@@ -83,7 +83,7 @@ def test_a_run_goes_on_where_the_lost_ledger_ended(
     export(lab, path)
     before = {record.offset: (record.key, record.value) for record in kept(lab)}
     read = parquet_lines if suffix == ".parquet" else json_lines
-    with pytest.raises(Refused, match="there is a ledger"):
+    with pytest.raises(Refused, match="exported"):
         rebuild_ledger(lab.flow, path, read, who="ann@desk", dry_run=False)
     lose(lab)
     told = rebuild_ledger(lab.flow, path, read, who="ann@desk", dry_run=True)
@@ -110,11 +110,11 @@ def exported(config: Path, path: Path) -> dict[str, object]:
     would = ferry("ledger", "export", "--output", path, "--dry-run", "--json", config=config).json("ledger-export")
     assert not list(path.parent.glob("ledger.jsonl*")), "a dry run leaves no part of a file, either"
     shown = at_a_terminal([PROGRAM, "ledger", "export", "--output", path, "--dry-run", "--config", config])
-    assert re.search(r"\d+ of \d+ offsets of the ledger", ESCAPE.sub("", shown)), "there is a bar while it reads"
+    assert re.search(r"\d+ of \d+ offsets of ", ESCAPE.sub("", shown)), "there is a bar while it reads"
     told = ferry("ledger", "export", "--output", path, "--json", config=config).json("ledger-export")
     assert would == told | {"dry_run": True}
     nowhere = ferry("ledger", "export", "--output", path.parent / "none" / "l.jsonl", "--dry-run", config=config)
-    assert (nowhere.code, "does not exist; create it" in nowhere.err) == (2, True)
+    assert (nowhere.code, f"{path.parent / 'none'} does not exist" in nowhere.err) == (2, True)
     return dict(told)
 
 
@@ -154,7 +154,7 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     synced = ferry("groups", "sync", config=config)
     assert (synced.code, committed_offsets(target_cluster, group, lab.target_topic(topic), 2)) == (1, stands)
     assert f"group {group} is at {stands[0]} of " in synced.out
-    assert "or Ferry did, for the ledger was rebuilt by " in synced.out
+    assert "ledger was rebuilt by " in synced.out
     assert f"ferry groups sync --force --group {group}" in synced.out
     assert [(one["target_partition"], one["exported"], one["copied"]) for one in ahead] == [(0, 25, 50), (1, 25, 50)]
     # Retention takes what no receipt names, so that the positions alone are left to tell of it.
@@ -165,10 +165,8 @@ def test_what_was_copied_after_the_export_is_named_and_refused(
     for _ in range(2):  # what is refused stays so
         report = lab.micro_run()
         assert report.records == 0
-        assert {refusal.kind for refusal in report.refusals} == {RefusalKind.LEDGER_BEHIND}
-        assert (
-            "copied up to source offset 50, according to the lane's own position, but the ledger has it only up to 25"
-        ) in (report.refusals[0].message)
+        assert {(one.kind, one.code) for one in report.refusals} == {(RefusalKind.LEDGER_BEHIND, "ledger.behind")}
+        assert {("end", 50), ("known", 25)} <= {*report.refusals[0].facts}
 
     # Without an export nothing is copied anew either, before the copy is deleted.
     lose(lab)
@@ -201,7 +199,7 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
     monkeypatch.setattr("ferry.kafka.produce.ledger_topic.LedgerTopic.make_ready", die)
     with pytest.raises(KeyboardInterrupt):
         rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
-    with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true, which can lose receipts"):
+    with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true"):
         lab.micro_run()
     monkeypatch.undo()
     rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
@@ -263,11 +261,11 @@ def test_a_ledger_that_tells_of_copied_records_is_not_replaced_and_what_would_be
     assert lab.micro_run().records == 50, "who cannot wait for an export copies all anew"
     copy, ledger = lab.target_topic(topic), ledger_topic(lab.alias)
     for dry_run in (True, False):
-        with pytest.raises(Refused, match=r"receipts of copied records \(2\)") as refused:
+        with pytest.raises(Refused, match=r"receipts .*\(2\)") as refused:
             rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=dry_run)
         said = str(refused.value)
         assert f"--bootstrap-server {target_cluster.bootstrap} --delete --topic {ledger}, and rebuild again" in said
-        assert f"then refuses {copy}, until these copies are deleted, too" in said
+        assert f"then refuses {copy}, until " in said
     more(lab, 1)
     assert lab.micro_run().records == 50, "it is as it was"
     assert lab.assert_equal() == 100

@@ -24,6 +24,6 @@ def test_a_ledger_whose_receipts_lie_on_too_few_brokers_is_refused_and_stays_emp
     lab = Lab(source=source_cluster, target=three_brokers, alias=new_alias(), topics=(topic,))
     name = ledger_topic(lab.alias)
     create_topic(three_brokers, name, 1, {"cleanup.policy": "compact", "min.insync.replicas": in_sync}, replicas)
-    with pytest.raises(Refused, match=rf"ledger {name} on cluster t{lab.alias} has {words}"):
+    with pytest.raises(Refused, match=rf"{name} .*t{lab.alias} has {words}"):
         lab.micro_run()
     assert read_topic(three_brokers.bootstrap, name) == {0: []}

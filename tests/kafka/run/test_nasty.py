@@ -74,11 +74,9 @@ def assert_all_kinds(source: RunningCluster, found: Sequence[Topic]) -> None:
         sizes.append(len(batch.data))
     assert codecs == set(Codec)
     assert formats == {0, 1, 2}
-    assert {
-        HORIZON,
-        "its timestamps are log append times",
-        "compaction left  of its  records",
-    } <= obstacles
+    assert HORIZON in obstacles
+    for word in ("log append times", "compaction"):
+        assert any(word in one for one in obstacles), word
     assert max(sizes) > HUGE_VALUE // 2
 
 

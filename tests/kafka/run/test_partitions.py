@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -92,11 +93,12 @@ def test_what_is_deleted_between_plan_and_copy_is_told_with_its_offsets(
     assert (report.state, report.records) == (RunState.PARTIAL, 20)
     (refusal,) = report.refusals
     assert (refusal.partition, refusal.kind) == (0, RefusalKind.RETENTION_PASSED)
-    assert f"{topic}-0 on cluster {lab.alias} begins at offset 15 by now, offsets 0 to 14 were" in refusal.message
+    assert re.search(rf"{topic}-0 on cluster {lab.alias} .* 15 .* 0 to 14 ", refusal.message)
     # Nothing was copied of it yet, and still the ledger knows what was there at the first plan.
     (refusal,) = lab.micro_run().refusals
     assert (refusal.partition, refusal.kind) == (0, RefusalKind.RETENTION_PASSED)
-    assert f"{topic}-0 begins at offset 15, but records 0 to 14 were deleted before they were copied" in refusal.message
+    facts = dict(refusal.facts)
+    assert (refusal.code, facts["log_start"], facts["start"], facts["last"]) == ("source.retention-passed", 15, 0, 14)
     report = replace(lab, settings={"ferry.guard.retention.passed": "skip"}).micro_run()
     assert (report.state, report.records, lab.assert_equal()) == (RunState.SUCCESS, 5, 25)
     assert [(gap.start, gap.end, gap.why) for gap in report.plan.gaps] == [(0, 15, RefusalKind.RETENTION_PASSED)]
@@ -135,8 +137,8 @@ def test_all_partitions_with_too_large_records_are_left_out_at_once(
         (number, RefusalKind.TOO_LARGE) for number in range(5)
     ]
     said = report.refusals[0].message
-    assert f"{topic}-0: the record at offset 0 takes 20000" in said
-    assert "takes 1048588: raise max.message.bytes there" in said
+    assert re.search(rf"{topic}-0: .* offset 0 takes 20000", said)
+    assert "takes 1048588: raise max.message.bytes " in said
     assert lab.assert_equal() == 1
 
 

@@ -91,7 +91,7 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
     place = ("--topic", topic, "--partition", "0", "--offset", "5")
     (gone,) = ferry("ledger", *place, "--json", config=config).json("ledger-offset")["pruned"]
     assert (gone["start"], gone["end"], gone["target_next"], gone["run"]) == (0, 40, mark.target_next, mark.run)
-    assert f"pruned with all before 40, by run {mark.run}" in ferry("ledger", *place, config=config).out
+    assert f" before 40, by run {mark.run}" in ferry("ledger", *place, config=config).out
     back = ("translate", str(lab.flow.flow), there.topic, "0", "5", "--reverse")
     answer = ferry(*back, "--json", config=config)
     assert answer.code == 1
@@ -99,7 +99,7 @@ def test_what_both_sides_have_deleted_goes_from_the_ledger_and_nothing_else(
         "before",
         mark.target_next,
     )
-    assert f"so are the receipts of all before {mark.target_next}" in ferry(*back, config=config).out
+    assert f"receipts of all before {mark.target_next}" in ferry(*back, config=config).out
 
 
 def _pruned(lab: Lab) -> list[Pruned]:

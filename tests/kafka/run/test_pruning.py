@@ -84,7 +84,7 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
     kept = ferry("ledger", str(lab.flow.flow), "--run", copying[-1].plan.run, "--json", config=config).json("ledger")
     assert (kept["run"]["state"], kept["run"]["report"]["records"]) == ("success", 10)
     said = ferry("ledger", str(lab.flow.flow), "--run", old, config=config).out
-    assert "no longer keeps the plan" in said
+    assert "no longer keeps" in said
     assert "nothing was copied" not in said
     assert ferry("ledger", str(lab.flow.flow), "--run", idle[0].plan.run, config=config).code == 2
     assert lab.assert_equal() == 40

@@ -156,7 +156,7 @@ def assert_it_is_planned_and_paused(asker: Asker) -> None:
     assert plan.plan is not None
     assert (plan.plan.offsets, plan.plan.caught_up) == (0, 2)
     paused = asker.done(Begin(who="ada", what="pause", event="ferry_pause", why="migration", since_ms=wall_ms()))
-    assert paused.text == f"Flow {asker.flow} is paused. A run under way is not touched."
+    assert paused.text.startswith(f"Flow {asker.flow} is paused. ")
     wait_until(lambda: asker.reader.status(asker.flow).pause is not None, "the pause", 2 * ANSWER_S)
     resumed = asker.done(Begin(who="ada", what="resume", event="ferry_resume"))
-    assert resumed.text == f"Flow {asker.flow} continues with the next run."
+    assert resumed.text.startswith(f"Flow {asker.flow} continues ")

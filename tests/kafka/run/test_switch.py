@@ -201,7 +201,7 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
         switcher.open("late-1", OPTIONS, "bob")
         state = switcher.run("late-1")
     assert state.fact(Step.STOP, "written_by_others") == PARTITIONS
-    assert "other clients have written to 2 copies" in state.done[Step.STOP].evidence.sentence
+    assert "written to 2 copies" in state.done[Step.STOP].evidence.sentence
 
     clients.produce(target_cluster, 5)
     clients.consume(target_cluster, [clients.topic], 8)
@@ -214,9 +214,7 @@ def test_what_producers_wrote_on_the_new_cluster_before_the_failover_comes_back(
     file = tmp_path / "stranded.jsonl"
     with pair.switcher(Verb.FAILBACK) as switcher:
         switcher.open("back-1", replace(OPTIONS, export=str(file)), "bob")
-        with pytest.raises(
-            Refused, match=f"transaction open on {clients.topic}-0, .*transactional id t-{clients.topic}"
-        ):
+        with pytest.raises(Refused, match=f"transaction .*{clients.topic}-0, .*-{clients.topic}"):
             switcher.run("back-1")
         left_open.abort_transaction()
         state = switcher.run("back-1")
@@ -245,7 +243,7 @@ def test_groups_read_what_producers_wrote_that_moved_before_the_failover(
         state = switcher.run("lost-1")
     rows = {row["partition"]: (row["begin"], row["end"]) for row in state.rows(Step.TOPICS)}
     assert rows == {0: (3, 6), 1: (0, 3)}
-    assert "come to 2 partitions before" in state.done[Step.TOPICS].evidence.sentence
+    assert " 2 partitions before" in state.done[Step.TOPICS].evidence.sentence
     clients.produce(target_cluster, 4)
     clients.consume(target_cluster, [f"{pair.aliases[0]}.{clients.topic}", clients.topic])
     assert sorted(clients.read) == sorted(clients.produced)
@@ -263,7 +261,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     pair.run(pair.flow)
 
     one_way = replace(pair, more={f"{pair.back}.enabled": "false"})
-    with pytest.raises(BadInput, match=f"has no flow {pair.back}, along which clients would come back"):
+    with pytest.raises(BadInput, match=f"flow {pair.back}, "):
         one_way.switcher(Verb.FAILBACK)
     for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
         refuses(one_way, verb, f"no reverse flow {pair.back}: add .* omit it with --no-reverse")
@@ -287,12 +285,12 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
         switcher.open("s-1", options, "bob")
         with (
             Feeder(source_cluster, clients.topic, partitions=PARTITIONS),
-            pytest.raises(Refused, match=f"is not quiet: .*{clients.topic}-0"),
+            pytest.raises(Refused, match=f"quiet: .*{clients.topic}-0"),
         ):
             switcher.run("s-1")
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
-            with pytest.raises(Refused, match=f"1 group has members .{clients.group}.: stop them"):
+            with pytest.raises(Refused, match=f"members .{clients.group}.: "):
                 switcher.run("s-1")
         state = switcher.abandon("s-1", "not today")
     assert state.end is not None
@@ -310,7 +308,7 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
         switcher.open("s-2", OPTIONS, "bob")
         for step in (Step.READINESS, Step.FREEZE, Step.STOP):
             state = switcher.step("s-2", step)
-        assert state.fact(Step.STOP, "was_paused") == "by eve@desk-9: the source is corrupt"
+        assert state.fact(Step.STOP, "was_paused") == f"by {corrupt.who}: {corrupt.why}"
         switcher.abandon("s-2", "not today")
     with LedgerAccess(flow, patience_s=ANSWER_S) as ledger:
         assert pauses(ledger.view(), wall_ms()) == {"": corrupt}, "somebody else's pause is not the switch's to lift"
@@ -352,8 +350,8 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
     pair.run(pair.flow)
     with pair.switcher(Verb.SWITCHOVER) as switcher:
         for name, due, why in [
-            ("s-1", Step.DRAIN, "grew after they were quiet"),
-            ("s-2", Step.PROMOTE, "grew after the drain"),
+            ("s-1", Step.DRAIN, "were quiet"),
+            ("s-2", Step.PROMOTE, "the drain"),
         ]:
             switcher.open(name, OPTIONS, "bob")
             for step in STEPS[Verb.SWITCHOVER]:
@@ -362,10 +360,10 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
                 switcher.step(name, step)
             clients.produce(source_cluster, 2)
             for _ in range(2):
-                with pytest.raises(Refused, match=f"{why}.*ferry switches abandon '{pair.flow}' {name}"):
+                with pytest.raises(Refused, match=f"{why}.* abandon '{pair.flow}' {name}"):
                     switcher.step(name, due)
             if due is Step.DRAIN:
-                with pytest.raises(Superseded, match=f"does not copy: switchover {name} copies the rest"):
+                with pytest.raises(Superseded, match=f"switchover {name} "):
                     pair.run(pair.flow)
             assert switcher.abandon(name, "a producer was forgotten").end is not None
             clients.produce(source_cluster, 2)
@@ -396,12 +394,12 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
                 break
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
-            with pytest.raises(Refused, match=f"1 group has members on {pair.aliases[0]} again .{clients.group}.: st"):
+            with pytest.raises(Refused, match=f"{pair.aliases[0]} again .{clients.group}.: "):
                 switcher.step("s-1", Step.GROUPS)
             where = reader.consumer_group_metadata()
             exactly_once.begin_transaction()
             exactly_once.send_offsets_to_transaction([TopicPartition(clients.topic, 0, 3)], where, ANSWER_S)
-        with pytest.raises(Refused, match=f"group {clients.group} has an offset of {clients.topic}-0 .* still open"):
+        with pytest.raises(Refused, match=f"{clients.group} .*{clients.topic}-0 .*open"):
             switcher.step("s-1", Step.GROUPS)
         exactly_once.commit_transaction(ANSWER_S)
         state = switcher.step("s-1", next(done))
@@ -410,7 +408,7 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
         switcher.step("s-1", next(done))
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
-            with pytest.raises(Refused, match=r"again .* read twice .*ferry switches abandon .* s-1, and begin again"):
+            with pytest.raises(Refused, match=r"twice .* s-1, "):
                 switcher.step("s-1", next(done))
         assert switcher.abandon("s-1", "a consumer came back").end is not None
 
@@ -443,7 +441,7 @@ def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
             (one.name, one.ok) for one in began.readiness.checks
         ], "the pause of its own does not stand against it"
         assert gone_on.steps[0][0] is Step.REDIRECT
-    with pair.switcher(Verb.FAILOVER) as switcher, pytest.raises(BadInput, match="s-1 is a switchover of"):
+    with pair.switcher(Verb.FAILOVER) as switcher, pytest.raises(BadInput, match=r"s-1 .*switchover "):
         switcher.known("s-1")
     with pair.switcher(Verb.SWITCHOVER) as switcher:
         looks: list[Callable[[], object]] = [
@@ -453,14 +451,14 @@ def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
             lambda: switcher.step("s-1", Step.REDIRECT),
         ]
         for look in looks:
-            with pytest.raises(BadInput, match="s-1 was begun with --redirect-command, which the ledger does not keep"):
+            with pytest.raises(BadInput, match=r"s-1 .*--redirect-command"):
                 look()
     assert not called.exists()
     with with_hook() as switcher:
         assert switcher.known("s-1") == state
         switcher.run("s-1")
         for look in (lambda: switcher.preview("s-1", OPTIONS), lambda: switcher.open("s-1", OPTIONS, "bob")):
-            with pytest.raises(Refused, match="switchover s-1 is finished already, by ann@desk-7: give a new one"):
+            with pytest.raises(Refused, match=r"s-1 .*finished .*ann@desk-7"):
                 look()
     assert called.read_text() == "s-1\n"
 

@@ -113,7 +113,7 @@ def test_the_very_next_run_makes_the_changes_that_the_plan_shows(
     narrower = [facts_in(note) for note in of_code("topic.narrower", plan.notes)]
     assert ("retention.ms", "1000000") in [(one["setting"], one["here"]) for one in narrower]
     assert [(refusal.topic, refusal.kind) for refusal in plan.refusals] == [(new, RefusalKind.NO_SPACE)]
-    assert "99 % must stay free: free disk space" in plan.refusals[0].message
+    assert (plan.refusals[0].code, dict(plan.refusals[0].facts)["percent"]) == ("target.no-space", 99)
     report = alone.micro_run()
     assert (report.state, report.plan.drift) == (RunState.PARTIAL, plan.drift)
     assert settings_of(target_cluster, copy)["retention.ms"] == "1000000"
@@ -204,7 +204,9 @@ def test_records_too_far_ahead_for_the_copy_are_noted_before_and_refused_with_th
     assert limit in [facts_in(note)["setting"] for note in of_code("topic.narrower", preview(lab).notes)]
     (refusal,) = lab.micro_run().refusals
     assert (refusal.kind, refusal.partition) == (RefusalKind.INVALID_CONFIG, 0)
-    assert f"refuses a timestamp in the batch at source offset 0 (Timestamp {ahead} of message" in refusal.message
+    facts = dict(refusal.facts)
+    assert (refusal.code, facts["at"]) == ("batch.timestamp", 0)
+    assert str(facts["words"]).startswith(f"Timestamp {ahead} of message")
     assert f"raise {limit} on that topic" in refusal.message
 
 

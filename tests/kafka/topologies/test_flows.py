@@ -129,7 +129,7 @@ def test_what_came_from_the_target_is_not_sent_back_by_another_file(three: Three
 
 def test_two_aliases_of_one_cluster_are_no_flow(source_cluster: RunningCluster, topic: str) -> None:
     atlas = Atlas(clusters={"a": source_cluster, "b": source_cluster}, flows=("a->b",), topics=topic)
-    with pytest.raises(Refused, match=r"are the same cluster .+: correct one of the bootstrap"):
+    with pytest.raises(Refused, match="same"):
         atlas.run("a->b")
     listed = AdminClient({"bootstrap.servers": source_cluster.bootstrap}).list_topics(timeout=ANSWER_S).topics
     assert not [name for name in listed if atlas.mark in name], "nothing was written"

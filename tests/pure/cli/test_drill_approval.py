@@ -11,6 +11,7 @@ from ferry.cli.command import Context
 from ferry.cli.identity import person
 from ferry.errors import BadInput, Refused
 from ferry.features.drill.cli.app import approver_of
+from tests.golden import Golden
 
 DESK = Context(config=None, clusters=(), quiet=True, verbose=False)
 
@@ -31,15 +32,16 @@ def test_without_a_name_or_a_terminal_nothing_begins(monkeypatch: pytest.MonkeyP
 
 
 def test_a_person_sees_the_steps_and_names_the_target(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "backup")
     assert approver_of(DESK, "", steps, "backup").startswith(f"{person()} (")
     assert capsys.readouterr().out.splitlines() == [f"{number}. {step}" for number, step in enumerate(steps(), 1)]
     monkeypatch.setattr(typer, "prompt", lambda *_, **__: "yes")
-    with pytest.raises(Refused, match="was not approved"):
+    with pytest.raises(Refused) as refused:
         approver_of(DESK, "", steps, "backup")
+    golden(refused.value)
 
 
 def test_a_person_is_whom_the_system_knows_and_not_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:

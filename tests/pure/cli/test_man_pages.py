@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ferry import __version__
+from tests.golden import Golden
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOL: dict[str, Any] = runpy.run_path(str(ROOT / "tools" / "man_pages.py"))
@@ -67,9 +68,10 @@ def test_no_line_is_a_request_by_accident(name: str) -> None:
         assert not line.startswith(".") or known.match(line), line
 
 
-def test_a_reference_of_another_form_is_refused(tmp_path: Path) -> None:
+def test_a_reference_of_another_form_is_refused(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "docs").mkdir()
     for name in ("cli.md", "cli-reference.md"):
         (tmp_path / "docs" / name).write_text("# Commands\n\n## `ferry run`\n\nUsage: run\n")
-    with pytest.raises(ValueError, match="another form"):
+    with pytest.raises(ValueError, match="form") as caught:
         TOOL["pages"](tmp_path, "1")
+    golden(caught.value)

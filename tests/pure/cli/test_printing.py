@@ -20,5 +20,5 @@ def test_no_command_prints_by_itself(file: Path) -> None:
 
 
 def test_texts_of_others_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    echo("promote: group \x1b]0;owned\x07 is\x9b2J here", "two\tcolumns\nand a line", sep="\n")
-    assert capsys.readouterr().out == "promote: group \\x1b]0;owned\\x07 is\\x9b2J here\ntwo\tcolumns\nand a line\n"
+    echo("group \x1b]0;owned\x07\x9b2J", "columns\tand\nlines", sep="\n")
+    assert capsys.readouterr().out == "group \\x1b]0;owned\\x07\\x9b2J\ncolumns\tand\nlines\n"

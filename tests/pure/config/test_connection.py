@@ -333,9 +333,7 @@ def test_a_connection_that_cannot_be_used_is_a_problem_of_its_line_among_the_oth
     assert [(one["line"], one["key"]) for one in problems] == [(line, "west.ferry.airflow.conn.id"), (7, "tasks.max")]
     golden("\n".join(one["message"] for one in problems))
     assert "s3cret" not in out
-    with pytest.raises(
-        BadInput, match=rf"^{file}:{line}: west\.ferry\.airflow\.conn\.id: Airflow connection 'kafka_west'"
-    ):
+    with pytest.raises(BadInput, match=rf"^{file}:{line}: west\.ferry\.airflow\.conn\.id: .*'kafka_west'"):
         load(file, from_environment)
 
 

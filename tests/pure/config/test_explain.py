@@ -155,13 +155,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], golden: Golden) -> None
     with pytest.raises(SystemExit) as ended:
         main(["config", "explain", "groups.exclude"])
     assert ended.value.code == 0
-    first, *rest = capsys.readouterr().out.splitlines()
-    golden(first)
-    assert rest == [
-        "  written  groups.exclude, S->T.groups.exclude",
-        "  values   a list, with commas between",
-        "  default  console-consumer-.*,connect-.*,__.*",
-    ]
+    golden(capsys.readouterr().out)
     with pytest.raises(SystemExit):
         main(["config", "explain", "--json"])
     body = json.loads(capsys.readouterr().out)

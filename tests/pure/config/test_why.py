@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.config.keys.catalogue import is_acted_on
 from ferry.config.reasons import why_group, why_topic
 from ferry.config.settings import parse_settings
 from tests.golden import Golden
@@ -57,14 +56,14 @@ def test_a_pattern_is_no_topic(name: str, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(("group", "taken", "line"), [("billing", True, None), ("console-1", False, 7)])
-def test_each_group_has_its_line(group: str, taken: bool, line: int | None) -> None:
+def test_each_group_has_its_line(group: str, taken: bool, line: int | None, golden: Golden) -> None:
     settings = parse_settings(TEXT, "file.properties")
     config = settings.flow("a->b")
     why = why_group(config, settings.origins[config.flow], group)
     assert why.taken is taken is config.groups.filter.takes(group)
     assert why.setting is not None
     assert why.setting.line == line
-    assert why.reason.endswith("no run acts on groups yet") is not is_acted_on("groups")
+    golden(why.reason)
 
 
 def test_a_circle_is_named(golden: Golden) -> None:

@@ -281,7 +281,7 @@ def test_versions_that_know_few_pairs_find_few() -> None:
 
 def test_pairs_that_are_damaged_are_told_so() -> None:
     for text in ("no base64", packed_pairs(((1, 2),))[:-8], b64encode(zlib.compress(b"[1,2,3]")).decode()):
-        with pytest.raises(BadInput, match="cannot be read"):
+        with pytest.raises(BadInput):
             unpacked_pairs(text)
 
 

@@ -59,12 +59,14 @@ def test_every_record_comes_back_as_it_was(found: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("at", range(5))
-def test_an_export_that_lacks_a_line_or_has_another_is_refused(at: int) -> None:
+def test_an_export_that_lacks_a_line_or_has_another_is_refused(at: int, golden: Golden) -> None:
     lines = lines_of(exported(KNOWN[:3]), 99)
-    with pytest.raises(BadInput, match=r"was changed|is cut off"):
+    with pytest.raises(BadInput) as wrong:
         list(parse_records([*lines[:at], *lines[at + 1 :]], "x"))
-    with pytest.raises(BadInput, match=r"was changed|is cut off"):
+    golden(wrong.value, "without the line")
+    with pytest.raises(BadInput) as wrong:
         list(parse_records([*lines[:at], lines[at].replace(b"1", b"2", 1) + b" ", *lines[at + 1 :]], "x"))
+    golden(wrong.value, "with another line")
 
 
 def test_another_file_is_no_export(golden: Golden) -> None:
@@ -72,8 +74,9 @@ def test_another_file_is_no_export(golden: Golden) -> None:
         with pytest.raises(BadInput) as caught:
             parse_head(line, "x")
         golden(caught.value, "no export")
-    with pytest.raises(BadInput, match="x has ledger format 9"):
+    with pytest.raises(BadInput) as wrong:
         parse_head(head_line(HEAD).replace(b'"v":1', b'"v":9'), "x")
+    golden(wrong.value, "a newer format")
 
 
 def test_numbers_agree_with_their_words(golden: Golden) -> None:

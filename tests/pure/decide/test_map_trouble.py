@@ -100,8 +100,8 @@ def test_a_map_gives_nothing_before_the_log_start_that_it_leads_to_and_nothing_a
     given_up = replace(made, pruned=((0, 8),))
     assert given_up.translate(4) == Before(offset=12, pruned=8), "both sides have deleted it, one of them more"
     assert replace(given_up, log_start=8).translate(4) == Before(offset=8, pruned=8)
-    with pytest.raises(Refused, match="cut off"):
-        replace(made, trouble="cut off").translate(4)
+    with pytest.raises(Refused, match="shortened"):
+        replace(made, trouble="shortened").translate(4)
 
 
 def test_a_log_that_was_cut_ends_the_map_there_until_a_run_has_decided_how_to_go_on(golden: Golden) -> None:

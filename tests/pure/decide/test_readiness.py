@@ -126,12 +126,12 @@ def test_of_a_flow_that_never_ran_nothing_is_well_that_nobody_has_seen() -> None
     assert all("ferry run 'a->b'" in found[name] for name in ("replication", "topics", "target"))
 
 
-def test_what_a_killed_run_left_blocks_no_switch_that_drains() -> None:
+def test_what_a_killed_run_left_blocks_no_switch_that_drains(golden: Golden) -> None:
     facts = replace(WELL.facts, now_ms=STARTED_MS + 901_000)
     for state, blocks in ((PastState.OPEN, False), (PastState.UNPLANNED, True)):
         looked = replace(WELL, facts=facts, last_run=replace(RUN, state=state), planned=True)
         assert [name for name, _ in failed(looked, Rpo())] == (["replication"] if blocks else [])
-        assert check_of(looked, "replication").message.startswith("the last run, run-1, began 901 s ago and has n")
+        golden(check_of(looked, "replication").message, state)
 
 
 FAULTS: list[tuple[str, str, Callable[[Looked], Looked]]] = [
@@ -431,7 +431,6 @@ def test_settings_that_were_not_compared_are_not_as_at_the_source(
     assert check.ok
     golden(check.message)
     assert all(count in check.message for count in counts)
-    assert ("topics and their settings are as at the source" in check.message) is (not counts)
 
 
 @pytest.mark.parametrize(

@@ -130,10 +130,8 @@ def test_clients_are_where_the_switch_that_promoted_last_has_moved_them(golden: 
     assert "clients are on primary" in clients_sentence(sent)
 
 
-@pytest.mark.parametrize("moved", [[], [state(Step.PROMOTE)]])
-def test_where_clients_are_is_not_known_while_a_ledger_was_not_read(moved: list[SwitchState]) -> None:
+@pytest.mark.parametrize("moved", [[], [state(Step.PROMOTE)]], ids=["no switch", "a switch"])
+def test_where_clients_are_is_not_known_while_a_ledger_was_not_read(moved: list[SwitchState], golden: Golden) -> None:
     """A later switch to the cluster that does not answer has its records there."""
     assert "not known" not in clients_line(moved, ())
-    assert clients_line(moved, ("cluster primary does not answer",)).startswith(
-        "on which cluster clients are is not known"
-    )
+    golden(clients_line(moved, ("cluster primary does not answer",)))

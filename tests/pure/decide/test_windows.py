@@ -173,13 +173,16 @@ def test_a_window_of_what_is_not_there_is_bad_input(window: Window, golden: Gold
     golden(caught.value)
 
 
-def test_a_reversed_window_is_bad_input() -> None:
-    with pytest.raises(BadInput, match="not later"):
+def test_a_reversed_window_is_bad_input(golden: Golden) -> None:
+    with pytest.raises(BadInput) as wrong:
         hours(2, 1)
-    with pytest.raises(BadInput, match="not later"):
+    golden(wrong.value, "hours")
+    with pytest.raises(BadInput) as wrong:
         OffsetWindow(ranges={place("orders"): (3, 3)})
-    with pytest.raises(BadInput, match="no partition"):
+    golden(wrong.value, "offsets")
+    with pytest.raises(BadInput) as wrong:
         OffsetWindow(ranges={})
+    golden(wrong.value, "no partition")
 
 
 STEPS = st.lists(
@@ -244,7 +247,7 @@ def test_what_nobody_can_tell_of_is_not_taken_for_copied() -> None:
     assert unserved(away, hours(0, 1), ORDERS | {"gone"}, lane.recorded) == ("gone",)
 
 
-def test_lane_names() -> None:
+def test_lane_names(golden: Golden) -> None:
     assert lane_kind("backfill-january") is LaneKind.BACKFILL
     assert lane_kind("drill-2026_q1") is LaneKind.DRILL
     assert [lane_kind(name) for name in ("live", "backfill", "backfill-", "backfill-a.b", "drills-a")] == [None] * 5
@@ -254,5 +257,6 @@ def test_lane_names() -> None:
     assert [scratch_lane(name) for name in ("orders.backfill.daily", "orders.drill.backfill-x", "orders")] == [None] * 3
     assert lane_kind("append-a") is LaneKind.APPEND
     assert scratch_topic("primary.orders", "append-a") == "primary.orders"
-    with pytest.raises(BadInput, match="name it backfill-NAME"):
+    with pytest.raises(BadInput) as wrong:
         check_lane("january", LaneKind.BACKFILL)
+    golden(wrong.value)

@@ -19,6 +19,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.lane.log_ends import log_ends
 from ferry.ledger.progress import LogEnd
 from ferry.model import RefusalKind, TopicPartition
+from tests.golden import Golden
 from tests.pure.net.answers import lead
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
@@ -127,7 +128,7 @@ def test_partitions_without_leader_or_that_vanish_are_neither_found_nor_failed(c
 
 def test_a_cluster_none_of_whose_leaders_answers_is_unreachable(cluster: Scripted) -> None:
     cluster.brokers_say = {1: never, 2: never}
-    with pytest.raises(Unreachable, match="connection refused"):
+    with pytest.raises(Unreachable, match="refused"):
         cluster.list(GOOD, BAD)
 
 
@@ -135,12 +136,13 @@ def test_a_cluster_none_of_whose_leaders_answers_is_unreachable(cluster: Scripte
     ("code", "kind"), [(codes.KAFKA_STORAGE_ERROR, Unreachable), (codes.TOPIC_AUTHORIZATION_FAILED, Refused)]
 )
 def test_who_needs_each_partition_hears_of_the_one_that_failed(
-    cluster: Scripted, code: int, kind: type[Exception]
+    cluster: Scripted, code: int, kind: type[Exception], golden: Golden
 ) -> None:
     cluster.brokers_say[2] = always(code)
     wanted = {GOOD: EARLIEST, BAD: EARLIEST}
-    with pytest.raises(kind, match="offsets of orders-1: "):
+    with pytest.raises(kind) as caught:
         cluster.loop.run(partial(list_offsets, cluster, wanted, isolation=READ_UNCOMMITTED))
+    golden(caught.value)
 
 
 class Coordinator(Scripted):

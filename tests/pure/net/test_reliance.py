@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from ferry.errors import Refused
 from ferry.kafka.connect import reliance
 from ferry.kafka.connect.reliance import CALLED, REPLACED, TESTED, find
+from tests.golden import Golden
 
 CHECKOUT = Path(__file__).parents[3]
 REVIEWED = tomllib.loads((Path(__file__).parent / "reliance.toml").read_text())["source"]
@@ -132,16 +133,12 @@ def other_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (renamed, r"has no kafka\.net\.manager\.KafkaConnectionManager\._build_transport\(node, timeout_at\)"),
-        (other_parameters, r"has no kafka\.net\.selector\.NetworkSelector\.wait_read\(fileobj, timeout_at\)"),
-        (other_decoder, "decodes fetched records in another way"),
-    ],
+    "change", [renamed, other_parameters, other_decoder], ids=["renamed", "other parameters", "another decoder"]
 )
 def test_a_version_without_it_is_refused(
-    change: Callable[[pytest.MonkeyPatch], Any], what: str, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[pytest.MonkeyPatch], Any], monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
     change(monkeypatch)
-    with pytest.raises(Refused, match=f"kafka-python [0-9.]+ {what}.*: install kafka-python {re.escape(TESTED)}$"):
+    with pytest.raises(Refused) as refused:
         reliance.check_installed.__wrapped__()
+    golden(str(refused.value).replace(kafka.__version__, "VERSION").replace(TESTED, "VERSION"))

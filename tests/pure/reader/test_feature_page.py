@@ -73,7 +73,7 @@ def show_all(flow: FlowConfig, asked: OfSchemas, found: list[str]) -> Cut[Schema
 def find_one(flow: FlowConfig, asked: OfSchema, patience_s: float) -> str | None:
     READ.append(f"{asked.subject} within {patience_s} s")
     if asked.subject == "denied":
-        raise Refused("the registry denies it: grant READ")
+        raise Refused("not permitted: grant READ")
     return asked.subject if asked.subject == "orders" else None
 
 
@@ -151,7 +151,7 @@ def test_clusters_are_asked_with_the_patience_of_the_flows_thread(reader: Reader
     assert told(reader, OfSchema(subject="orders")).got == Schema(subject="orders", flow=FLOW)
     nothing = told(reader, OfSchema(subject="nosuch"))
     assert (nothing.got, nothing.error, nothing.waiting) == (None, "", False)
-    assert told(reader, OfSchema(subject="denied")).error == "the registry denies it: grant READ"
+    assert told(reader, OfSchema(subject="denied")).error == "not permitted: grant READ"
     assert READ == ["orders within 3.0 s", "nosuch within 3.0 s", "denied within 3.0 s"]
 
 

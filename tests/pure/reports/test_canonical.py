@@ -14,6 +14,7 @@ from ferry.errors import Corrupt
 from ferry.features.evidence.rules.canonical import canonical
 from ferry.features.evidence.rules.codec import SealedReport, decode_report, encode_report
 from ferry.model.evidence import ADOPTED, DEAD_LETTERS, EvidenceReport, Link, PassedOver, Signer
+from tests.golden import Golden
 from tests.program import SCHEMAS, closed
 from tests.pure.reports.values import EVIDENCE, loss
 
@@ -68,12 +69,14 @@ def test_a_report_comes_back_as_it_was_and_is_what_the_schema_says(evidence: Evi
     Draft202012Validator(schema).validate(json.loads(content))
 
 
-def test_what_is_no_report_is_named() -> None:
+def test_what_is_no_report_is_named(golden: Golden) -> None:
     for content in (b"", b"[]", b"{}", b'{"report": 1}', b"\xff", b"[" * 100_000):
-        with pytest.raises(Corrupt, match=r"^report-000001\.json is not a report of Ferry"):
+        with pytest.raises(Corrupt) as caught:
             decode_report(content, "report-000001.json")
-    with pytest.raises(Corrupt, match="version 9: read it with the Ferry that wrote it"):
+        assert str(caught.value).startswith("report-000001.json is not a report")
+    with pytest.raises(Corrupt) as caught:
         decode_report(b'{"report": 9}', "report-000001.json")
+    golden(caught.value)
 
 
 def test_figures_are_not_better_than_what_is_known() -> None:

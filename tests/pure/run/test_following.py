@@ -108,7 +108,7 @@ def test_a_short_run_opens_no_connection_and_has_its_line(target: Target, caplog
     with caplog.at_level(logging.INFO), shown.shown_progress(TWO, SPEC, quiet=False) as hear:
         hear([replace(LAST, end=100), replace(LAST, source=OTHER.source, target=OTHER.target, end=150)])
     (line,) = caplog.messages
-    assert "2 of 2 slices, 80 records, 8.0 kB committed" in line
+    assert "2 of 2 slices, 80 records, 8.0 kB " in line
     assert "it was asked" not in line
 
 

@@ -15,6 +15,7 @@ from ferry.features.switch.acts.quiet import groups_at_work
 from ferry.kafka.groups.listing import ListedGroups
 from ferry.model import GroupKind, ListedGroup, TopicPartition
 from ferry.model.switch import SwitchOptions
+from tests.golden import Golden
 
 FILE = """
 clusters = primary, backup
@@ -56,12 +57,15 @@ def test_groups_with_members_are_at_work_but_for_those_that_are_left(monkeypatch
     assert at_work(monkeypatch, {}, SwitchOptions(leave_active=True)) == set()
 
 
-def test_a_broker_that_lists_nothing_does_not_pass_for_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Refused, match=r"1 broker of primary does not list its groups \(broker 2: no answer\)"):
+def test_a_broker_that_lists_nothing_does_not_pass_for_quiet(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    with pytest.raises(Refused) as refused:
         at_work(monkeypatch, {2: "no answer"}, SwitchOptions())
+    golden(refused.value)
 
 
-def test_what_is_not_quiet_names_the_partitions_that_grew_last_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_quiet_names_the_partitions_that_grew_last_alone(
+    monkeypatch: pytest.MonkeyPatch, golden: Golden
+) -> None:
     """A partition that rests for longer than the time that is asked for is no reason to wait."""
     flow = parse_settings(FILE, "mm2.properties").flow("primary->backup")
     rests, grows = TopicPartition(topic="t", partition=0), TopicPartition(topic="t", partition=1)
@@ -88,12 +92,11 @@ def test_what_is_not_quiet_names_the_partitions_that_grew_last_alone(monkeypatch
     look(0)
     look(1, rests, grows)
     look(4, grows)
-    assert "records still come to 2 partitions (t-0, t-1)" in waiting.sentence(10)
+    golden(waiting.sentence(10), "both grew")
     look(8)
-    assert "records still come to 1 partition (t-1)" in waiting.sentence(10)
+    golden(waiting.sentence(10), "one rests")
     look(20)
-    assert waiting.sentence(10).count("records still come") == 0
-    assert "1 group has members (billing-1)" in waiting.sentence(10)
+    golden(waiting.sentence(10), "both rest")
 
 
 def test_what_is_waited_for_is_logged_when_it_changes_and_not_more_often_than_it_can_be_read(

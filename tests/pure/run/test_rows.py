@@ -73,7 +73,7 @@ def test_what_is_out_of_order_is_refused(places: list[Place], sizes: list[int], 
     at = data.draw(st.integers(0, len(places) - 2))
     places[at], places[at + 1] = places[at + 1], places[at]
     rows = Rows(cut(places, sizes))
-    with pytest.raises(Refused, match="out of order"):
+    with pytest.raises(Refused):
         taken_whole(rows)
 
 
@@ -109,7 +109,7 @@ def test_rows_of_spark_are_whole_when_their_last_row_has_come(
 
 
 def breaking(rows: Rows) -> None:
-    with pytest.raises(Retryable, match="broke off before their end"):
+    with pytest.raises(Retryable):
         taken_whole(rows)
 
 

@@ -327,7 +327,8 @@ def test_a_start_that_cannot_be_asked_for_is_a_refusal_of_its_partition_and_stay
         assert [(piece.source, piece.start, piece.end) for piece in plan.slices] == [(SERVED, 50, 51)]
         (refusal,) = plan.refusals
         assert (refusal.partition, refusal.kind) == (AWAY.partition, RefusalKind.NO_LEADER)
-        assert "orders-1 is not copied, its start cannot be asked for: " in refusal.message
+
+        assert (refusal.code, "its start" in str(dict(refusal.facts)["why"])) == ("source.unserved", True)
         assert set(recorded_starts(it.view, LANE).pending) == {AWAY}
         it.source.dies_when_asked_for_a_time = False
         assert it.plans() == {SERVED: (50, 51), AWAY: (70, 71)}

@@ -19,6 +19,7 @@ from ferry.features.switch.acts import stranded
 from ferry.kafka.fetch.committed import ReadRecord
 from ferry.model import Codec, TopicPartition
 from ferry.wire.batch import batches
+from tests.golden import Golden
 from tests.pure.wire.hostile import packed, raw_batch, record
 from tests.pure.wire.readers import read_as_committed
 
@@ -63,7 +64,7 @@ def test_the_file_is_synced_before_its_name_and_its_name_before_the_step_ends(
 
 
 def test_a_disk_that_does_not_take_it_is_told_and_the_file_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
     path = tmp_path / "stranded.jsonl"
 
@@ -71,8 +72,9 @@ def test_a_disk_that_does_not_take_it_is_told_and_the_file_is_not_there(
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(BadInput, match=r"stranded.jsonl cannot be written \(Input/output error\)"):
+    with pytest.raises(BadInput) as wrong:
         exported(path)
+    golden(wrong.value)
     assert not path.exists()
 
 

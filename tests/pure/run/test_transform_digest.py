@@ -13,6 +13,7 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.config.text.filters import PatternList
 from ferry.errors import BadInput
 from ferry.plan.transform_digest import transform_digest
+from tests.golden import Golden
 
 NAME = "ferry_test_company"
 TEXT = "def small(records):\n    return records.where('length(value) < {}')\n"
@@ -65,9 +66,10 @@ def test_a_change_of_the_function_is_seen_in_a_folder_and_in_a_zip(tmp_path: Pat
     assert found[0] != found[1]
 
 
-def test_a_function_without_a_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"ferry.transform.t.function: the text of builtins:print cannot be read"):
+def test_a_function_without_a_text_is_refused(tmp_path: Path, golden: Golden) -> None:
+    with pytest.raises(BadInput) as wrong:
         digest_of(tmp_path, "builtins:print")
+    golden(wrong.value)
 
 
 CALLER = "from {} import masks\n\ndef small(records):\n    return masks.applied(records)\n"

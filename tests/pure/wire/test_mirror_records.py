@@ -54,7 +54,7 @@ def test_bytes_that_end_early_are_no_record(
     record = record_of(thing)
     assert record.value is not None
     value = record.value[: data.draw(st.integers(0, len(record.value) - 1))]
-    with pytest.raises(BadInput, match=r"look at who else writes to this topic"):
+    with pytest.raises(BadInput):
         PARSERS[kind_of(thing)](record.key, value)
 
 

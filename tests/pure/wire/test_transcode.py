@@ -231,10 +231,11 @@ def test_timestamps_go_round_as_javas_do() -> None:
 # What cannot be written
 
 
-def test_one_record_that_is_too_large_alone_is_named() -> None:
+def test_one_record_that_is_too_large_alone_is_named(golden: Golden) -> None:
     batch = made([(0, (1, b"k", b"small", [])), (0, (1, b"k", bytes(5_000), []))])
-    with pytest.raises(Unsplittable, match="record at offset 1001 takes 50") as caught:
+    with pytest.raises(Unsplittable) as caught:
         anew(batch, limit=5_000)
+    golden(caught.value)
     assert caught.value.offset == BASE + 1
 
 
@@ -272,7 +273,7 @@ def test_damage_that_a_checksum_does_not_show_is_an_error_and_never_a_crash(
     else:
         assert sum(part.batch.record_count for part in new) == batch.record_count
         return
-    assert "batch at offset 1000 of orders-3 is damaged" in said
+    assert f"offset {BASE} of orders-3 " in said
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 100])

@@ -212,7 +212,9 @@ def test_who_reads_other_flows_ledgers_needs_to(topics: str, more: str, sides: s
     assert all(acl.resource.prefixed and acl.operation == "Read" for acl in found)
 
 
-def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_login_of_yours(tmp_path: Path) -> None:
+def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_login_of_yours(
+    tmp_path: Path, golden: Golden
+) -> None:
     path = write(tmp_path, "orders")
     login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ferry-src" password="geheim";'
     with path.open("a") as file:
@@ -220,16 +222,7 @@ def test_the_principal_is_that_of_the_login_and_a_protected_listener_asks_for_a_
     said = ferry("acls", "required", config=path)
     assert (said.code, said.err) == (0, "")
     assert "geheim" not in said.out
-    at_source, at_target = said.out.split("# On target b:\n")
-    assert at_source.startswith(
-        "# On source a, to which nothing is written:\n# a-admin.properties: yours to write, with security.protocol = "
-        "SASL_SSL and the login of\n# a principal that may alter ACLs\nkafka-acls.sh --bootstrap-server "
-        "h1:9092,h2:9092 --command-config a-admin.properties --add --allow-principal User:ferry-src --operation Read"
-    )
-    assert at_target.startswith(
-        "# User:ferry is in place of Ferry's principal there, which the file does not contain: PLAINTEXT has no "
-        "login\nkafka-acls.sh --bootstrap-server h3:9092 --add --allow-principal User:ferry --operation Create"
-    )
+    golden(said.out)
     body = ferry("acls", "required", "--json", config=path).json("acls-required")
     assert body["principals"] == {
         "source": {"principal": "User:ferry-src", "known": True, "why": None},

@@ -37,9 +37,8 @@ def test_the_file_goes_to_standard_output_and_the_account_beside_it(files: list[
     read = load(tmp_path / "new.properties")
     assert read.problems == ()
     assert [str(flow.flow) for flow in read.flows] == ["source->target"]
-    assert (
-        f"{files[1]}:2: fetch.size = 1048576: kept: source.consumer.max.partition.fetch.bytes = 1048576" in answer.err
-    )
+    assert f"{files[1]}:2: fetch.size = 1048576: " in answer.err
+    assert ": source.consumer.max.partition.fetch.bytes = 1048576" in answer.err
     assert "ssl.key.password = [hidden]: kept: " in answer.err
     assert "geheim" not in answer.out + answer.err
 

@@ -12,6 +12,7 @@ from ferry.config.settings import parse_settings
 from ferry.features.lanes.cli.forms import lane_json
 from ferry.features.lanes.rules.listing import Lane, LanePart
 from ferry.model import LaneKind, TopicPartition
+from tests.golden import Golden
 from tests.program import SCHEMAS, closed
 
 FILE = """
@@ -31,16 +32,14 @@ def test_a_lane_of_every_kind_is_in_the_schema(kind: LaneKind | None) -> None:
     Draft202012Validator(closed(schema)).validate({"flow": str(flow.flow), "lanes": [lane_json(flow.flow, lane)]})
 
 
-def test_records_that_receipts_name_no_more_are_said_not_to_be_counted() -> None:
+def test_records_that_receipts_name_no_more_are_said_not_to_be_counted(golden: Golden) -> None:
     flow = parse_settings(FILE, "mm2.properties").flow("primary->backup")
     whole = Lane(name="live", kind=None, topics=(), parts=(), windows=0, last_run=None)
     assert whole.uncounted == ""
     place = TopicPartition("orders", 0)
     part = LanePart(source=place, target=place, ranges=((0, 900),), records=300, pruned=500)
     lane = replace(whole, parts=(part,), dealt=3)
-    assert lane.uncounted == (
-        "records of 500 offsets whose receipts were pruned, records that were repartitioned into 3 partitions"
-    )
+    golden(lane.uncounted)
     body = lane_json(flow.flow, lane)
     assert (body["records"], body["pruned_offsets"], body["dealt_partitions"]) == (300, 500, 3)
     schema = json.loads((SCHEMAS / "lanes-list.json").read_text())

@@ -218,7 +218,7 @@ def test_a_folder_of_the_file_that_is_not_there_yet_has_no_report(config: Path, 
 
 def test_what_others_named_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """Group ids and what a hook says are others' texts, and stand in sentences."""
-    print_error("group \x1b]0;owned\x07 is \x1b[2J active")
-    print_warning("group \x9b2J is active")
+    print_error("\x1b]0;owned\x07\x1b[2J")
+    print_warning("\x9b2J")
     err = capsys.readouterr().err
-    assert err == "ferry: group \\x1b]0;owned\\x07 is \\x1b[2J active\nferry: warning: group \\x9b2J is active\n"
+    assert err == "ferry: \\x1b]0;owned\\x07\\x1b[2J\nferry: warning: \\x9b2J\n"

@@ -10,6 +10,7 @@ import pytest
 from ferry.errors import Unreachable
 from ferry_airflow.demo import data
 from ferry_airflow.demo.data import ABORT_EVERY, TRANSACTION_RECORDS, DemoTopic, TopicWriter
+from tests.golden import Golden
 
 PLAIN = DemoTopic(name="plain", partitions=2, records=0, rate=0, codec="none")
 PAYMENTS = DemoTopic(name="payments", partitions=2, records=0, rate=0, codec="none", transactional=True)
@@ -70,19 +71,21 @@ def test_acknowledged_records_are_counted(broker: Broker) -> None:
     assert writer.readable == broker.taken == 12
 
 
-def test_records_without_an_answer_are_no_records(broker: Broker) -> None:
+def test_records_without_an_answer_are_no_records(broker: Broker, golden: Golden) -> None:
     broker.most = 4
     writer = TopicWriter("nowhere", PLAIN)
-    with pytest.raises(Unreachable, match=r"could not produce to plain: 3 records are not acknowledged after 60 s$"):
+    with pytest.raises(Unreachable) as caught:
         writer.write(7)
+    golden(caught.value)
     assert writer.readable == 0
 
 
 @pytest.mark.parametrize("topic", [PLAIN, PAYMENTS], ids=lambda topic: topic.name)
-def test_a_refused_record_is_named(broker: Broker, topic: DemoTopic) -> None:
+def test_a_refused_record_is_named(broker: Broker, topic: DemoTopic, golden: Golden) -> None:
     broker.most, broker.error = 4, "Broker: Message size too large"
-    with pytest.raises(Unreachable, match=f"could not produce to {topic.name}: Broker: Message size too large$"):
+    with pytest.raises(Unreachable) as caught:
         TopicWriter("nowhere", topic).write(7)
+    golden(caught.value)
 
 
 def test_records_of_aborted_transactions_do_not_count(broker: Broker) -> None:
@@ -95,5 +98,5 @@ def test_records_of_aborted_transactions_do_not_count(broker: Broker) -> None:
 
 def test_what_goes_wrong_in_one_topic_is_raised(broker: Broker) -> None:
     broker.most, broker.error = 100, "Broker: Not enough in-sync replicas"
-    with pytest.raises(Unreachable, match="Not enough in-sync replicas"):
+    with pytest.raises(Unreachable, match="in-sync"):
         data.fill("nowhere")

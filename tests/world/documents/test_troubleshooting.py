@@ -122,4 +122,5 @@ def test_gaps_alerts_and_errors_are_all_there() -> None:
     assert sorted(told) == sorted(rules)
     schema = json.loads((ROOT / "docs" / "schemas" / "error.json").read_text())
     kinds = schema["properties"]["error"]["properties"]["kind"]["enum"]
-    assert sorted(words("A command ends with an error")) == sorted(kinds)
+    heading = "A command ends with an error"
+    assert sorted(words(heading)) == sorted(kinds)

@@ -13,6 +13,7 @@ from ferry.features.observe.rules import samples as m
 from ferry.features.observe.rules.of_run import after_run
 from tests.commands import promtool
 from tests.disks import small_disk
+from tests.golden import Golden
 from tests.pure.decide.test_metrics import flow, report
 
 
@@ -42,13 +43,13 @@ def test_a_file_is_replaced_whole_and_anybody_may_read_it(tmp_path: Path, caplog
 
 
 def test_a_folder_that_cannot_be_used_is_a_warning_and_no_error(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, golden: Golden
 ) -> None:
     found = flow(f"ferry.metrics.folder = {tmp_path / 'missing'}")
     with caplog.at_level(logging.WARNING):
         update(found, lambda before: after_run(before, report(1, 1), found))
-    assert "missing" in caplog.text
-    assert "make it a folder that you may write" in caplog.text
+    (said,) = caplog.records
+    golden(said.getMessage())
 
 
 def test_a_full_disk_keeps_the_file_that_is_there_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -68,6 +69,5 @@ def test_a_full_disk_keeps_the_file_that_is_there_whole(tmp_path: Path, caplog: 
         update(found, partial(after_run, report=report(4, 1), flow=found))
         told = parse(path.read_text())
     assert told[m.RUN_COUNT.name, m.labelled((), source="a", target="b", lane="live")] == 2
-    assert [one.getMessage() for one in caplog.records] == [
-        f"metrics are not written to {path} (No space left on device): make room there"
-    ] * 2
+    assert len(caplog.records) == 2
+    assert all(f"{path} (No space " in one.getMessage() for one in caplog.records)

@@ -146,7 +146,7 @@ test-all: setup $(KERBEROS) ## Run every test there is, the pure ones and chaos 
 	$(call say,Running all tests but the soak: Kafka $(KAFKA)$(,) and $(OLD_KAFKA) where a test asks for it)
 	@$(need_java)
 	@tools/system_packages.sh $(PYTHON)
-	@failed=; \
+	@trap 'exit 130' INT; failed=; \
 	$(BIN)/python -m pytest -n $(or $(WORKERS),3) -m "not soak" $(ARGS) || failed="tests"; \
 	$(if $(ARGS),,FERRY_SEED=$(if $(FERRY_SEED),$$(($(FERRY_SEED) + 1))) $(BIN)/python -m pytest -n $(or $(WORKERS),2) $(RANDOM_TESTS) || failed="$$failed second-seed"; \
 	$(run_soak) || failed="$$failed soak";) \

@@ -215,7 +215,7 @@ def test_a_selection_makes_rows_of_single_records(book: Notebook, source_cluster
 
 def test_a_table_of_the_name_is_no_concern_and_a_view_is(book: Notebook) -> None:
     assert "headers" in str(book.read(NO_RECORDS, {}, function="beside_a_table").plan)
-    with pytest.raises(Failed, match="view"):
+    with pytest.raises(Failed, match="temporary"):
         book.read(NO_RECORDS, {}, function="beside_a_view")
 
 

@@ -78,6 +78,8 @@ def unpacked_pairs(text: str) -> tuple[Pair, ...]:
         if not stream.eof:
             raise ValueError("they are cut off, or too many")
         steps = json.loads(found)
+        if len(steps) % 2:
+            raise ValueError("the last one has one offset")
         sources, targets = accumulate(steps[::2]), accumulate(steps[1::2])
         return tuple(zip(sources, targets, strict=True))
     except (ValueError, TypeError, zlib.error) as error:

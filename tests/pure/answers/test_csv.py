@@ -11,10 +11,11 @@ import pytest
 
 from ferry.program import main
 from tests.pure.answers.stories import STORIES, answers
-from tests.pure.answers.test_answers import commands, marks
+from tests.pure.answers.test_answers import commands
 from tests.pure.answers.world import Answer, World
 
-pytestmark = pytest.mark.slow
+QUICK = "archive"
+"""The story that `make quick` has."""
 
 READS = {
     "plan", "lag", "flows", "status", "explain", "version", "readiness", "translate", "verify", "groups", "groups diff",
@@ -64,7 +65,9 @@ class Asker:
         return answer
 
 
-@pytest.mark.parametrize("story", [pytest.param(story, marks=marks(story)) for story in STORIES])
+@pytest.mark.parametrize(
+    "story", [pytest.param(story, marks=() if story == QUICK else pytest.mark.slow) for story in STORIES]
+)
 def test_what_changes_nothing_is_csv_or_refused(story: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asker = Asker(World.ask)
     monkeypatch.setattr(World, "ask", lambda world, *words: asker(world, *words))  # noqa: PLW0108 - a method

@@ -279,10 +279,15 @@ def test_versions_that_know_few_pairs_find_few() -> None:
     assert "all_pairs" not in json.loads(adoption_records(replace(adoption, pairs=pairs[:9]))[0].value or b"")
 
 
-def test_pairs_that_are_damaged_are_told_so() -> None:
-    for text in ("no base64", packed_pairs(((1, 2),))[:-8], b64encode(zlib.compress(b"[1,2,3]")).decode()):
-        with pytest.raises(BadInput):
-            unpacked_pairs(text)
+@pytest.mark.parametrize(
+    "text",
+    ["no base64", packed_pairs(((1, 2),))[:-8], b64encode(zlib.compress(b"[1,2,3]")).decode()],
+    ids=["no-base64", "cut", "an-odd-number"],
+)
+def test_pairs_that_are_damaged_are_told_so(text: str, golden: Golden) -> None:
+    with pytest.raises(BadInput) as damaged:
+        unpacked_pairs(text)
+    golden(damaged.value)
 
 
 def test_a_pair_that_leads_back_voids_those_before_it() -> None:

@@ -21,7 +21,7 @@ from tests.tiers import IN_PART
 Judge = Callable[[int, str, Fault], None]
 """What tests a fault: given the version of transactions, the cluster, and the fault."""
 
-UNNAMED = {-1, 13, 35, 46, 52, 59, 105, 120, 999}
+UNNAMED = {-1, 13, 46, 52, 59, 105, 120, 999}
 """Codes that Ferry has no name for, as UNKNOWN_SERVER_ERROR, and one that no broker has yet (Kafka's `Errors`)."""
 CODES = frozenset(
     {value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {codes.NONE} | UNNAMED

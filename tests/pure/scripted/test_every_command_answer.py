@@ -37,7 +37,12 @@ DIFF = "acls", "diff", "a->b"
 LAG = "lag", "a->b"
 GONE = {codes.UNKNOWN_TOPIC_OR_PARTITION, codes.UNKNOWN_TOPIC_ID}
 """What says that there is nothing to delete."""
-DECIDED = codes.UNAUTHORIZED | {codes.SECURITY_DISABLED, codes.INVALID_REQUEST}
+DECIDED = codes.UNAUTHORIZED | {
+    codes.INVALID_REQUEST,
+    codes.POLICY_VIOLATION,
+    codes.SECURITY_DISABLED,
+    codes.UNSUPPORTED_VERSION,
+}
 """What says that no ACL was changed."""
 ANN, BOB, CARL = "User:ann", "User:bob", "User:carl"
 CHANGES = {(ANN, "delete"), (CARL, "create")}
@@ -357,6 +362,18 @@ TABLE = Table(
         )
     }
 )
+
+
+def test_an_acl_that_a_lost_request_created_stays_ferrys_though_the_next_one_is_refused() -> None:
+    with world_after(acls_changed) as made:
+        made.b.faults += [
+            Fault(api="CreateAcls", applied=True, lost=True),
+            Fault(api="CreateAcls", code=codes.CLUSTER_AUTHORIZATION_FAILED),
+        ]
+        said = made.ask(*RUN)
+        assert made.b.count("CreateAcls") == 2
+        made.b.faults.clear()
+        assert makes_acls(made, said)
 
 
 @pytest.mark.timeout(120)  # in `make test-all` one case meets all codes

@@ -20,7 +20,12 @@ _ALTER = 7
 _PORTION = 500
 """ACLs in one request. A controller takes 10,000 records at once (`QuorumController.MAX_RECORDS_PER_USER_OP`)."""
 _TRANSIENT = frozenset({codes.NOT_CONTROLLER, codes.REQUEST_TIMED_OUT})
-_DECIDED = codes.UNAUTHORIZED | {codes.SECURITY_DISABLED, codes.INVALID_REQUEST}
+_DECIDED = codes.UNAUTHORIZED | {
+    codes.INVALID_REQUEST,
+    codes.POLICY_VIOLATION,
+    codes.SECURITY_DISABLED,
+    codes.UNSUPPORTED_VERSION,
+}
 """Errors that are found before anything is changed."""
 
 # Kafka's `ResourceType`, `PatternType`, `AclOperation` and `AclPermissionType`.
@@ -169,15 +174,24 @@ async def _in_portions(
     done: str,
 ) -> dict[AclBinding, Refused]:
     failed: dict[AclBinding, Refused] = {}
+    tried: set[AclBinding] = set()
+    """ACLs whose earlier request may have been carried out: it had no answer, or one that does not show it."""
 
     async def ask(part: list[AclBinding]) -> Iterable[tuple[AclBinding, Any]]:
-        return zip(part, await answers(part), strict=True)
+        try:
+            return zip(part, await answers(part), strict=True)
+        except Retryable:
+            tried.update(part)
+            raise
 
     def judge(binding: AclBinding, outcome: Any) -> None:
-        decided = outcome.error_code in _DECIDED
+        decided = outcome.error_code in _DECIDED and binding not in tried
         what = f"ACL {binding} was not {done}" if decided else f"it is not known whether ACL {binding} was {done}"
         try:
             _check(cluster, outcome, f"{what} on cluster {cluster.alias}", "ALTER")
+        except Retryable:
+            tried.add(binding)
+            raise
         except Refused as error:
             raise error if decided else AclInDoubt(str(error)) from None
 

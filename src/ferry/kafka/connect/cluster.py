@@ -248,12 +248,12 @@ class Cluster:
         """Repeat `action` while it raises Retryable, with jittered back-off, for `patience_s` at most."""
         begun = time.monotonic()
         try:
-            return await action()  # this is mostly all, and tenacity costs more than many an answer
+            return await action()  # most actions succeed at once, and tenacity costs more than many answers
         except Retryable as error:
             failed = [error]
 
         async def attempt() -> T:
-            if failed:
+            if failed:  # the attempt above is tenacity's first, so the pauses are as usual
                 raise failed.pop()
             return await action()
 

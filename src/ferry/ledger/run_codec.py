@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, enum, fields
+from ferry.codec.kinds import FLOW, Kind, enum, fields, many
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
 from ferry.ledger.reading import read_as, slots
 from ferry.ledger.sentence_codec import CODE_SAYS, FACTS, FACTS_SAY
@@ -126,23 +126,33 @@ refusal_json = REFUSAL.dump
 """Return a refusal as the documented JSON object."""
 
 
-def outcome_record(
-    lane: str,
-    run: str,
-    refusals: Sequence[Refusal],
-    time_over: Sequence[int],
-    sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
-) -> Record:
-    """Make the record of what the tasks of a run refused.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
 
-    It also has the slots that ended because the run's time was over, and what transforms read and kept.
-    """
-    body: Json = {
-        "v": LEDGER_VERSION,
-        "kind": "outcome",
-        "refusals": [refusal_json(item) for item in refusals],
-        "time_over": list(time_over),
-    }
-    if sifted:
-        body["sifted"] = {topic: list(one) for topic, one in sorted(sifted.items())}
-    return Record(key=encode(["outcome", lane, run]), value=encode(body))
+    refusals: tuple[Refusal, ...] = ()
+    time_over: frozenset[int] = frozenset()
+    sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
+    """What transforms read and kept in the attempt that reported last, by source topic."""
+
+
+OUTCOME = Form(
+    Outcome,
+    *head("outcome"),
+    F("refusals", kind=many(REFUSAL.kind)),
+    F("time_over", kind=Kind(sorted, frozenset)),
+    F(
+        "sifted",
+        kind=Kind(
+            lambda found: {topic: list(counts) for topic, counts in found.items()},
+            lambda body: {topic: FilterCounts(*counts) for topic, counts in body.items()},
+        ),
+        default=NOTHING_FILTERED,
+        omit=lambda found: not found.sifted,
+    ),
+)
+
+
+def outcome_record(lane: str, run: str, outcome: Outcome) -> Record:
+    """Make the record of what the tasks of a run refused."""
+    return Record(key=encode(["outcome", lane, run]), value=encode(OUTCOME.dump(outcome)))

@@ -14,7 +14,8 @@ from ferry.ledger.pruning import Copy, pruned
 from ferry.ledger.reading import read_as, text, whole
 from ferry.ledger.receipts import lane_ends, last_receipts
 from ferry.ledger.report import Report
-from ferry.ledger.runs import Outcome, outcome, superseded_by
+from ferry.ledger.run_codec import Outcome
+from ferry.ledger.runs import outcome, superseded_by
 from ferry.ledger.unit_codec import last_units, unit_receipts
 from ferry.ledger.units import is_done
 from ferry.ledger.verified_codec import run_verified

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
 from ferry.errors import BadInput
-from ferry.ledger.codec import SEAL, Json, decode_key, encode
+from ferry.ledger.codec import SEAL, decode_key, encode
 from ferry.ledger.kinds import KINDS_OF_RUN
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal, parse_plan
 from ferry.ledger.reading import read_as, slots, whole
-from ferry.ledger.run_codec import parse_attempt, parse_refusal
-from ferry.model import Attempt, FilterCounts, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal
+from ferry.ledger.run_codec import OUTCOME, Outcome, parse_attempt
+from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
@@ -183,27 +181,9 @@ def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple
     return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
-
-    refusals: tuple[Refusal, ...]
-    time_over: frozenset[int]
-    sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
-    """What transforms read and kept in the attempt that reported last, by source topic."""
-
-
 def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
     """Return the outcome that a run's copy step recorded; None when it did not (yet)."""
     for key, record in view.of_kind("outcome"):
         if key[1:] == [lane, run]:
-            return read_as(record, _parse_outcome)
+            return read_as(record, OUTCOME.load)
     return None
-
-
-def _parse_outcome(body: Json) -> Outcome:
-    return Outcome(
-        refusals=tuple(parse_refusal(item) for item in body["refusals"]),
-        time_over=frozenset(body["time_over"]),
-        sifted={topic: FilterCounts(*counts) for topic, counts in body.get("sifted", {}).items()},
-    )

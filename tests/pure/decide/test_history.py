@@ -20,7 +20,7 @@ from ferry.ledger.history import SILENT_MS, Forgotten, PastRun, PastState, holde
 from ferry.ledger.ledger import LedgerView, fold, fold_on
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.ledger.run_codec import outcome_record, run_record
+from ferry.ledger.run_codec import Outcome, outcome_record, run_record
 from ferry.ledger.runs import expired
 from ferry.ledger.summary import rolled_up
 from ferry.ledger.verified_codec import run_verified_record
@@ -45,7 +45,7 @@ PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
 COPIED = receipt_records(replace(RECEIPT, generation=0))
 LONGER = plan_records(replace(PLAN, generation=0, slices=(piece(end=80),)))
 REFUSED = plan_records(replace(PLAN, generation=0, slices=(), refusals=(refusal(),)))
-ENDED = outcome_record(LANE, "run-1", [], [])
+ENDED = outcome_record(LANE, "run-1", Outcome())
 NEWER = run_record(run_of("run-2"))
 
 

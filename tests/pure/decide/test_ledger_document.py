@@ -45,11 +45,11 @@ from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
 from ferry.ledger.run_codec import (
+    OUTCOME,
     attempt_record,
     fenced_record,
     outcome_record,
     parse_attempt,
-    parse_refusal,
     parse_run,
     run_record,
 )
@@ -111,11 +111,6 @@ def _plan(key: list[Any], _: Any) -> list[Record]:
 def _attempt(key: list[Any], body: Any) -> list[Record]:
     begun = parse_attempt(key[2], 4712, body)
     return [attempt_record(key[1], begun.run, begun.generation, begun.started_ms, begun.origin)]
-
-
-def _outcome(key: list[Any], body: Any) -> list[Record]:
-    refusals = [parse_refusal(item) for item in body["refusals"]]
-    return [outcome_record(key[1], key[2], refusals, body["time_over"])]
 
 
 def _accounted(key: list[Any], body: Any) -> list[Record]:
@@ -247,7 +242,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "last": lambda _, body: receipt_records(parse_receipt(body)),
     "unit": lambda _, body: receipt_records(parse_dealt_receipt(body)),
     "era": lambda key, body: [era_record(key[1], parse_era(body))],
-    "outcome": _outcome,
+    "outcome": lambda key, body: [outcome_record(key[1], key[2], OUTCOME.load(body))],
     "began": lambda key, body: start_records(key[1], replace(FACTS, now_ms=body["at_ms"])),
     "start": _start,
     "producer": lambda key, body: [

@@ -31,7 +31,7 @@ from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import receipts
-from ferry.ledger.run_codec import fenced_record, outcome_record, run_record
+from ferry.ledger.run_codec import Outcome, fenced_record, outcome_record, run_record
 from ferry.ledger.runs import expired, newest_run, slots_to_fence
 from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
 from ferry.plan.rules.deletes import deleted_record
@@ -180,7 +180,7 @@ class History:
         refusals = (refusal(),) if self.runs % 2 else ()  # every other run has nothing to do
         plan = replace(PLAN, run=record.run, generation=self.generation, refusals=refusals)
         self.log.write(*plan_records(plan))
-        self.log.write(outcome_record(LANE, record.run, [], []))
+        self.log.write(outcome_record(LANE, record.run, Outcome()))
         self.log.write(*expired(self.log.whole(), LANE, 2))
 
     def chunk(self, numbers: Sequence[int], sizes: Sequence[int]) -> int:

@@ -10,11 +10,11 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import const, enum, or_minus_one, typed
+from ferry.codec.kinds import SINGLE, by_partition, const, enum, or_minus_one, typed
 from ferry.errors import BadInput
 from ferry.ledger.kinds import KINDS
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
@@ -164,24 +164,25 @@ def accounted_records(
 
     `ids` are the ids of the topics, where they are known.
     """
-    by_topic: dict[str, list[tuple[int, int]]] = {}
-    for place, offset in sorted(offsets.items()):
-        by_topic.setdefault(place.topic, []).append((place.partition, offset))
-    return [
-        Record(
-            key=encode(["accounted", lane, topic]),
-            value=encode(
-                {
-                    "v": LEDGER_VERSION,
-                    "kind": "accounted",
-                    "topic": topic,
-                    "offsets": parts,
-                    "topic_id": (ids or {}).get(topic, ""),
-                }
-            ),
-        )
-        for topic, parts in by_topic.items()
-    ]
+    by_topic: dict[str, dict[int, int]] = {}
+    for place, offset in offsets.items():
+        by_topic.setdefault(place.topic, {})[place.partition] = offset
+    found = (Accounted(topic, parts, (ids or {}).get(topic, "")) for topic, parts in sorted(by_topic.items()))
+    return [Record(key=encode(["accounted", lane, one.topic]), value=encode(ACCOUNTED.dump(one))) for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Accounted:
+    """Up to which offset each partition of a target topic was searched; an empty `topic_id` is not known."""
+
+    topic: str
+    offsets: Mapping[int, int]
+    topic_id: str
+
+
+ACCOUNTED = Form(
+    Accounted, *head("accounted"), F("topic"), F("offsets", kind=by_partition(SINGLE)), F("topic_id", default="")
+)
 
 
 def gap_record(lane: str, gap: Gap) -> Record:

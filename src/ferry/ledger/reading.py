@@ -111,8 +111,10 @@ def _wrong_field(found: Any) -> str:
     """Return which field of a record that does not conform is of another kind, with its value."""
     hints = get_type_hints(type(found))
     for name in _names_of(type(found)):
-        value = getattr(found, name)
-        if not _check_of(hints[name])(value) or (hints[name] is int and isinstance(value, bool)):
+        value, check = getattr(found, name), _check_of(hints[name])
+        if not check(value) or (hints[name] is int and isinstance(value, bool)):
+            if isinstance(value, dict):
+                value = {key: one for key, one in value.items() if not check({key: one})}
             inner = type(value) is hints[name] and _names_of(hints[name])
             return _wrong_field(value) if inner else f"{name} of {type(found).__name__} is {value!r:.40}"
     return f"a field of {type(found).__name__} is of another kind"

@@ -246,8 +246,9 @@ def test_a_record_with_more_slots_than_anybody_could_fence_is_named(kind: str, g
         ("pause", "pauses", {"since_ms": True}),
         ("gap", "gaps", {"partition": 2.5}),
         ("verified", "verified", {"not_compared": [7]}),
+        ("accounted", "accounted", {"offsets": [[0, 512], [1, "x"], [2, 40]]}),
     ],
-    ids=["a text", "a truth value", "a field of a part", "an entry of a list"],
+    ids=["a text", "a truth value", "a field of a part", "an entry of a list", "a partition"],
 )
 def test_a_field_of_another_kind_is_named_with_its_value(
     kind: str, read: str, more: Mapping[str, Any], golden: Golden

@@ -185,6 +185,37 @@ ACCOUNTED = Form(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedCopy:
+    """A copy that was deleted after its source, by which run, and up to where each partition was copied."""
+
+    topic: str
+    target_topic: str
+    source_topic_id: str
+    target_topic_id: str
+    ends: Mapping[int, int]
+    run: str
+    at_ms: int
+
+
+DELETED = Form(
+    DeletedCopy,
+    *head("deleted"),
+    F("topic"),
+    F("target_topic"),
+    F("source_topic_id"),
+    F("target_topic_id"),
+    F("ends", kind=by_partition(SINGLE)),
+    F("run"),
+    F("at_ms"),
+)
+
+
+def deleted_record(lane: str, found: DeletedCopy) -> Record:
+    """Make the record of a copy that was deleted after its source; its receipts become tombstones."""
+    return Record(key=encode(["deleted", lane, found.target_topic]), value=encode(DELETED.dump(found)))
+
+
 def gap_record(lane: str, gap: Gap) -> Record:
     """Make the record of a place that a lane skips, or goes back from, on purpose."""
     key: list[object] = ["gap", lane, gap.source.topic, gap.source.partition, gap.start]

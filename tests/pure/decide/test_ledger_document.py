@@ -26,8 +26,10 @@ from ferry.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.ledger.block_index import Block
 from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
 from ferry.ledger.codec import (
+    DELETED,
     accounted_records,
     claim_record,
+    deleted_record,
     encode,
     gap_record,
     parse_gap,
@@ -61,7 +63,6 @@ from ferry.ledger.verified_codec import run_verified, run_verified_record
 from ferry.ledger.window_codec import dropped_lanes, dropped_record, parse_window, window_record
 from ferry.model import AclChange, Flow, Record, TopicPartition
 from ferry.model.switch import Step
-from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.facts import Seen
 from ferry.plan.rules.starts import start_records
 from ferry.plan.rules.tombstones import seen_records
@@ -260,7 +261,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],
     "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],
     "accounted": _accounted,
-    "deleted": lambda key, body: [deleted_record(key[1], key[2], body)],
+    "deleted": lambda key, body: [deleted_record(key[1], DELETED.load(body))],
     "seen": _seen,
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
     "adopted": lambda _, body: adoption_records(parse_adoption(body)),

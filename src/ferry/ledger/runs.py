@@ -9,8 +9,8 @@ from ferry.ledger.codec import SEAL, decode_key, encode
 from ferry.ledger.kinds import KINDS_OF_RUN
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal, parse_plan
-from ferry.ledger.reading import read_as, slots, whole
-from ferry.ledger.run_codec import OUTCOME, Outcome, parse_attempt
+from ferry.ledger.reading import read_as, whole
+from ferry.ledger.run_codec import FENCED, OUTCOME, Fenced, Outcome, parse_attempt
 from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record
 
 
@@ -52,9 +52,7 @@ def slots_to_fence(view: LedgerView, lane: str) -> int:
     counts.
     """
     opened = [run.record.slots for run in view.runs if run.record.lane == lane]
-    fenced = [
-        read_as(record, lambda body: slots(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
-    ]
+    fenced = [one.slots for one in _fenced(view, lane)]
     return max([*opened, *fenced], default=0)
 
 
@@ -64,12 +62,12 @@ def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
     Runs find each other in the ledger, which is the target's; their writers' names contain the target's alias.
     """
     opened = {run.record.flow for run in view.runs if run.record.lane == lane}
-    fenced = (
-        read_as(record, lambda body: [Flow.parse(name) for name in body.get("flows", ())])
-        for key, record in view.of_kind("fenced")
-        if key[1] == lane
-    )
+    fenced = [one.flows for one in _fenced(view, lane)]
     return frozenset(opened.union(*fenced))
+
+
+def _fenced(view: LedgerView, lane: str) -> list[Fenced]:
+    return [read_as(record, FENCED.load) for key, record in view.of_kind("fenced") if key[1] == lane]
 
 
 def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:

@@ -21,7 +21,7 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record
-from ferry.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
+from ferry.ledger.acl_codec import ACL, keyed_acl, own_acl_record, synced_record
 from ferry.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.ledger.block_index import Block
 from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
@@ -142,7 +142,7 @@ def _start(key: list[Any], body: Any) -> list[Record]:
 
 
 def _acl(key: list[Any], body: Any) -> list[Record]:
-    change = AclChange(kind="create", binding=keyed_acl(key), source=parse_acl(body["source"]))
+    change = AclChange(kind="create", binding=keyed_acl(key), source=ACL.load(body["source"]))
     cluster_id, run, at_ms = body["source_cluster_id"], body["run"], body["at_ms"]
     return [own_acl_record(key[1], change, source_cluster_id=cluster_id, run=run, at_ms=at_ms)]
 

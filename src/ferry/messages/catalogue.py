@@ -16,9 +16,10 @@ from ferry.messages.entry import Entry
 from ferry.messages.flow import FLOW
 from ferry.messages.notes import NOTES
 from ferry.messages.records import RECORDS
+from ferry.messages.runs import RUNS
 from ferry.messages.source import SOURCE
 from ferry.messages.target import TARGET
-from ferry.model.sentence import Fact, Sentence
+from ferry.model.sentence import Fact, Sentence, sentence_of
 from ferry.registry import parts_of
 
 ENTRIES: Mapping[str, Entry] = {
@@ -28,6 +29,7 @@ ENTRIES: Mapping[str, Entry] = {
     **FLOW,
     **TARGET,
     **RECORDS,
+    **RUNS,
     **NOTES,
     **VALUES,
     **LOGINS,
@@ -42,8 +44,9 @@ def what_is(said: Sentence) -> str:
 
 
 def said(words: object) -> Sentence:
-    """Return text from elsewhere as a Sentence; a Sentence of the catalogue is returned unchanged."""
-    return words if isinstance(words, Sentence) else sentence("said", why=str(words))
+    """Return text from elsewhere as a Sentence; one of the catalogue, or that an error has, is returned unchanged."""
+    found = sentence_of(words) if isinstance(words, BaseException) else words
+    return found if isinstance(found, Sentence) else sentence("said", why=str(found))
 
 
 def sentence(code: str, **facts: Fact) -> Sentence:

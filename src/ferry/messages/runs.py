@@ -1,0 +1,27 @@
+"""Why no run is opened, or a run must not continue: its ledger, its clusters, a newer run or attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.messages.entry import Entry
+
+RUNS: Mapping[str, Entry] = {
+    # A ledger whose topic would not keep receipts.
+    "ledger.partitions": Entry(
+        None,
+        "ledger {ledger} on cluster {cluster} has {partitions} partitions where one is needed",
+        "move it away and let Ferry create it",
+    ),
+    "ledger.replicas": Entry(
+        None,
+        "ledger {ledger} on cluster {cluster} has replication factor {replicas} where {wanted} is needed",
+        "add replicas with kafka-reassign-partitions.sh, or set ferry.ledger.replication.factor to {replicas} to do "
+        "with less",
+    ),
+    "ledger.may-lose": Entry(
+        None,
+        "ledger {ledger} on cluster {cluster} has {setting}={found}, which can lose receipts",
+        "set it to {needed}",
+    ),
+}

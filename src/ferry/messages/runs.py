@@ -24,4 +24,16 @@ RUNS: Mapping[str, Entry] = {
         "ledger {ledger} on cluster {cluster} has {setting}={found}, which can lose receipts",
         "set it to {needed}",
     ),
+    # Clusters that are not the two of the flow.
+    "clusters.same": Entry(
+        None,
+        "source {source} and target {target} are the same cluster ({cluster})",
+        "correct one of the bootstrap servers ({source_line}, {target_line})",
+    ),
+    "clusters.swapped": Entry(
+        None,
+        "aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
+        "{ledger}, written from the one that {target} leads to now",
+        "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
+    ),
 }

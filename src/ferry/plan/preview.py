@@ -99,12 +99,15 @@ async def refuse_swapped(lane: OpenLane, view: LedgerView) -> None:
     flow = lane.flow
     theirs = await lane.ledgers.of(lane.source, flow.flow.source).view()
     if any(last.source_cluster_id == lane.target.cluster_id for last in last_receipts(theirs, lane.name).values()):
-        source, target = flow.flow.source, flow.flow.target
         raise Refused(
-            f"aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
-            f"{topic}, written from the one that {target} leads to now: correct the bootstrap servers "
-            f"({flow.where('source', 'consumer', 'bootstrap.servers')}, "
-            f"{flow.where('target', 'producer', 'bootstrap.servers')}), or use other aliases"
+            sentence(
+                "clusters.swapped",
+                source=flow.flow.source,
+                target=flow.flow.target,
+                ledger=topic,
+                source_line=flow.where("source", "consumer", "bootstrap.servers"),
+                target_line=flow.where("target", "producer", "bootstrap.servers"),
+            )
         )
 
 

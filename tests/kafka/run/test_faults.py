@@ -84,8 +84,10 @@ def test_an_unreachable_cluster_is_named_with_its_address(source_cluster: Runnin
 
 def test_source_and_target_being_one_cluster_is_refused(source_cluster: RunningCluster) -> None:
     lab = Lab(source=source_cluster, target=source_cluster, alias=new_alias(), topics=("x",))
-    with pytest.raises(Refused, match="same"), lab.runs():
+    with pytest.raises(Refused) as refused, lab.runs():
         pass
+    code, facts = data_of(refused.value)
+    assert (code, facts["source"], facts["target"]) == ("clusters.same", lab.alias, f"t{lab.alias}")
 
 
 def test_a_ledger_that_would_lose_receipts_is_refused(

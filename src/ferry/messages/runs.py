@@ -36,4 +36,43 @@ RUNS: Mapping[str, Entry] = {
         "{ledger}, written from the one that {target} leads to now",
         "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
     ),
+    # A newer run of the lane, a newer attempt, or a switch has taken over.
+    "superseded.driver": Entry(
+        None,
+        "run {run} of {flow} (lane {lane}) is superseded by {newer}, which has opened the lane since",
+        "let it finish; it, or the next run, copies the rest",
+    ),
+    "superseded.slot": Entry(
+        None,
+        "run {run} of {flow} (lane {lane}) is superseded by {newer}",
+        "what {run} committed stays, and {newer}, or the next run, copies the rest",
+    ),
+    "superseded.unplanned": Entry(
+        None,
+        "run {run} of {flow} (lane {lane}) was never planned and is superseded by {newer}",
+        "nothing of it can be copied, so start a new run",
+    ),
+    "superseded.unfinished": Entry(
+        None,
+        "run {run} of {flow} is superseded by {newer}, and did not finish {slices:count slice}",
+        "resume {newer}, or start a new run, which copies the rest",
+    ),
+    "superseded.attempt": Entry(
+        None,
+        "attempt {attempt} at run {run} of {flow} (lane {lane}) is superseded by attempt {newer} from {host}",
+    ),
+    "superseded.ended": Entry(None, "attempt {attempt} at run {run} of {flow} (lane {lane}) was ended from {host}"),
+    "superseded.draining": Entry(
+        None,
+        "run {run} does not copy: {verb} {switch} copies the rest of {flow} itself, until {until_ms:time} at most; let "
+        "it end, or abandon it with ferry switches abandon '{named}' {switch}",
+    ),
+    "superseded.drill": Entry(
+        None, "the drill in lane {lane} writes no groups, because {what} meanwhile", "start it again"
+    ),
+    "superseded.delivery": Entry(
+        None,
+        "{delivery} is superseded by a newer attempt of the application",
+        "let that finish",
+    ),
 }

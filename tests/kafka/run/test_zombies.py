@@ -266,12 +266,8 @@ def test_a_source_topic_deleted_mid_run_is_refused_and_what_was_copied_stays(
     assert 0 < copied < 2_000
     assert not results[second].receipts
     assert report.state is RunState.PARTIAL
-    said = (
-        f"topic {topic} on cluster {lab.alias} is gone since the plan: if that was intended, remove it from topics; "
-        "then run again"
-    )
-    assert {(refusal.partition, refusal.kind, refusal.message) for refusal in report.refusals} == {
-        (number, RefusalKind.TOPIC_GONE, said) for number in range(4)
+    assert {(refusal.partition, refusal.kind, refusal.code, refusal.facts) for refusal in report.refusals} == {
+        (number, RefusalKind.TOPIC_GONE, "source.gone.since-plan", (("cluster", lab.alias),)) for number in range(4)
     }
 
     later = lab.micro_run()

@@ -17,14 +17,16 @@ import pytest
 
 import ferry
 from ferry.commands.forms import plan_json
+from ferry.errors import Retryable
+from ferry.features.records.acts.cutoffs import Failure, Unread, parse_unread
 from ferry.ledger.checkpoint_codec import LEFT, checkpoint_record, group_outcome, left_json
 from ferry.ledger.ledger import fold
 from ferry.ledger.mirror_state import MirrorState, mirror_record, mirror_state
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.run_codec import REFUSAL
-from ferry.messages.catalogue import ENTRIES, sentence
+from ferry.messages.catalogue import ENTRIES, sentence, what_is
 from ferry.messages.entry import Entry
-from ferry.messages.refusals import passed, refused, what_of
+from ferry.messages.refusals import passed, refused, refused_as, what_of
 from ferry.model import Fact, GroupOutcome, Left, Refusal, RefusalKind, Sentence, TopicPartition, Why, code_of, facts_of
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, lying
@@ -130,6 +132,32 @@ def test_a_code_that_is_used_for_several_kinds_asks_for_one(golden: Golden) -> N
     golden(caught.value)
     with pytest.raises(KeyError):
         refused("source.hidden", "orders")
+
+
+def test_a_refusal_has_the_code_of_the_sentence_that_was_made_elsewhere() -> None:
+    why = sentence("source.truncated.read", source="orders-3", cluster="a", end=20, cut=10, epoch=4)
+    for words in (why, Retryable(why)):
+        refusal = refused_as(words, "orders", 3, kind=RefusalKind.SOURCE_TRUNCATED)
+        assert refusal == refused("source.truncated.read", "orders", 3, cluster="a", end=20, cut=10, epoch=4)
+        assert (refusal.code, refusal.facts) == (
+            "source.truncated.read",
+            (("cluster", "a"), ("cut", 10), ("end", 20), ("epoch", 4)),
+        )
+        assert what_of(refusal) == what_is(why)
+    plain = refused_as(Retryable("a text"), "orders", kind=RefusalKind.CORRUPT)
+    assert (plain.message, plain.code, plain.facts) == ("a text", "said", (("why", "a text"),))
+
+
+def test_what_a_task_of_spark_could_not_read_comes_back_with_its_code() -> None:
+    why = sentence("source.truncated.read", source="orders-3", cluster="a", end=20, cut=10, epoch=4)
+    place, other = TopicPartition("orders", 3), TopicPartition("orders", 4)
+    failures = {
+        place: Failure(kind=RefusalKind.SOURCE_TRUNCATED, message=why, offset=20),
+        other: Failure(kind=RefusalKind.CORRUPT, message="a text", offset=0),
+    }
+    back = parse_unread(str(Unread(failures)))
+    assert back == failures
+    assert [(code_of(one.message), facts_of(one.message)) for one in back.values()] == [(why.code, why.facts), ("", ())]
 
 
 def test_a_sentence_is_a_text_that_keeps_its_code_and_facts() -> None:

@@ -49,6 +49,16 @@ def said(words: object) -> Sentence:
     return found if isinstance(found, Sentence) else sentence("said", why=str(found))
 
 
+def caused(code: str, why: object, **facts: Fact) -> Sentence:
+    """Return the sentence of a code in whose place `{why}` is what another sentence or error says.
+
+    It also has that one's facts, and its code as the fact `of`.
+    """
+    found = sentence_of(why) if isinstance(why, BaseException) else why
+    more: dict[str, Fact] = {**dict(found.facts), "of": found.code} if isinstance(found, Sentence) else {}
+    return sentence(code, **{**more, **facts, "why": str(found)})
+
+
 def sentence(code: str, **facts: Fact) -> Sentence:
     """Return the sentence of a code with its facts. Raises KeyError if a fact is missing that the sentence needs."""
     return Sentence(ENTRIES[code].sentence(facts), code, tuple(sorted(facts.items())))

@@ -17,14 +17,14 @@ import pytest
 
 import ferry
 from ferry.commands.forms import plan_json
-from ferry.errors import Retryable
+from ferry.errors import Refused, Retryable
 from ferry.features.records.acts.cutoffs import Failure, Unread, parse_unread
 from ferry.ledger.checkpoint_codec import LEFT, checkpoint_record, group_outcome, left_json
 from ferry.ledger.ledger import fold
 from ferry.ledger.mirror_state import MirrorState, mirror_record, mirror_state
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.run_codec import REFUSAL
-from ferry.messages.catalogue import ENTRIES, sentence, what_is
+from ferry.messages.catalogue import ENTRIES, caused, sentence, what_is
 from ferry.messages.entry import Entry
 from ferry.messages.refusals import passed, refused, refused_as, what_of
 from ferry.model import Fact, GroupOutcome, Left, Refusal, RefusalKind, Sentence, TopicPartition, Why, code_of, facts_of
@@ -32,7 +32,7 @@ from tests.golden import Golden
 from tests.pure.decide.values import PLAN, lying
 
 SOURCE = Path(ferry.__file__).parent
-MAKERS = {"refused": 0, "passed": 0, "sentence": 0, "drop": 0, "trouble": 0}
+MAKERS = {"refused": 0, "passed": 0, "sentence": 0, "caused": 0, "drop": 0, "trouble": 0}
 """Functions that take a code, and its place among their arguments."""
 OWN = {"topic", "partition", "source"}
 """Facts that each refusal has."""
@@ -80,12 +80,13 @@ def test_each_code_is_used() -> None:
 
 def test_each_call_gives_the_facts_that_its_sentence_has_places_for() -> None:
     checked, more = 0, {"kind", "passing", *OWN}
+    made = {"passed": {"what", "key"}, "caused": {"why"}}
     for file, call, codes in calls():
         given = {one.arg for one in call.keywords}
         if None in given:  # a dictionary: what it lacks is an error where it is called
             continue
         for code in codes:
-            by_maker = {"what", "key"} if getattr(call.func, "id", "") == "passed" else set[str]()
+            by_maker = made.get(getattr(call.func, "id", ""), set[str]())
             assert given - more == ENTRIES[code].facts - OWN - by_maker, (file, call.lineno, code)
             checked += 1
     assert checked > 60
@@ -146,6 +147,15 @@ def test_a_refusal_has_the_code_of_the_sentence_that_was_made_elsewhere() -> Non
         assert what_of(refusal) == what_is(why)
     plain = refused_as(Retryable("a text"), "orders", kind=RefusalKind.CORRUPT)
     assert (plain.message, plain.code, plain.facts) == ("a text", "said", (("why", "a text"),))
+
+
+def test_a_sentence_that_another_one_caused_has_that_ones_code_and_facts() -> None:
+    why = sentence("acls.unread", cluster="a", why="grant DESCRIBE")
+    for words in (why, Refused(why)):
+        made = caused("acls.not-synced", words)
+        assert made == sentence("acls.not-synced", why=str(why))
+        assert (made.code, dict(made.facts)) == ("acls.not-synced", {"why": why, "cluster": "a", "of": "acls.unread"})
+    assert dict(caused("acls.not-synced", Refused("a text")).facts) == {"why": "a text"}
 
 
 def test_what_a_task_of_spark_could_not_read_comes_back_with_its_code() -> None:

@@ -9,6 +9,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import FerryError, Superseded
+from ferry.model import sentence_of
 from ferry_airflow.base import origin_of
 from ferry_airflow.copy_trigger import ConnectCopyTrigger
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
@@ -71,5 +72,5 @@ def copy_left(task: FerrySparkOperator, runs: MicroRuns, plan: Plan, context: Co
     except (AirflowException, Superseded) as error:
         if runs.superseded(plan) is None:
             raise
-        return Superseded(str(error))
+        return Superseded(sentence_of(error))
     return None

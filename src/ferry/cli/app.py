@@ -175,9 +175,11 @@ def _wants_json(arguments: list[str]) -> bool:
 
 def _as_data(error: FerryError) -> Mapping[str, object]:
     """Return the code and the facts of the error's sentence; nothing if it is a plain text."""
-    from ferry.ledger.sentence_codec import sentence_fields  # noqa: PLC0415 - only an error in JSON needs it
+    # Only an error in JSON needs these.
+    from ferry.ledger.sentence_codec import sentence_fields  # noqa: PLC0415
+    from ferry.model.sentence import sentence_of  # noqa: PLC0415
 
-    return sentence_fields(error.args[0]) if error.args else NO_DATA
+    return sentence_fields(sentence_of(error))
 
 
 def _run(program: Callable[[], Any], arguments: list[str]) -> int:

@@ -19,7 +19,7 @@ from ferry.copy.transcode_pool import TranscodePool
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer
 from ferry.kafka.produce.writer import Writer
-from ferry.messages.refusals import refused
+from ferry.messages.refusals import refused_as
 from ferry.model import Origin, Plan, Refusal, Slice, TopicPartition
 
 REQUEST_BYTES = 8 << 20
@@ -135,7 +135,7 @@ class Copier:
         for place in arrived:
             failure = self._buffer.failures.get(place)
             if failure is not None:
-                self.refusals[place] = refused("said", *place, kind=failure.kind, why=failure.message)
+                self.refusals[place] = refused_as(failure.message, *place, kind=failure.kind)
             if self._batching.holds(place):
                 node = leader_of(self._target, self._pieces[place], self._part(place).end)
                 self._ready.setdefault(node, {})[place] = None

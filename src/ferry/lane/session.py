@@ -13,11 +13,30 @@ from ferry.errors import Refused
 from ferry.lane.connections import FlowConnections
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.messages.catalogue import sentence
+from ferry.model import Sentence
 
 T = TypeVar("T")
 
 SETTLE_SECONDS = 5.0
 """How long a report waits for commit markers, which follow an acknowledged commit within milliseconds."""
+
+
+def one_cluster(flow: FlowConfig, source_id: str, target_id: str) -> Sentence | None:
+    """Return why the flow is refused if both of its aliases lead to the cluster of one id; None if they do not.
+
+    An empty id is not known.
+    """
+    if not source_id or source_id != target_id:
+        return None
+    return sentence(
+        "clusters.same",
+        source=flow.flow.source,
+        target=flow.flow.target,
+        cluster=source_id,
+        source_line=flow.where("source", "consumer", "bootstrap.servers"),
+        target_line=flow.where("target", "producer", "bootstrap.servers"),
+    )
 
 
 class LaneSession:
@@ -44,15 +63,10 @@ class LaneSession:
         Raises Unreachable, which names the cluster that does not answer, and Refused when both are the same cluster.
         """
         self.connections.__enter__()
-        cluster_id = self.connections.source.cluster_id
-        if cluster_id and cluster_id == self.connections.target.cluster_id:
+        why = one_cluster(self.flow, self.connections.source.cluster_id, self.connections.target.cluster_id)
+        if why is not None:
             self.close()
-            source = self.flow.where("source", "consumer", "bootstrap.servers")
-            target = self.flow.where("target", "producer", "bootstrap.servers")
-            raise Refused(
-                f"source {self.flow.flow.source} and target {self.flow.flow.target} are the same cluster "
-                f"({cluster_id}): correct one of the bootstrap servers ({source}, {target})"
-            )
+            raise Refused(why)
         return self
 
     def __exit__(

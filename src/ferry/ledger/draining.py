@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.switch_codec import open_switches
-from ferry.model import RunRecord, lane_kind
+from ferry.messages.catalogue import sentence
+from ferry.model import RunRecord, Sentence, lane_kind
 from ferry.model.switch import Step, SwitchState, next_step
-from ferry.words import to_the_second
 
 
 def drain_run(switch: str, token: str) -> str:
@@ -19,7 +19,7 @@ def is_drain_run(switch: str, run: str) -> bool:
     return run.startswith(_prefix(switch))
 
 
-def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | None:
+def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> Sentence | None:
     """Return why a run must not be opened now, in one sentence; None when it may.
 
     Lanes other than the flow's own are not affected by the drain. A drain that was killed holds runs back no longer
@@ -30,10 +30,14 @@ def standing_back(view: LedgerView, record: RunRecord, now_ms: int) -> str | Non
     for state in open_switches(view).values():
         switch, until_ms = state.switch, _drains_until_ms(state)
         if switch.via == record.flow and now_ms < until_ms and not is_drain_run(switch.id, record.run):
-            return (
-                f"run {record.run} does not copy: {switch.verb} {switch.id} copies the rest of {record.flow} itself, "
-                f"until {to_the_second(until_ms)} at most; let it end, or abandon it with ferry switches abandon "
-                f"'{switch.named}' {switch.id}"
+            return sentence(
+                "superseded.draining",
+                run=record.run,
+                flow=str(record.flow),
+                verb=str(switch.verb),
+                switch=switch.id,
+                named=str(switch.named),
+                until_ms=until_ms,
             )
     return None
 

@@ -8,8 +8,8 @@ from ferry.ledger.receipts import lane_ends
 from ferry.ledger.runs import opened_run, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import is_done
+from ferry.messages.catalogue import sentence
 from ferry.model import OpenedRun, Plan, Slice
-from ferry.words import count_of
 
 
 def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
@@ -23,10 +23,8 @@ def kept_plan(view: LedgerView, lane: str, run: str) -> Plan | None:
     plan = plan_of(view, opened)
     newer = superseded_by(view, lane, opened.generation)
     if plan is None and newer is not None:
-        raise Superseded(
-            f"run {run} of {opened.record.flow} (lane {lane}) was never planned and is superseded by "
-            f"{newer.record.run}: nothing of it can be copied, so start a new run"
-        )
+        flow = str(opened.record.flow)
+        raise Superseded(sentence("superseded.unplanned", run=run, flow=flow, lane=lane, newer=newer.record.run))
     return plan
 
 
@@ -90,8 +88,6 @@ def slices_left(view: LedgerView, plan: Plan) -> list[Slice]:
     left += [unit for unit in plan.dealt if not is_done(unit, lasts.get(unit.target))]
     newer = superseded_by(view, plan.lane, plan.generation)
     if left and newer is not None:
-        raise Superseded(
-            f"run {plan.run} of {plan.flow} is superseded by {newer.record.run}, and did not finish "
-            f"{count_of(len(left), 'slice')}: resume {newer.record.run}, or start a new run, which copies the rest"
-        )
+        facts = {"run": plan.run, "flow": str(plan.flow), "newer": newer.record.run}
+        raise Superseded(sentence("superseded.unfinished", slices=len(left), **facts))
     return left

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+
+from ferry.messages.catalogue import sentence
+from ferry.model import Sentence
 
 SAFE_REPLICAS = 3
 """Number of replicas from which on two of them must have a record before it counts."""
@@ -39,24 +43,22 @@ def created_with(replicas: int) -> dict[str, str]:
 
 
 def settings_refusal(
-    where: str, *, partitions: int, replicas: int, wanted: int, configs: Mapping[str, str]
-) -> str | None:
-    """Return what is wrong with a ledger's settings, and the remedy; None when it keeps receipts.
+    ledger: str, cluster: str, *, partitions: int, replicas: int, wanted: int, configs: Mapping[str, str]
+) -> Sentence | None:
+    """Return what is wrong with the settings of a cluster's ledger, and the remedy; None when it keeps receipts.
 
     `replicas` are those of its partition, `wanted` is `wanted_replicas`. A setting that is not shown counts as wrong.
     """
     if partitions != 1:
-        return f"{where} has {partitions} partitions where one is needed: move it away and let Ferry create it"
+        return sentence("ledger.partitions", ledger=ledger, cluster=cluster, partitions=partitions)
     if replicas < wanted:
-        return (
-            f"{where} has replication factor {replicas} where {wanted} is needed: add replicas with "
-            f"kafka-reassign-partitions.sh, or set ferry.ledger.replication.factor to {replicas} to do with less"
-        )
+        return sentence("ledger.replicas", ledger=ledger, cluster=cluster, replicas=replicas, wanted=wanted)
+    lossy = partial(sentence, "ledger.may-lose", ledger=ledger, cluster=cluster)
     for name, value in (("cleanup.policy", "compact"), ("unclean.leader.election.enable", "false")):
         if configs.get(name) != value:
-            return f"{where} has {name}={configs.get(name)}, which can lose receipts: set it to {value}"
+            return lossy(setting=name, found=str(configs.get(name)), needed=value)
     name, needed = "min.insync.replicas", wanted_in_sync(replicas)
     found = configs.get(name, "")
     if not found.isdecimal() or int(found) < needed:
-        return f"{where} has {name}={found or None}, which can lose receipts: set it to {needed}"
+        return lossy(setting=name, found=str(found or None), needed=str(needed))
     return None

@@ -16,9 +16,10 @@ from ferry.messages.entry import Entry
 from ferry.messages.flow import FLOW
 from ferry.messages.notes import NOTES
 from ferry.messages.records import RECORDS
+from ferry.messages.runs import RUNS
 from ferry.messages.source import SOURCE
 from ferry.messages.target import TARGET
-from ferry.model.sentence import Fact, Sentence
+from ferry.model.sentence import Fact, Sentence, sentence_of
 from ferry.registry import parts_of
 
 ENTRIES: Mapping[str, Entry] = {
@@ -28,6 +29,7 @@ ENTRIES: Mapping[str, Entry] = {
     **FLOW,
     **TARGET,
     **RECORDS,
+    **RUNS,
     **NOTES,
     **VALUES,
     **LOGINS,
@@ -42,8 +44,19 @@ def what_is(said: Sentence) -> str:
 
 
 def said(words: object) -> Sentence:
-    """Return text from elsewhere as a Sentence; a Sentence of the catalogue is returned unchanged."""
-    return words if isinstance(words, Sentence) else sentence("said", why=str(words))
+    """Return text from elsewhere as a Sentence; one of the catalogue, or that an error has, is returned unchanged."""
+    found = sentence_of(words) if isinstance(words, BaseException) else words
+    return found if isinstance(found, Sentence) else sentence("said", why=str(found))
+
+
+def caused(code: str, why: object, **facts: Fact) -> Sentence:
+    """Return the sentence of a code in whose place `{why}` is what another sentence or error says.
+
+    It also has that one's facts, and its code as the fact `of`.
+    """
+    found = sentence_of(why) if isinstance(why, BaseException) else why
+    more: dict[str, Fact] = {**dict(found.facts), "of": found.code} if isinstance(found, Sentence) else {}
+    return sentence(code, **{**more, **facts, "why": str(found)})
 
 
 def sentence(code: str, **facts: Fact) -> Sentence:

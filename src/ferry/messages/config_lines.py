@@ -293,6 +293,8 @@ LINES: Mapping[str, Entry] = {
         None,
         "is empty, so no topic is copied; write .* for all of them, or remove the line",
     ),
+    # Several slips of one line that was corrected; `of` has their codes.
+    "line.several": Entry(None, "{what}"),
     "line.torn": Entry(
         None,
         "ends in a backslash followed by a {what}, so the value does not continue: line {other} is read as a separate "

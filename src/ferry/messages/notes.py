@@ -157,6 +157,16 @@ NOTES: Mapping[str, Entry] = {
     # ACLs.
     "acls.none": Entry(None, "no ACLs are copied", "{why}, or set sync.topic.acls.enabled = false"),
     "acls.not-synced": Entry(None, "ACLs are not synced", "{why}"),
+    "acls.no-authorizer": Entry(
+        None, "cluster {cluster} has no authorizer", "set authorizer.class.name on its brokers"
+    ),
+    "acls.unread": Entry(None, "ACLs of cluster {cluster} cannot be read", "{why}"),
+    "acls.permissions-unread": Entry(None, "permissions on cluster {cluster} cannot be read", "{why}"),
+    "acls.not-permitted": Entry(
+        None, "not allowed to change ACLs on cluster {cluster}", "grant ALTER on the cluster (ferry acls required)"
+    ),
+    "acls.not-changed": Entry(None, "ACL {acl} was not {done} on cluster {cluster}", "{why}"),
+    "acls.in-doubt": Entry(None, "it is not known whether ACL {acl} was {done} on cluster {cluster}", "{why}"),
     "acls.more-failed": Entry(None, "{more} more ACLs could not be changed for similar reasons"),
     "acls.left-out": Entry(None, "not copied: {acl} ({why})"),
     "acls.unmapped": Entry(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ferry.messages.catalogue import ENTRIES, sentence
+from ferry.messages.catalogue import ENTRIES, said, sentence
 from ferry.model import Refusal, RefusalKind, TopicPartition
 from ferry.model.observed import OpenTransaction
 from ferry.model.sentence import Fact, Sentence
@@ -36,6 +36,20 @@ def refused(
         message=entry.sentence(_placed(topic, partition, facts)),
         code=code,
         facts=tuple(sorted(facts.items())),
+    )
+
+
+def refused_as(why: object, topic: str, partition: int | None = None, *, kind: RefusalKind) -> Refusal:
+    """Return a refusal whose sentence was made elsewhere, as for an error: with its code and facts, or with `said`."""
+    made = said(why)
+    placed = _placed(topic, partition, {})
+    return Refusal(
+        topic=topic,
+        partition=partition,
+        kind=kind,
+        message=str(made),
+        code=made.code,
+        facts=tuple((name, value) for name, value in made.facts if placed.get(name) != value),
     )
 
 

@@ -20,6 +20,8 @@ _SEEN_LATE = (
 )
 _RETENTION = f"raise retention at the source, and continue there with ferry.guard.retention.passed = skip; or {ANEW}"
 
+_PLAN_AGAIN = "plan again, and the plan shows what to do"
+
 SOURCE: Mapping[str, Entry] = {
     "source.no-leader": Entry(K.NO_LEADER, "source {source} has no leader", BROKERS),
     "source.unserved": Entry(None, "source {source} is not copied, {why}; the next run copies it"),
@@ -71,7 +73,13 @@ SOURCE: Mapping[str, Entry] = {
         K.SOURCE_TRUNCATED,
         f"{{source}} on cluster {{cluster}} was read up to offset {{end}}, but its log was since truncated to {{cut}} "
         f"(leader epoch {{epoch}} ends there; {UNCLEAN})",
-        "plan again, and the plan shows what to do",
+        _PLAN_AGAIN,
+    ),
+    "source.shorter.since-plan": Entry(
+        K.SOURCE_TRUNCATED,
+        "{source} on cluster {cluster} ends at offset {log_end} by now, though {start} to {last} were there when the "
+        f"run was planned: its log was truncated ({UNCLEAN})",
+        _PLAN_AGAIN,
     ),
     "source.retention-passed": Entry(
         K.RETENTION_PASSED,
@@ -83,6 +91,18 @@ SOURCE: Mapping[str, Entry] = {
         K.RETENTION_PASSED,
         "source {source} begins at offset {log_start}, but record {start} was deleted before it was copied",
         _RETENTION,
+    ),
+    "source.retention-passed.since-plan": Entry(
+        K.RETENTION_PASSED,
+        "{source} on cluster {cluster} begins at offset {log_start} by now, offsets {start} to {last} were deleted "
+        "after the run was planned and before it was copied",
+        "raise retention at the source, and plan again; the plan shows what to do",
+    ),
+    "source.retention-passed.since-plan.one": Entry(
+        K.RETENTION_PASSED,
+        "{source} on cluster {cluster} begins at offset {log_start} by now, offset {start} was deleted after the run "
+        "was planned and before it was copied",
+        "raise retention at the source, and plan again; the plan shows what to do",
     ),
     "source.tombstones-passed": Entry(
         K.TOMBSTONES_PASSED,
@@ -140,4 +160,33 @@ SOURCE: Mapping[str, Entry] = {
         "asked",
         BROKERS,
     ),
+    # What a run finds while it reads.
+    "source.gone.since-plan": Entry(
+        K.TOPIC_GONE,
+        "topic {topic} on cluster {cluster} is gone since the plan",
+        "if that was intended, remove it from topics; then run again",
+    ),
+    "source.recreated.since-plan": Entry(
+        K.TOPIC_RECREATED, "topic {topic} on cluster {cluster} was created again since the plan", _PLAN_AGAIN
+    ),
+    "source.not-served": Entry(
+        K.NO_LEADER,
+        "the leader of {source} on cluster {cluster} does not serve it ({why})",
+        "look at {brokers}, then run again",
+    ),
+    "source.not-authorized": Entry(
+        K.NOT_AUTHORIZED, "not allowed to read topic {topic} on cluster {cluster}", "grant READ and DESCRIBE"
+    ),
+    "source.corrupt": Entry(
+        K.CORRUPT,
+        "cluster {cluster} calls {source} corrupt at offset {at}",
+        "restore the partition from another replica, then run again",
+    ),
+    "source.damaged": Entry(
+        K.CORRUPT,
+        "the batch at offset {at} of {source} says that it has {bytes} bytes",
+        "the source's copy is damaged; restore it from a replica, or pass it with ferry skip",
+    ),
+    # The record source of Spark has no plan. `of` is the code of what a run would refuse.
+    "source.unreadable": Entry(None, "{source} on cluster {cluster} cannot be read on from offset {at}", "{why}"),
 }

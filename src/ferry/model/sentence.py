@@ -43,3 +43,9 @@ def code_of(text: str) -> str:
 def facts_of(text: str) -> tuple[tuple[str, Fact], ...]:
     """Return the facts of a sentence; none for any other text."""
     return text.facts if isinstance(text, Sentence) else ()
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return the sentence that an error was raised with, with its code and facts; else the error's text."""
+    said = error.args[0] if len(error.args) == 1 else None
+    return said if isinstance(said, Sentence) else str(error)

@@ -18,8 +18,8 @@ from ferry.kafka.admin.topics import (
     grow_topics,
 )
 from ferry.kafka.connect.cluster import Cluster, TopicInfo
-from ferry.messages.catalogue import sentence
-from ferry.messages.refusals import refused
+from ferry.messages.catalogue import caused
+from ferry.messages.refusals import refused, refused_as
 from ferry.model import ChangeKind, Refusal, RefusalKind, Sentence, TopicChange
 
 FIRST_PAUSE_S = 0.02
@@ -110,7 +110,7 @@ async def _rest(
     for name, error in errors.items():
         change = configuring.get(name) or deleting[name]
         if isinstance(error, NotPermitted) and name in configuring:
-            notes[name] = sentence("topic.settings-refused", why=str(error))
+            notes[name] = caused("topic.settings-refused", error)
         else:
             unset[change.source_topic] = _refusal(change, error)
     return unset, notes
@@ -152,4 +152,4 @@ def _is_complete(info: TopicInfo | None, partitions: int) -> bool:
 
 def _refusal(change: TopicChange, error: Refused) -> Refusal:
     kind = _KINDS.get(type(error), RefusalKind.INVALID_CONFIG)
-    return refused("said", change.source_topic, kind=kind, why=str(error))
+    return refused_as(error, change.source_topic, kind=kind)

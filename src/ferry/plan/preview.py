@@ -15,7 +15,7 @@ from ferry.ledger.draining import standing_back
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import has_run
-from ferry.messages.catalogue import sentence
+from ferry.messages.catalogue import caused, sentence
 from ferry.model import Origin, Plan, code_of
 from ferry.plan.dead_letters import letters_shown
 from ferry.plan.gather import Positions, gather_facts
@@ -67,7 +67,7 @@ async def survey(lane: OpenLane, view: LedgerView, options: RunOptions, *, here:
     for part in (*judging_parts(lane), *plan_parts(lane, whole=is_of_whole_flow(options, facts.lane))):
         plan = await part.preview(view, plan)
     why = await _refusal_of_run(lane, view, plan.run, options)
-    refused = [] if why is None else [sentence(_NOT_OPENED, why=why)]
+    refused = [] if why is None else [caused(_NOT_OPENED, why)]
     return facts, replace(plan, notes=(*refused, *shown.notes, *plan.notes))
 
 
@@ -99,12 +99,15 @@ async def refuse_swapped(lane: OpenLane, view: LedgerView) -> None:
     flow = lane.flow
     theirs = await lane.ledgers.of(lane.source, flow.flow.source).view()
     if any(last.source_cluster_id == lane.target.cluster_id for last in last_receipts(theirs, lane.name).values()):
-        source, target = flow.flow.source, flow.flow.target
         raise Refused(
-            f"aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
-            f"{topic}, written from the one that {target} leads to now: correct the bootstrap servers "
-            f"({flow.where('source', 'consumer', 'bootstrap.servers')}, "
-            f"{flow.where('target', 'producer', 'bootstrap.servers')}), or use other aliases"
+            sentence(
+                "clusters.swapped",
+                source=flow.flow.source,
+                target=flow.flow.target,
+                ledger=topic,
+                source_line=flow.where("source", "consumer", "bootstrap.servers"),
+                target_line=flow.where("target", "producer", "bootstrap.servers"),
+            )
         )
 
 

@@ -33,6 +33,7 @@ from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import attempt_record, fenced_record, run_record
 from ferry.ledger.runs import expired, flows_to_fence, slots_to_fence, superseded_by
+from ferry.messages.catalogue import sentence
 from ferry.model import Attempt, Fate, OpenedRun, Origin, Plan, Record, RunRecord
 from ferry.protocol.port import DriverPort, LedgerPort
 
@@ -169,10 +170,9 @@ class Driver:
     def _refuse_superseded(self, view: LedgerView) -> None:
         newer = superseded_by(view, self.opened.record.lane, self.opened.generation)
         if newer is not None:
-            raise Superseded(
-                f"{self._what} is superseded by {newer.record.run}, which has opened the lane since: let it finish; "
-                "it, or the next run, copies the rest"
-            )
+            own = self.opened.record
+            facts = {"run": own.run, "flow": str(own.flow), "lane": own.lane, "newer": newer.record.run}
+            raise Superseded(sentence("superseded.driver", **facts))
 
     @property
     def _what(self) -> str:

@@ -24,6 +24,7 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import rest_of
+from ferry.messages.catalogue import sentence
 from ferry.model import Fate, Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
 from ferry.protocol.drops import Blocked, Drop, Dropped
 from ferry.protocol.port import SlotPort
@@ -262,16 +263,13 @@ def foreign_record(
 def refuse_if_superseded(records: list[LedgerRecord], end: int, ref: SlotRef) -> None:
     """Raise Superseded if the ledger, read from the run's generation on, has a newer run or attempt."""
     view = fold(records, end)
+    facts = {"run": ref.run, "flow": str(ref.flow), "lane": ref.lane}
     newer = superseded_by(view, ref.lane, ref.generation)
     if newer is not None:
-        raise Superseded(
-            f"run {ref.run} of {ref.flow} (lane {ref.lane}) is superseded by {newer.record.run}: what "
-            f"{ref.run} committed stays, and {newer.record.run}, or the next run, copies the rest"
-        )
+        raise Superseded(sentence("superseded.slot", newer=newer.record.run, **facts))
     later = newer_attempt(view, ref.lane, ref.run, ref.generation, ref.attempt)
     if later is not None:
-        how = "was ended" if later.number == ref.attempt else f"is superseded by attempt {later.number}"
-        raise Superseded(
-            f"attempt {ref.attempt} at run {ref.run} of {ref.flow} (lane {ref.lane}) {how} from "
-            f"{later.origin.host or 'an unknown host'}"
-        )
+        host = later.origin.host or "an unknown host"
+        if later.number == ref.attempt:
+            raise Superseded(sentence("superseded.ended", attempt=ref.attempt, host=host, **facts))
+        raise Superseded(sentence("superseded.attempt", attempt=ref.attempt, newer=later.number, host=host, **facts))

@@ -37,7 +37,7 @@ from tests.harness import (
 )
 from tests.program import PROGRAM
 from tests.program import warm_ferry as ferry
-from tests.said import codes, facts_in
+from tests.said import codes, data_of, facts_in
 from tests.terminal import ESCAPE, at_a_terminal
 from tests.tiers import ANSWER_S
 
@@ -199,8 +199,10 @@ def test_no_run_begins_in_a_ledger_that_is_not_rebuilt_to_its_end(
     monkeypatch.setattr("ferry.kafka.produce.ledger_topic.LedgerTopic.make_ready", die)
     with pytest.raises(KeyboardInterrupt):
         rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
-    with pytest.raises(Refused, match=r"unclean\.leader\.election\.enable=true"):
+    with pytest.raises(Refused) as refused:
         lab.micro_run()
+    code, facts = data_of(refused.value)
+    assert (code, facts["setting"], facts["found"]) == ("ledger.may-lose", "unclean.leader.election.enable", "true")
     monkeypatch.undo()
     rebuild_ledger(lab.flow, path, json_lines, who="ann@desk", dry_run=False)
     more(lab, 1)

@@ -19,7 +19,7 @@ from ferry.protocol.names import ledger_topic
 from ferry.run.micro_run import local_origin
 from tests.harness import Lab, new_alias, read_topic, wait_until
 from tests.kafka.run.conftest import small_lab
-from tests.said import of_code
+from tests.said import data_of, of_code
 from tests.tiers import ANSWER_S
 
 
@@ -111,8 +111,10 @@ def test_a_plan_says_that_a_run_would_refuse_the_ledgers_settings(lab: Lab) -> N
     admin.incremental_alter_configs([resource])[resource].result(ANSWER_S)
     with lab.runs() as runs:
         wait_until(
-            lambda: any("a run would be refused: ledger" in note for note in runs.preview().notes),
+            lambda: bool(of_code("run.would-be-refused", runs.preview().notes)),
             "a plan that names the ledger",
         )
-        with pytest.raises(Refused, match=r"cleanup\.policy"):
+        with pytest.raises(Refused) as refused:
             runs.open_run("refused", local_origin())
+        code, facts = data_of(refused.value)
+        assert (code, facts["setting"], facts["found"]) == ("ledger.may-lose", "cleanup.policy", "delete")

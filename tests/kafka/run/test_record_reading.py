@@ -18,6 +18,7 @@ from ferry.features.records.rules.ranges import ReadRange
 from ferry.model import TopicPartition
 from ferry.wire.columns import columns
 from tests.harness import create_topic, delete_topic, numbered, producer, send, wait_until
+from tests.said import data_of
 from tests.tiers import ANSWER_S
 
 
@@ -64,8 +65,11 @@ def test_records_that_go_between_looking_and_reading_are_missed(source_cluster: 
     admin = AdminClient({"bootstrap.servers": source_cluster.bootstrap})
     place = Place(topic, 0, 60)
     admin.delete_records([place])[place].result(ANSWER_S)
-    with pytest.raises(Refused, match=f"{topic}-0 .* 0: "):
+    with pytest.raises(Refused) as refused:
         list(read_batches(spec(found)))
+    code, facts = data_of(refused.value)
+    assert (code, facts["source"], facts["at"]) == ("source.unreadable", f"{topic}-0", 0)
+    assert facts["of"] == "source.retention-passed.since-plan"
     with pytest.raises(Refused, match=f" 59 .*{topic}-0 .* 60"):
         surveyed(source_cluster, topic, **{"from": f"{topic}:0:59"})
 
@@ -79,8 +83,10 @@ def test_a_topic_that_is_another_one_by_now_is_not_read(source_cluster: RunningC
     wait_until(lambda: topic not in admin.list_topics(timeout=ANSWER_S).topics, "the end of the deleted topic")
     create_topic(source_cluster, topic)
     send(producer(source_cluster), topic, numbered(10))
-    with pytest.raises(Refused, match="created"):
+    with pytest.raises(Refused) as refused:
         list(read_batches(spec(found)))
+    code, facts = data_of(refused.value)
+    assert (code, facts["of"]) == ("source.unreadable", "source.recreated.since-plan")
 
 
 def test_a_cluster_that_does_not_answer(source_cluster: RunningCluster, topic: str) -> None:

@@ -27,6 +27,7 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, delete_topic, new_alias, numbered, producer, read_topic, send, whole_ledger
 from tests.kafka.run.hooks import Hooks, copy_held
 from tests.program import finished, start
+from tests.said import data_of
 from tests.tiers import ANSWER_S
 
 
@@ -72,8 +73,9 @@ def test_copy_is_retried_while_the_first_attempt_still_lives(lab: Lab) -> None:
         def second_attempt() -> None:
             lab.copy_slot(runs, plan, plan.used_slots[0])
 
-        with pytest.raises(Superseded, match="attempt"):
+        with pytest.raises(Superseded) as caught:
             copy_held(runs, plan, plan.used_slots[0], Hooks(before={"commit": second_attempt}))
+        assert data_of(caught.value)[0] == "superseded.attempt"
         report = lab.copy(runs, plan)
     assert report.state is RunState.SUCCESS
     assert lab.assert_equal() == 4_000
@@ -144,8 +146,9 @@ def test_an_attempt_that_is_called_off_stops_wherever_it_lives(lab: Lab) -> None
         plan = runs.open_run("one", local_origin())
         attempt = runs.begin(plan, local_origin())
         hooks = Hooks(before={"commit": lambda: called_off(lab, plan, attempt)})
-        with pytest.raises(Superseded, match="ended"):
+        with pytest.raises(Superseded) as caught:
             copy_held(runs, plan, plan.used_slots[0], hooks, attempt)
+        assert data_of(caught.value)[0] == "superseded.ended"
         assert not whole_ledger(runs).open
         newer = runs.begin(plan, local_origin())
         assert not runs.end(plan, attempt), "an attempt that another one follows must leave the slots alone"
@@ -263,12 +266,8 @@ def test_a_source_topic_deleted_mid_run_is_refused_and_what_was_copied_stays(
     assert 0 < copied < 2_000
     assert not results[second].receipts
     assert report.state is RunState.PARTIAL
-    said = (
-        f"topic {topic} on cluster {lab.alias} is gone since the plan: if that was intended, remove it from topics; "
-        "then run again"
-    )
-    assert {(refusal.partition, refusal.kind, refusal.message) for refusal in report.refusals} == {
-        (number, RefusalKind.TOPIC_GONE, said) for number in range(4)
+    assert {(refusal.partition, refusal.kind, refusal.code, refusal.facts) for refusal in report.refusals} == {
+        (number, RefusalKind.TOPIC_GONE, "source.gone.since-plan", (("cluster", lab.alias),)) for number in range(4)
     }
 
     later = lab.micro_run()

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from ferry.config.reading.examine import examine
 from ferry.config.reading.fix import Fixed, fix, unreported_change
-from ferry.config.text.problem import Severity
+from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import parse_all
+from ferry.model import code_of
 from tests.golden import Golden
 from tests.pure.config.test_check import Run
+from tests.said import facts_in
 
 BASE = """\
 clusters = a, b
@@ -218,11 +220,30 @@ def letters(text: str) -> Counter[str]:
     return Counter(re.findall(r"\w", text.lower()))
 
 
+def slips_of(corrected: Problem) -> list[str]:
+    """The codes of what was wrong with a line."""
+    code = code_of(corrected.message)
+    return str(facts_in(corrected.message)["of"]).split(", ") if code == "line.several" else [code]
+
+
+@pytest.mark.parametrize(
+    ("lines", "slips"),
+    [
+        ("topics = a, \\ # first\n  b\n", ["line.torn"]),
+        ("b -> a.enabled: true # go\n", ["line.blank", "value.boolean"]),
+    ],
+    ids=["one", "two"],
+)
+def test_each_slip_of_a_corrected_line_has_its_code(lines: str, slips: list[str]) -> None:
+    (problem,) = (one for one in fixed(lines).corrected if one.line == 5)
+    assert slips_of(problem) == slips
+
+
 @given(FILES)
 def test_what_is_corrected_needs_no_second_correction(text: str) -> None:
     assume(not BACKSLASH_ALONE.search(text))
     once = fix(text, "f")
     again = fix(once.text, "f")
     # A line that went as a repetition may have stood between two that are one entry but for a blank.
-    assert [one.message for one in again.corrected if "the value does not continue" not in one.message] == []
+    assert [slips for slips in map(slips_of, again.corrected) if "line.torn" not in slips] == []
     assert once.text == again.text or again.corrected

@@ -28,6 +28,7 @@ from ferry.model.switch import (
 from ferry.plan.rules.lag import TotalLag
 from tests.golden import Golden
 from tests.pure.decide.values import lying, run_of
+from tests.said import facts_in
 
 RUN = run_of("run-7")
 BEGUN_MS, OVER_MS = 1_000_000, 1_090_000
@@ -80,6 +81,13 @@ def test_a_run_stands_back_while_a_switch_drains_its_flow(
     why = standing_back(view, RUN, at_ms)
     assert (why is not None) == stands_back
     if why is not None:
+        facts = facts_in(why)
+        assert (why.code, facts["switch"], facts["verb"], facts["until_ms"]) == (
+            "superseded.draining",
+            "over-1",
+            "switchover",
+            OVER_MS,
+        )
         golden(why)
     assert list(switch_states(view)) == ["over-1"]
 

@@ -17,20 +17,22 @@ import pytest
 
 import ferry
 from ferry.commands.forms import plan_json
+from ferry.errors import Refused, Retryable
+from ferry.features.records.acts.cutoffs import Failure, Unread, parse_unread
 from ferry.ledger.checkpoint_codec import LEFT, checkpoint_record, group_outcome, left_json
 from ferry.ledger.ledger import fold
 from ferry.ledger.mirror_state import MirrorState, mirror_record, mirror_state
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.run_codec import REFUSAL
-from ferry.messages.catalogue import ENTRIES, sentence
+from ferry.messages.catalogue import ENTRIES, caused, sentence, what_is
 from ferry.messages.entry import Entry
-from ferry.messages.refusals import passed, refused, what_of
+from ferry.messages.refusals import passed, refused, refused_as, what_of
 from ferry.model import Fact, GroupOutcome, Left, Refusal, RefusalKind, Sentence, TopicPartition, Why, code_of, facts_of
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, lying
 
 SOURCE = Path(ferry.__file__).parent
-MAKERS = {"refused": 0, "passed": 0, "sentence": 0, "drop": 0, "trouble": 0}
+MAKERS = {"refused": 0, "passed": 0, "sentence": 0, "caused": 0, "drop": 0, "trouble": 0}
 """Functions that take a code, and its place among their arguments."""
 OWN = {"topic", "partition", "source"}
 """Facts that each refusal has."""
@@ -78,12 +80,13 @@ def test_each_code_is_used() -> None:
 
 def test_each_call_gives_the_facts_that_its_sentence_has_places_for() -> None:
     checked, more = 0, {"kind", "passing", *OWN}
+    made = {"passed": {"what", "key"}, "caused": {"why"}}
     for file, call, codes in calls():
         given = {one.arg for one in call.keywords}
         if None in given:  # a dictionary: what it lacks is an error where it is called
             continue
         for code in codes:
-            by_maker = {"what", "key"} if getattr(call.func, "id", "") == "passed" else set[str]()
+            by_maker = made.get(getattr(call.func, "id", ""), set[str]())
             assert given - more == ENTRIES[code].facts - OWN - by_maker, (file, call.lineno, code)
             checked += 1
     assert checked > 60
@@ -130,6 +133,41 @@ def test_a_code_that_is_used_for_several_kinds_asks_for_one(golden: Golden) -> N
     golden(caught.value)
     with pytest.raises(KeyError):
         refused("source.hidden", "orders")
+
+
+def test_a_refusal_has_the_code_of_the_sentence_that_was_made_elsewhere() -> None:
+    why = sentence("source.truncated.read", source="orders-3", cluster="a", end=20, cut=10, epoch=4)
+    for words in (why, Retryable(why)):
+        refusal = refused_as(words, "orders", 3, kind=RefusalKind.SOURCE_TRUNCATED)
+        assert refusal == refused("source.truncated.read", "orders", 3, cluster="a", end=20, cut=10, epoch=4)
+        assert (refusal.code, refusal.facts) == (
+            "source.truncated.read",
+            (("cluster", "a"), ("cut", 10), ("end", 20), ("epoch", 4)),
+        )
+        assert what_of(refusal) == what_is(why)
+    plain = refused_as(Retryable("a text"), "orders", kind=RefusalKind.CORRUPT)
+    assert (plain.message, plain.code, plain.facts) == ("a text", "said", (("why", "a text"),))
+
+
+def test_a_sentence_that_another_one_caused_has_that_ones_code_and_facts() -> None:
+    why = sentence("acls.unread", cluster="a", why="grant DESCRIBE")
+    for words in (why, Refused(why)):
+        made = caused("acls.not-synced", words)
+        assert made == sentence("acls.not-synced", why=str(why))
+        assert (made.code, dict(made.facts)) == ("acls.not-synced", {"why": why, "cluster": "a", "of": "acls.unread"})
+    assert dict(caused("acls.not-synced", Refused("a text")).facts) == {"why": "a text"}
+
+
+def test_what_a_task_of_spark_could_not_read_comes_back_with_its_code() -> None:
+    why = sentence("source.truncated.read", source="orders-3", cluster="a", end=20, cut=10, epoch=4)
+    place, other = TopicPartition("orders", 3), TopicPartition("orders", 4)
+    failures = {
+        place: Failure(kind=RefusalKind.SOURCE_TRUNCATED, message=why, offset=20),
+        other: Failure(kind=RefusalKind.CORRUPT, message="a text", offset=0),
+    }
+    back = parse_unread(str(Unread(failures)))
+    assert back == failures
+    assert [(code_of(one.message), facts_of(one.message)) for one in back.values()] == [(why.code, why.facts), ("", ())]
 
 
 def test_a_sentence_is_a_text_that_keeps_its_code_and_facts() -> None:

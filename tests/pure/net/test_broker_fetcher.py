@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import SimpleNamespace
@@ -21,10 +20,11 @@ from ferry.kafka.fetch.offsets import ListedOffsets
 from ferry.kafka.fetch.out_of_range import lost_range
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import Fact, RefusalKind, TopicPartition, code_of
 from ferry.model.observed import Unavailable
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
+from tests.said import facts_in
 
 UNSERVED = Unavailable(kind=RefusalKind.NO_LEADER, why="its broker answers nonsense")
 
@@ -98,16 +98,24 @@ def test_a_nearer_replica_is_read_until_it_fails(fetcher: BrokerFetcher, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "kind", "said"),
+    ("begin", "end", "kind", "code", "facts"),
     [
-        (61, 200, RefusalKind.RETENTION_PASSED, "begins at offset 61 by now, offsets 20 to 60 were deleted after"),
-        (21, 200, RefusalKind.RETENTION_PASSED, "begins at offset 21 by now, offset 20 was deleted after"),
-        (300, 300, RefusalKind.RETENTION_PASSED, "begins at offset 300 by now, offsets 20 to 99 were deleted after"),
-        (0, 19, RefusalKind.SOURCE_TRUNCATED, "ends at offset 19 by now, though 20 to 99 were there .* truncated"),
+        (61, 200, RefusalKind.RETENTION_PASSED, "source.retention-passed.since-plan", {"log_start": 61, "last": 60}),
+        (21, 200, RefusalKind.RETENTION_PASSED, "source.retention-passed.since-plan.one", {"log_start": 21}),
+        (300, 300, RefusalKind.RETENTION_PASSED, "source.retention-passed.since-plan", {"log_start": 300, "last": 99}),
+        (0, 19, RefusalKind.SOURCE_TRUNCATED, "source.shorter.since-plan", {"log_end": 19, "last": 99}),
     ],
+    ids=["some deleted", "one deleted", "all deleted", "cut"],
 )
 def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
-    fetcher: BrokerFetcher, monkeypatch: pytest.MonkeyPatch, begin: int, end: int, kind: RefusalKind, said: str
+    fetcher: BrokerFetcher,
+    monkeypatch: pytest.MonkeyPatch,
+    begin: int,
+    end: int,
+    kind: RefusalKind,
+    code: str,
+    facts: dict[str, Fact],
+    golden: Golden,
 ) -> None:
     """The answer itself has -1 for its high watermark and its log's start."""
     monkeypatch.setattr("ferry.kafka.fetch.broker_fetcher.log_edges", edges(begin, end))
@@ -115,8 +123,9 @@ def test_what_is_out_of_range_was_deleted_or_cut_off_as_the_logs_edges_tell(
     take_in(fetcher, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))
     failure = fetcher._buffer.failures[PLACE]
     assert (failure.kind, failure.offset) == (kind, 20)
-    assert re.search(said, failure.message), failure.message
-    assert "-1" not in failure.message
+    assert code_of(failure.message) == code
+    assert facts_in(failure.message) == {"source": str(PLACE), "cluster": "primary", "start": 20, **facts}
+    golden(failure.message)
     assert len(fetcher._buffer.queues[OTHER]) == 1
 
 

@@ -17,9 +17,10 @@ from ferry.kafka.fetch.epoch_check import Mark
 from ferry.kafka.fetch.epochs import ends_of_epochs
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import RefusalKind, TopicPartition, code_of
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
+from tests.said import facts_in
 
 
 class Brokers(Cluster):
@@ -113,6 +114,8 @@ def test_an_attempt_looks_at_the_log_before_its_first_fetch(
     if is_cut:
         failure = fetcher._buffer.failures[PLACE]
         assert (failure.kind, failure.offset) == (RefusalKind.SOURCE_TRUNCATED, 20)
+        facts = {"source": str(PLACE), "cluster": "primary", "end": 20, "cut": end, "epoch": 3}
+        assert (code_of(failure.message), facts_in(failure.message)) == ("source.truncated.read", facts)
         golden(failure.message)
         assert fetcher._buffer.arrived[0] == PLACE, "the writer hears of it"
 

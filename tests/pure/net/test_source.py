@@ -16,7 +16,7 @@ from ferry.kafka.fetch import broker_fetcher, source
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
-from ferry.model import RefusalKind, TopicPartition
+from ferry.model import RefusalKind, TopicPartition, code_of
 from tests.golden import Golden
 from tests.pure.net.answers import OTHER, PLACE, answer, batch, lead, part
 
@@ -112,6 +112,7 @@ def test_a_partition_that_is_never_served_fails_alone_and_in_time(brokers: Broke
     buffer = read_until(brokers, lambda buffer: PLACE in buffer.failures)
     assert brokers.now <= PATIENCE + 4, "its neighbour's records do not prolong it"
     assert buffer.failures[PLACE].kind is RefusalKind.NO_LEADER
+    assert code_of(buffer.failures[PLACE].message) == "source.not-served"
     golden(buffer.failures[PLACE].message)
     assert OTHER not in buffer.failures
     assert len(buffer.queues[OTHER]) >= PATIENCE

@@ -14,6 +14,7 @@ from tests.pure.protocol import clauses, schedules
 from tests.pure.protocol.calls import Task
 from tests.pure.protocol.ports import DRIVER
 from tests.pure.protocol.world import World
+from tests.said import data_of
 
 versions = pytest.mark.parametrize("version", [1, 2])
 
@@ -67,7 +68,9 @@ def test_fence_and_look_each_stop_a_driver_before_its_appends(
 @versions
 @pytest.mark.parametrize("place", ["init", "append fenced", "fetch", "append plan", "commit"])
 def test_an_overtaken_driver_is_superseded_wherever_it_wakes(version: int, place: str) -> None:
-    assert isinstance(schedules.overtaken_driver(version, place).error, Superseded)
+    error = schedules.overtaken_driver(version, place).error
+    assert isinstance(error, Superseded)
+    assert data_of(error)[0] == "superseded.driver"
 
 
 @versions

@@ -11,6 +11,7 @@ from ferry.model import TopicPartition
 from tests.pure.scripted.delivery import TOPIC, Frame, batch_of
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.wire import scripted
+from tests.said import data_of
 
 WIDE = 1 << 20
 
@@ -110,6 +111,7 @@ def test_a_slot_of_an_older_attempt_writes_nothing() -> None:
         older = frame.open(cluster)
         older.settle(frame.due)
         frame.deliver(cluster)
-        with pytest.raises(Superseded):
+        with pytest.raises(Superseded) as caught:
             frame.write(cluster, older.slot_specs()[0])
+        assert data_of(caught.value)[0] == "superseded.delivery"
     assert frame.is_whole()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from ferry.config.reading.typos import shown
 from ferry.config.text.problem import Problem, Severity
 from ferry.config.text.properties import is_comment, is_continued, lines_of, parse_all
-from ferry.model import facts_of, with_text
+from ferry.messages.catalogue import sentence
+from ferry.model import Sentence, code_of, facts_of, with_text
 
 _PASSES = 50
 """A line with several slips needs one pass for each; one that needs far more is corrected in a circle."""
@@ -82,12 +83,12 @@ class Draft:
                 first = line.gone[0]
                 errors = any(problem.severity is Severity.ERROR for problem in line.gone)
                 whole = tuple(line.written())
-                said = dict.fromkeys(with_whole(problem, whole).message for problem in line.gone)
+                said = list(dict.fromkeys(with_whole(problem, whole).message for problem in line.gone))
                 found.append(
                     replace(
                         first,
                         severity=Severity.ERROR if errors else Severity.WARNING,
-                        message="; then: ".join(said),
+                        message=said[0] if len(said) == 1 else _joined(said),
                         correction=whole,
                     )
                 )
@@ -111,6 +112,12 @@ class Draft:
             self.added.append(_Line(text=None))
             return self.added[-1]
         return [*self.lines, _Line(text=""), *self.added][number - 1]
+
+
+def _joined(said: Sequence[str]) -> Sentence:
+    """Return what was wrong with one line, slip by slip; the fact `of` has their codes, in the same order."""
+    facts = {"what": "; then: ".join(said), "of": ", ".join(map(code_of, said))}
+    return sentence("line.several", **facts)
 
 
 def with_whole(problem: Problem, whole: tuple[str, ...]) -> Problem:

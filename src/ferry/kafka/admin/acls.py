@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest, DescribeClusterRequest
@@ -12,7 +13,8 @@ from ferry.kafka.admin.portions import settle
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from ferry.model import AclBinding
+from ferry.messages.catalogue import sentence
+from ferry.model import AclBinding, Fact, sentence_of
 from ferry.model.acl import UNKNOWN
 
 _ANY = 1
@@ -54,7 +56,7 @@ class NoAuthorizer(Refused):
     """The cluster has no authorizer, so it has no ACLs either (SECURITY_DISABLED)."""
 
     def __init__(self, alias: str) -> None:
-        super().__init__(f"cluster {alias} has no authorizer: set authorizer.class.name on its brokers")
+        super().__init__(sentence("acls.no-authorizer", cluster=alias))
         self.alias = alias
 
 
@@ -78,7 +80,7 @@ async def described_acls(cluster: Cluster) -> frozenset[AclBinding]:
         permission_type=_ANY,
     )
 
-    answer = await _answered(cluster, request, f"ACLs of cluster {cluster.alias} cannot be read")
+    answer = await _answered(cluster, request, "acls.unread")
     return frozenset(
         AclBinding(
             resource_type=word_of(TYPES, resource.resource_type),
@@ -102,15 +104,17 @@ async def may_alter_cluster(cluster: Cluster) -> bool:
     """
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
 
-    answer = await _answered(cluster, request, f"permissions on cluster {cluster.alias} cannot be read")
+    answer = await _answered(cluster, request, "acls.permissions-unread")
     operations = answer.authorized_operations
     return operations is None or _ALTER in operations
 
 
-async def _answered(cluster: Cluster, request: Any, what: str) -> Any:
+async def _answered(cluster: Cluster, request: Any, code: str) -> Any:
+    """Return the answer. Raises the errors of `_check`, with the sentence of this code."""
+
     async def action() -> Any:
         answer = await cluster.ask(request)
-        _check(cluster, answer, what, "DESCRIBE")
+        _check(cluster, answer, code, "DESCRIBE")
         return answer
 
     return await cluster.retrying(action)
@@ -186,14 +190,14 @@ async def _in_portions(
 
     def judge(binding: AclBinding, outcome: Any) -> None:
         decided = outcome.error_code in _DECIDED and binding not in tried
-        what = f"ACL {binding} was not {done}" if decided else f"it is not known whether ACL {binding} was {done}"
+        code = "acls.not-changed" if decided else "acls.in-doubt"
         try:
-            _check(cluster, outcome, f"{what} on cluster {cluster.alias}", "ALTER")
+            _check(cluster, outcome, code, "ALTER", acl=str(binding), done=done)
         except Retryable:
             tried.add(binding)
             raise
         except Refused as error:
-            raise error if decided else AclInDoubt(str(error)) from None
+            raise error if decided else AclInDoubt(sentence_of(error)) from None
 
     for at in range(0, len(bindings), _PORTION):
         portion = bindings[at : at + _PORTION]
@@ -201,17 +205,19 @@ async def _in_portions(
     return failed
 
 
-def _check(cluster: Cluster, outcome: Any, what: str, operation: str) -> None:
-    code, said = outcome.error_code, (outcome.error_message or "").rstrip(" .")
-    if code == codes.NONE:
+def _check(cluster: Cluster, outcome: Any, code: str, operation: str, **facts: Fact) -> None:
+    """Raise what an answer with an error means; the sentence is that of `code`, with `facts`, the cluster and why."""
+    error, words = outcome.error_code, (outcome.error_message or "").rstrip(" .")
+    if error == codes.NONE:
         return
-    if code == codes.SECURITY_DISABLED:
+    if error == codes.SECURITY_DISABLED:
         raise NoAuthorizer(cluster.alias)
-    if code in codes.UNAUTHORIZED:
-        raise NotPermitted(f"{what}: grant {operation} on the cluster (ferry acls required)")
-    if code in _TRANSIENT:
-        raise Retryable(f"{what}: {codes.advised(code, said)}")
-    raise Refused(f"{what}: {codes.advised(code, said)}")
+    made = partial(sentence, code, cluster=cluster.alias, **facts)
+    if error in codes.UNAUTHORIZED:
+        raise NotPermitted(made(why=f"grant {operation} on the cluster (ferry acls required)"))
+    if error in _TRANSIENT:
+        raise Retryable(made(why=codes.advised(error, words)))
+    raise Refused(made(why=codes.advised(error, words)))
 
 
 def word_of(words: dict[int, str], code: int) -> str:

@@ -29,6 +29,7 @@ from ferry.kafka.fetch.requests import (
 )
 from ferry.kafka.fetch.routes import NO_LEADER, Routes
 from ferry.kafka.fetch.throttle import Throttle
+from ferry.messages.catalogue import sentence
 from ferry.model import RefusalKind, TopicPartition
 
 log = logging.getLogger(__name__)
@@ -133,9 +134,7 @@ class BrokerFetcher:
             self._buffer.fail(
                 place,
                 RefusalKind.SOURCE_TRUNCATED,
-                f"{place} on cluster {self._cluster.alias} was read up to offset {end}, but its log was since "
-                f"truncated to {at} (leader epoch {epoch} ends there; unclean leader election?): plan again, and the "
-                "plan shows what to do",
+                sentence("source.truncated.read", end=end, cut=at, epoch=epoch, **self._at(place)),
             )
         if looked.cut:
             self._buffer.wake()
@@ -327,13 +326,13 @@ class BrokerFetcher:
         places = [place for place in trouble.places if place in self.places and self._buffer.wanted(place)]
         moved = [place for place in places if self._routes.moved(place, self.node)]
         now = time.monotonic()
+        brokers = "its brokers" if self.node == NO_LEADER else f"broker {self.node}"
         for place in places:
             if place not in moved and self._patience.is_over(place, now):
                 self._buffer.fail(
                     place,
                     RefusalKind.NO_LEADER,
-                    f"the leader of {place} on cluster {self._cluster.alias} does not serve it ({trouble}): look at "
-                    f"{'its brokers' if self.node == NO_LEADER else f'broker {self.node}'}, then run again",
+                    sentence("source.not-served", why=str(trouble), brokers=brokers, **self._at(place)),
                 )
         self._move(moved)
         self._buffer.wake()
@@ -352,6 +351,10 @@ class BrokerFetcher:
     def _leave_lost(self) -> None:
         """Leave out what does not belong to the plan's topic any more; `hand_over` lets it fail."""
         self._move([place for place in self.places if self._buffer.wanted(place) and self._routes.lost(place)])
+
+    def _at(self, place: TopicPartition) -> dict[str, str]:
+        """Return the facts that name a partition in a sentence."""
+        return {"source": str(place), "cluster": self._cluster.alias}
 
     def _move(self, places: list[TopicPartition]) -> None:
         for place in places:
@@ -374,14 +377,13 @@ class BrokerFetcher:
             self._buffer.fail(
                 place,
                 RefusalKind.NOT_AUTHORIZED,
-                f"not allowed to read topic {place.topic} on cluster {self._cluster.alias}: grant READ and DESCRIBE",
+                sentence("source.not-authorized", topic=place.topic, cluster=self._cluster.alias),
             )
         elif code == codes.CORRUPT_MESSAGE:
             self._buffer.fail(
                 place,
                 RefusalKind.CORRUPT,
-                f"cluster {self._cluster.alias} calls {place} corrupt at offset {position}: restore the "
-                "partition from another replica, then run again",
+                sentence("source.corrupt", at=position, **self._at(place)),
             )
         else:
             return codes.describe(code)

@@ -16,6 +16,7 @@ from kafka.net.selector import NetworkSelector
 from ferry.errors import Corrupt, FerryError
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.kafka.fetch.requests import READ_COMMITTED, FetchedPartition
+from ferry.messages.catalogue import sentence
 from ferry.model import RefusalKind, TopicPartition
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import DAMAGED, Batch, batches, check, whole_batch_bytes
@@ -279,8 +280,7 @@ class FetchBuffer:
         self.fail(
             place,
             RefusalKind.CORRUPT,
-            f"the batch at offset {self.positions[place]} of {place} says that it has {needed} bytes: the source's "
-            "copy is damaged; restore it from a replica, or pass it with ferry skip",
+            sentence("source.damaged", at=self.positions[place], source=str(place), bytes=needed),
         )
 
     def finish_empty(self, place: TopicPartition, leader_epoch: int) -> None:

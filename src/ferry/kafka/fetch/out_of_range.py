@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from ferry.model import RefusalKind, TopicPartition
+from ferry.messages.catalogue import sentence
+from ferry.model import Fact, RefusalKind, Sentence, TopicPartition
 
 
 def lost_range(
     place: TopicPartition, cluster: str, wanted: tuple[int, int], edges: tuple[int, int]
-) -> tuple[RefusalKind, str] | None:
+) -> tuple[RefusalKind, Sentence] | None:
     """Return why `wanted` offsets `[start, end)` cannot be read of a log with these `edges`.
 
     None when the log has the first of them. The end of the log is its high watermark.
     """
     (start, end), (log_start, log_end) = wanted, edges
-    where = f"{place} on cluster {cluster}"
+    facts: dict[str, Fact] = {"source": str(place), "cluster": cluster, "start": start}
     if start < log_start:
         last = min(end, log_start) - 1
-        lost = f"offset {start} was" if last == start else f"offsets {start} to {last} were"
-        return RefusalKind.RETENTION_PASSED, (
-            f"{where} begins at offset {log_start} by now, {lost} deleted after the run was planned and before it was "
-            "copied: raise retention at the source, and plan again; the plan shows what to do"
-        )
+        facts["log_start"] = log_start
+        if last == start:
+            return RefusalKind.RETENTION_PASSED, sentence("source.retention-passed.since-plan.one", **facts)
+        return RefusalKind.RETENTION_PASSED, sentence("source.retention-passed.since-plan", last=last, **facts)
     if start > log_end:
-        return RefusalKind.SOURCE_TRUNCATED, (
-            f"{where} ends at offset {log_end} by now, though {start} to {end - 1} were there when the run was "
-            "planned: its log was truncated (unclean leader election?): plan again, and the plan shows what to do"
-        )
+        facts |= {"log_end": log_end, "last": end - 1}
+        return RefusalKind.SOURCE_TRUNCATED, sentence("source.shorter.since-plan", **facts)
     return None

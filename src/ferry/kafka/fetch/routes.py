@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from ferry.kafka.connect.cluster import Cluster
-from ferry.model import RefusalKind, TopicPartition
+from ferry.messages.catalogue import sentence
+from ferry.model import RefusalKind, Sentence, TopicPartition
 from ferry.model.topic_id import topic_id_of
 
 NO_LEADER = -1
@@ -38,22 +39,20 @@ class Routes:
         texts = {place.topic: self._topic_ids.get(place.topic, "") for place in places}
         return {topic: topic_id_of(text) if text else None for topic, text in texts.items()}
 
-    def lost(self, place: TopicPartition) -> tuple[RefusalKind, str] | None:
+    def lost(self, place: TopicPartition) -> tuple[RefusalKind, Sentence] | None:
         """Return why a partition is not the plan's any more; None when it is.
 
         A topic without an id that was seen to be gone stays gone: a later topic of its name is another one.
         """
         info = self._cluster.topics.get(place.topic)
-        where = f"topic {place.topic} on cluster {self._cluster.alias}"
+        where = {"topic": place.topic, "cluster": self._cluster.alias}
         planned = self._topic_ids.get(place.topic, "")
         if info is None and not planned:
             self._gone.add(place.topic)
         if planned and info is not None and info.id_text and planned != info.id_text:
-            why = f"{where} was created again since the plan: plan again, and the plan shows what to do"
-            return RefusalKind.TOPIC_RECREATED, why
+            return RefusalKind.TOPIC_RECREATED, sentence("source.recreated.since-plan", **where)
         if info is None or place.partition not in info.partitions or place.topic in self._gone:
-            why = f"{where} is gone since the plan: if that was intended, remove it from topics; then run again"
-            return RefusalKind.TOPIC_GONE, why
+            return RefusalKind.TOPIC_GONE, sentence("source.gone.since-plan", **where)
         return None
 
     def node(self, place: TopicPartition) -> int:

@@ -17,7 +17,7 @@ from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.kafka.produce.appending import BATCH_BYTES, Appender, below_limit
 from ferry.kafka.produce.writer import PartitionsRefused, Writer
 from ferry.ledger.settings import NOT_READY, created_with, settings_refusal, wanted_replicas
-from ferry.model import Fate, LedgerRecord, Record, TopicPartition
+from ferry.model import Fate, LedgerRecord, Record, Sentence, TopicPartition
 from ferry.protocol.names import ledger_topic
 from ferry.wire.batch import Batch, batches
 from ferry.wire.codecs import Malformed, TooLong
@@ -64,7 +64,7 @@ class LedgerTopic:
         if why is not None:
             raise Refused(why)
 
-    async def unfit(self, replication_factor: int) -> str | None:
+    async def unfit(self, replication_factor: int) -> Sentence | None:
         """Return why `open` would refuse the ledger that is there; None: it would not.
 
         Raises Refused when this login may not read its settings.
@@ -72,7 +72,8 @@ class LedgerTopic:
         topic = self.place.topic
         partitions = self.cluster.topics[topic].partitions
         return settings_refusal(
-            f"ledger {topic} on cluster {self.cluster.alias}",
+            topic,
+            self.cluster.alias,
             partitions=len(partitions),
             replicas=min(len(part.replicas) for part in partitions.values()),
             wanted=wanted_replicas(replication_factor, len(self.cluster.brokers)),

@@ -30,8 +30,8 @@ from ferry.lane.open_lane import OpenLane
 from ferry.ledger.acl_codec import forgotten_acl_record, own_acl_record, synced_record
 from ferry.ledger.ledger import LedgerView, claims
 from ferry.ledger.own_acls import due_in_ms, own_acls
-from ferry.messages.catalogue import said, sentence
-from ferry.messages.refusals import refused
+from ferry.messages.catalogue import caused, said, sentence
+from ferry.messages.refusals import refused_as
 from ferry.model import AclBinding, Plan, RefusalKind, Sentence
 from ferry.protocol.driver import Driver
 
@@ -129,10 +129,7 @@ class AclSyncer:
         """
         diff = await self.diff(view, plan)
         if diff.changes and not await may_alter_cluster(self.target):
-            raise NotPermitted(
-                f"not allowed to change ACLs on cluster {self.target.alias}: grant ALTER on the cluster (ferry acls "
-                "required)"
-            )
+            raise NotPermitted(sentence("acls.not-permitted", cluster=self.target.alias))
         return diff
 
     async def _apply(self, driver: Driver, diff: AclDiff, run: str) -> dict[AclBinding, Refused]:
@@ -167,12 +164,12 @@ class AclSyncer:
             # MirrorMaker 2 continues in this case, too: if the source has no ACLs, none are missing at the target. It
             # is a note for a preview, and for a flow whose file asks for ACLs. In the runs of other flows it would be a
             # note for ever.
-            why = sentence("acls.none", why=str(error))
+            why = caused("acls.none", error)
             if (plan.only_shown or self.flow.acls.rules.asked) and await self._has_authorizer(self.target):
                 return replace(plan, notes=(*plan.notes, why))
             log.info("%s", why)
             return plan
-        return self._said(plan, [sentence("acls.not-synced", why=str(error))], RefusalKind.NOT_AUTHORIZED)
+        return self._said(plan, [caused("acls.not-synced", error)], RefusalKind.NOT_AUTHORIZED)
 
     async def _has_authorizer(self, cluster: Cluster) -> bool:
         """Return whether a cluster has an authorizer; True if that is not known.
@@ -191,7 +188,7 @@ class AclSyncer:
         """Return the plan with what went wrong: as a note, or with the policy `full` as a refusal of the flow."""
         if self.flow.acls.rules.policy is AclPolicy.READ:
             return replace(plan, notes=(*plan.notes, *sentences))
-        refusals = (refused("said", "", kind=kind, why=one) for one in sentences)
+        refusals = (refused_as(one, "", kind=kind) for one in sentences)
         return replace(plan, refusals=(*refusals, *plan.refusals))
 
     @property

@@ -24,6 +24,7 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.runs import newest_run
+from ferry.messages.catalogue import sentence
 from ferry.model import CommittedOffset, Content, TopicPartition, scratch_topic
 from ferry.model.evidence import GroupMoved
 from ferry.plan.gather import isolation_of
@@ -135,7 +136,7 @@ class ScratchGroups:
             now = newest_run(await self.connections.view(), lane)
             if now != before:
                 what = "the lane was dropped" if now is None else f"run {now.record.run} began"
-                raise Superseded(f"the drill in lane {lane} writes no groups, because {what} meanwhile: start it again")
+                raise Superseded(sentence("superseded.drill", lane=lane, what=what))
 
         standings = await self.standings(topics)
         wanted = {

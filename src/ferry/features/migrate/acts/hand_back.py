@@ -48,7 +48,7 @@ from ferry.ledger.codec import pause_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.ledger import LedgerView, fold, overwritten, pauses
 from ferry.messages.catalogue import sentence
-from ferry.model import Origin, Pause, Plan, Record, TopicPartition
+from ferry.model import Origin, Pause, Plan, Record, TopicPartition, sentence_of, with_text
 from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
 from ferry.plan.options import RunOptions, rules_of
@@ -155,7 +155,8 @@ async def _last_look(lane: OpenLane, driver: Driver, pause: _KeptPause | None) -
         await driver.refuse_superseded()
     except Superseded as error:
         again = "not all positions are written" + (f", and {flow} stays paused" if pause is not None else "")
-        raise Superseded(f"{error}, then hand {flow} back again: {again}") from error
+        said = with_text(sentence_of(error), f"{error}, then hand {flow} back again: {again}")
+        raise Superseded(said) from error
     if pause is not None and await pause.now() is None:
         raise Refused(
             f"flow {flow} was resumed while run {driver.opened.record.run} handed it back: not all positions are "

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from ferry.errors import FerryError
 from ferry.kafka.fetch.fetch_buffer import ReadFailure
-from ferry.messages.refusals import refused
+from ferry.ledger.sentence_codec import read_sentence, sentence_fields
+from ferry.messages.refusals import refused_as
 from ferry.model import Refusal, RefusalKind, Slice, TopicPartition
 
 Failure = ReadFailure
@@ -40,15 +41,20 @@ class Unread(FerryError):
     """
 
     def __init__(self, failures: Mapping[TopicPartition, Failure]) -> None:
-        rows = [(*place, one.kind.value, one.offset, one.message) for place, one in sorted(failures.items())]
+        rows = [
+            (*place, one.kind.value, one.offset, one.message, sentence_fields(one.message))
+            for place, one in sorted(failures.items())
+        ]
         super().__init__(json.dumps(rows))
 
 
 def parse_unread(text: str) -> dict[TopicPartition, Failure]:
     """Read the text of Unread."""
     return {
-        TopicPartition(topic, partition): Failure(kind=RefusalKind(kind), offset=offset, message=message)
-        for topic, partition, kind, offset, message in json.loads(text)
+        TopicPartition(topic, partition): Failure(
+            kind=RefusalKind(kind), offset=offset, message=read_sentence(message, data)
+        )
+        for topic, partition, kind, offset, message, data in json.loads(text)
     }
 
 
@@ -57,7 +63,7 @@ def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartiti
     return {
         place: Withheld(
             offset=one.offset,
-            refusal=refused("said", *place, kind=one.kind, why=one.message),
+            refusal=refused_as(one.message, *place, kind=one.kind),
         )
         for place, one in failures.items()
     }

@@ -22,7 +22,8 @@ from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer, Fetched, ReadFai
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.kafka.fetch.throttle import Throttle
-from ferry.model import RefusalKind, Slice, TopicPartition
+from ferry.messages.catalogue import sentence
+from ferry.model import RefusalKind, Slice, TopicPartition, code_of
 from ferry.wire.batch import Batch
 
 MEMORY_BYTES = 64 << 20
@@ -217,4 +218,5 @@ def _error(alias: str, place: TopicPartition, failure: ReadFailure) -> FerryErro
     why = _WHY.get(failure.kind)
     if why is None:
         return Refused(failure.message)
-    return Refused(f"{place} on cluster {alias} cannot be read on from offset {failure.offset}: {why}")
+    facts = {"source": str(place), "cluster": alias, "of": code_of(failure.message)}
+    return Refused(sentence("source.unreadable", at=failure.offset, why=why, **facts))

@@ -31,7 +31,7 @@ from ferry.features.records.spark.counters import KEPT, READ, Found
 from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.slot_assignment import SLOT_INDEX
 from ferry.features.records.spark.steps import ArrowSteps
-from ferry.messages.refusals import refused
+from ferry.messages.refusals import refused_as
 from ferry.model import RefusalKind, TopicPartition
 from ferry.run.spark.stage import answer_rows, batch_of_rows, run_slot_in_spark
 from ferry.wire.arrow_columns import numbers_of
@@ -91,7 +91,7 @@ def changed_rows(
     def on_failure(place: TopicPartition, failure: Failure) -> None:
         known = withheld.get(place)
         if known is None or failure.offset < known.offset:
-            refusal = refused("said", *place, kind=failure.kind, why=failure.message)
+            refusal = refused_as(failure.message, *place, kind=failure.kind)
             withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
 
     for piece, batches in groupby(read_batches(one.read, on_failure, notes.note), itemgetter(0)):

@@ -23,6 +23,7 @@ from ferry.kafka.connect.cluster import Cluster, TopicInfo
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.open_transactions import named_transactions
 from ferry.kafka.produce.writer import Writer
+from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import open_sentence
 from ferry.model import Record, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Settled, TargetShape
@@ -192,7 +193,7 @@ class Attempt:
 
     def _refuse_newer(self, found: BatchState) -> None:
         if found.newest > self.generation:
-            raise Superseded(f"{self._spec} is superseded by a newer attempt of the application: let that finish")
+            raise Superseded(sentence("superseded.delivery", delivery=str(self._spec)))
 
 
 def _is_another(before: TargetShape, now: TopicInfo) -> bool:

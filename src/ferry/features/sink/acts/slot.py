@@ -30,6 +30,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.kafka.produce.writer import PartitionsRefused, StillCompleting, Writer
+from ferry.messages.catalogue import sentence
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due
 from ferry.wire.arrow_columns import numbers_of
@@ -149,7 +150,7 @@ class DeliverySlot:
         records, self._cursor = await self._ledger.read(spec.generation, None)
         found = standing(records, spec.delivery.batch, f"ledger {self._ledger.place.topic}")
         if found.newest > spec.generation:
-            raise Superseded(f"{spec.delivery} is superseded by a newer attempt of the application: let that finish")
+            raise Superseded(sentence("superseded.delivery", delivery=str(spec.delivery)))
         if found.newest < spec.generation:
             raise Retryable(f"the ledger of {spec.delivery} does not (yet) show what slot {spec.slot} has to know")
         return found

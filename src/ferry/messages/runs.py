@@ -1,0 +1,78 @@
+"""Why no run is opened, or a run must not continue: its ledger, its clusters, a newer run or attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ferry.messages.entry import Entry
+
+RUNS: Mapping[str, Entry] = {
+    # A ledger whose topic would not keep receipts.
+    "ledger.partitions": Entry(
+        None,
+        "ledger {ledger} on cluster {cluster} has {partitions} partitions where one is needed",
+        "move it away and let Ferry create it",
+    ),
+    "ledger.replicas": Entry(
+        None,
+        "ledger {ledger} on cluster {cluster} has replication factor {replicas} where {wanted} is needed",
+        "add replicas with kafka-reassign-partitions.sh, or set ferry.ledger.replication.factor to {replicas} to do "
+        "with less",
+    ),
+    "ledger.may-lose": Entry(
+        None,
+        "ledger {ledger} on cluster {cluster} has {setting}={found}, which can lose receipts",
+        "set it to {needed}",
+    ),
+    # Clusters that are not the two of the flow.
+    "clusters.same": Entry(
+        None,
+        "source {source} and target {target} are the same cluster ({cluster})",
+        "correct one of the bootstrap servers ({source_line}, {target_line})",
+    ),
+    "clusters.swapped": Entry(
+        None,
+        "aliases {source} and {target} are swapped: the cluster that {source} leads to has this flow's ledger "
+        "{ledger}, written from the one that {target} leads to now",
+        "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
+    ),
+    # A newer run of the lane, a newer attempt, or a switch has taken over.
+    "superseded.driver": Entry(
+        None,
+        "run {run} of {flow} (lane {lane}) is superseded by {newer}, which has opened the lane since",
+        "let it finish; it, or the next run, copies the rest",
+    ),
+    "superseded.slot": Entry(
+        None,
+        "run {run} of {flow} (lane {lane}) is superseded by {newer}",
+        "what {run} committed stays, and {newer}, or the next run, copies the rest",
+    ),
+    "superseded.unplanned": Entry(
+        None,
+        "run {run} of {flow} (lane {lane}) was never planned and is superseded by {newer}",
+        "nothing of it can be copied, so start a new run",
+    ),
+    "superseded.unfinished": Entry(
+        None,
+        "run {run} of {flow} is superseded by {newer}, and did not finish {slices:count slice}",
+        "resume {newer}, or start a new run, which copies the rest",
+    ),
+    "superseded.attempt": Entry(
+        None,
+        "attempt {attempt} at run {run} of {flow} (lane {lane}) is superseded by attempt {newer} from {host}",
+    ),
+    "superseded.ended": Entry(None, "attempt {attempt} at run {run} of {flow} (lane {lane}) was ended from {host}"),
+    "superseded.draining": Entry(
+        None,
+        "run {run} does not copy: {verb} {switch} copies the rest of {flow} itself, until {until_ms:time} at most; let "
+        "it end, or abandon it with ferry switches abandon '{named}' {switch}",
+    ),
+    "superseded.drill": Entry(
+        None, "the drill in lane {lane} writes no groups, because {what} meanwhile", "start it again"
+    ),
+    "superseded.delivery": Entry(
+        None,
+        "{delivery} is superseded by a newer attempt of the application",
+        "let that finish",
+    ),
+}

@@ -94,13 +94,13 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.retention-passed.since-plan": Entry(
         K.RETENTION_PASSED,
-        "{source} on cluster {cluster} begins at offset {log_start} by now, offsets {start} to {last} were deleted "
+        "{source} on cluster {cluster} now begins at offset {log_start}: offsets {start} to {last} were deleted "
         "after the run was planned and before it was copied",
         "raise retention at the source, and plan again; the plan shows what to do",
     ),
     "source.retention-passed.since-plan.one": Entry(
         K.RETENTION_PASSED,
-        "{source} on cluster {cluster} begins at offset {log_start} by now, offset {start} was deleted after the run "
+        "{source} on cluster {cluster} now begins at offset {log_start}: offset {start} was deleted after the run "
         "was planned and before it was copied",
         "raise retention at the source, and plan again; the plan shows what to do",
     ),

@@ -66,7 +66,9 @@ FEATURES: Mapping[str, Feature] = {
     "records": Feature(
         settings="ferry.features.records.settings:RecordSettings", page="ferry.features.records.acts.page:PAGE"
     ),
-    "switch": Feature(settings="ferry.features.switch.settings:SwitchSettings"),
+    "switch": Feature(
+        settings="ferry.features.switch.settings:SwitchSettings", sentences="ferry.features.switch.sentences:SWITCH"
+    ),
 }
 """The features by their folder in `ferry.features`, in the order in which parts are listed and act."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ferry.model import RefusalKind
 from ferry.model.sentence import Fact
-from ferry.words import count_of, to_the_second, whole_size
+from ferry.words import agreeing, count_of, to_the_second, whole_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,11 @@ class Entry:
 
 
 class _Words(Formatter):
-    """Python's format with more specs: `size` for bytes, `time` for epoch milliseconds, `count NOUN` for how many."""
+    """Python's format with more specs.
+
+    They are `size` for bytes, `time` for epoch milliseconds, `count NOUN` for how many, and `agree ONE/MANY` for how
+    many with words that agree.
+    """
 
     def format_field(self, value: Any, format_spec: str) -> str:
         spec, _, noun = format_spec.partition(" ")
@@ -51,6 +55,8 @@ class _Words(Formatter):
                 return to_the_second(value)
             case "count":
                 return count_of(value, noun)
+            case "agree":
+                return agreeing(value, *noun.split("/"))
         return str(format(value, format_spec))
 
 

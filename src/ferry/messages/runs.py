@@ -36,6 +36,7 @@ RUNS: Mapping[str, Entry] = {
         "{ledger}, written from the one that {target} leads to now",
         "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
     ),
+    "run.at-work": Entry(None, "run {run} is active on lane {lane}, or was killed", "{remedy}"),
     # A newer run of the lane, a newer attempt, or a switch has taken over.
     "superseded.driver": Entry(
         None,

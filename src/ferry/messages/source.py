@@ -21,6 +21,8 @@ _SEEN_LATE = (
 _RETENTION = f"raise retention at the source, and continue there with ferry.guard.retention.passed = skip; or {ANEW}"
 
 _PLAN_AGAIN = "plan again, and the plan shows what to do"
+_DELETED = "deleted after the run was planned and before it was copied"
+_RAISE = "raise retention at the source, and plan again; the plan shows what to do"
 
 SOURCE: Mapping[str, Entry] = {
     "source.no-leader": Entry(K.NO_LEADER, "source {source} has no leader", BROKERS),
@@ -94,15 +96,14 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.retention-passed.since-plan": Entry(
         K.RETENTION_PASSED,
-        "{source} on cluster {cluster} now begins at offset {log_start}: offsets {start} to {last} were deleted "
-        "after the run was planned and before it was copied",
-        "raise retention at the source, and plan again; the plan shows what to do",
+        f"{{source}} on cluster {{cluster}} now begins at offset {{log_start}}: offsets {{start}} to {{last}} were "
+        f"{_DELETED}",
+        _RAISE,
     ),
     "source.retention-passed.since-plan.one": Entry(
         K.RETENTION_PASSED,
-        "{source} on cluster {cluster} now begins at offset {log_start}: offset {start} was deleted after the run "
-        "was planned and before it was copied",
-        "raise retention at the source, and plan again; the plan shows what to do",
+        f"{{source}} on cluster {{cluster}} now begins at offset {{log_start}}: offset {{start}} was {_DELETED}",
+        _RAISE,
     ),
     "source.tombstones-passed": Entry(
         K.TOMBSTONES_PASSED,

@@ -17,13 +17,14 @@ from ferry.errors import Refused
 from ferry.features.groups.acts.of_run import checkpoint
 from ferry.features.switch.acts.switcher import Switcher
 from ferry.kafka.connect.cluster import Cluster
-from ferry.model import Pause
+from ferry.model import Fact, Pause
 from ferry.model.switch import Step, SwitchOptions, SwitchState, Verb, next_step
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
 from ferry.run.local import copy_all
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Message, create_topic, new_alias, producer, send, wait_until
+from tests.said import data_of
 from tests.tiers import ANSWER_S, IN_PART, PATIENCE
 
 PARTITIONS = 2
@@ -280,7 +281,9 @@ def read_there(pair: Pair) -> list[str]:
     return [pair.topic] if IDENTITY in pair.more.values() else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
 
 
-def refuses(pair: Pair, verb: Verb, why: str) -> None:
-    """No such switch is opened."""
-    with pair.switcher(verb) as switcher, pytest.raises(Refused, match=why):
+def refuses(pair: Pair, verb: Verb, code: str, *, match: str = "", **facts: Fact) -> None:
+    """No such switch is opened: its refusal has this code and these facts, and in its text what `match` finds."""
+    with pair.switcher(verb) as switcher, pytest.raises(Refused, match=match) as refused:
         switcher.open("s-1", OPTIONS, "bob")
+    found, of = data_of(refused.value)
+    assert (found, {name: of.get(name) for name in facts}) == (code, facts)

@@ -24,7 +24,7 @@ from ferry.features.switch.settings import SwitchHook
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import gaps, pauses
 from ferry.ledger.receipts import receipts
-from ferry.model import Gap, Pause, Receipt
+from ferry.model import Fact, Gap, Pause, Receipt
 from ferry.model.switch import STEPS, Step, SwitchOutcome, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.ledger.pausing import write_pause
@@ -43,6 +43,7 @@ from tests.kafka.run.switching import (
     rest,
     switch_killed_at_every_change,
 )
+from tests.said import data_of
 from tests.tiers import ANSWER_S, PATIENCE
 
 
@@ -249,6 +250,15 @@ def test_groups_read_what_producers_wrote_that_moved_before_the_failover(
     assert sorted(clients.read) == sorted(clients.produced)
 
 
+def not_quiet(switcher: Switcher, switch: str) -> dict[str, Fact]:
+    """What a switch names that waits for clients in vain."""
+    with pytest.raises(Refused) as refused:
+        switcher.run(switch)
+    code, facts = data_of(refused.value)
+    assert code == "switch.not-quiet"
+    return facts
+
+
 def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     source_cluster: RunningCluster, target_cluster: RunningCluster, clients: Clients
 ) -> None:
@@ -264,34 +274,31 @@ def test_what_stands_against_a_switch_is_named_and_nothing_is_half_switched(
     with pytest.raises(BadInput, match=f"flow {pair.back}, "):
         one_way.switcher(Verb.FAILBACK)
     for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
-        refuses(one_way, verb, f"no reverse flow {pair.back}: add .* omit it with --no-reverse")
-    refuses(pair, Verb.FAILBACK, "there is nothing to fail back from")
+        refuses(one_way, verb, "switch.no-reverse", back=pair.back)
+    refuses(pair, Verb.FAILBACK, "switch.nothing-to-return", flow=pair.flow)
 
     with member(target_cluster, clients.group, [copy]) as reader:
         wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
         for verb in (Verb.SWITCHOVER, Verb.FAILOVER):
-            refuses(pair, verb, f"{there} cannot take over: groups: .*{clients.group}")
+            refuses(pair, verb, "switch.not-ready", match=clients.group, cluster=there, check="groups")
     with MicroRuns(pair.settings.flow(pair.flow), patience_s=ANSWER_S) as runs:
         clients.produce(source_cluster, 2)
         plan = runs.open_new("killed", local_origin())
         runs.begin(plan, local_origin())
-    refuses(pair, Verb.SWITCHOVER, r"run killed is active on lane live, or was killed.*--interrupt")
+    refuses(pair, Verb.SWITCHOVER, "run.at-work", run="killed", lane="live")
     with pair.switcher(Verb.SWITCHOVER) as switcher:
-        with pytest.raises(BadInput, match="approval"):
+        with pytest.raises(BadInput) as unapproved:
             switcher.open("s-1", OPTIONS, " ")
+        assert data_of(unapproved.value)[0] == "switch.needs-approval"
         assert switcher.states() == {}, "so far nothing was written"
 
         options = replace(OPTIONS, interrupt=True, quiet_timeout_seconds=1.5)
         switcher.open("s-1", options, "bob")
-        with (
-            Feeder(source_cluster, clients.topic, partitions=PARTITIONS),
-            pytest.raises(Refused, match=f"quiet: .*{clients.topic}-0"),
-        ):
-            switcher.run("s-1")
+        with Feeder(source_cluster, clients.topic, partitions=PARTITIONS):
+            assert f"{clients.topic}-0" in str(not_quiet(switcher, "s-1")["partitions"])
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
-            with pytest.raises(Refused, match=f"members .{clients.group}.: "):
-                switcher.run("s-1")
+            assert not_quiet(switcher, "s-1")["groups"] == clients.group
         state = switcher.abandon("s-1", "not today")
     assert state.end is not None
     assert set(state.done) == {Step.READINESS, Step.FREEZE}
@@ -349,9 +356,9 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
     clients.consume(source_cluster, [clients.topic], 4)
     pair.run(pair.flow)
     with pair.switcher(Verb.SWITCHOVER) as switcher:
-        for name, due, why in [
-            ("s-1", Step.DRAIN, "were quiet"),
-            ("s-2", Step.PROMOTE, "the drain"),
+        for name, due, code in [
+            ("s-1", Step.DRAIN, "switch.grew.after-quiet"),
+            ("s-2", Step.PROMOTE, "switch.grew.after-drain"),
         ]:
             switcher.open(name, OPTIONS, "bob")
             for step in STEPS[Verb.SWITCHOVER]:
@@ -360,11 +367,15 @@ def test_a_forgotten_producer_stops_a_switch_which_is_given_up_and_another_one_g
                 switcher.step(name, step)
             clients.produce(source_cluster, 2)
             for _ in range(2):
-                with pytest.raises(Refused, match=f"{why}.* abandon '{pair.flow}' {name}"):
+                with pytest.raises(Refused) as refused:
                     switcher.step(name, due)
+                found, facts = data_of(refused.value)
+                assert (found, facts["named"], facts["switch"]) == (code, pair.flow, name)
             if due is Step.DRAIN:
-                with pytest.raises(Superseded, match=f"switchover {name} "):
+                with pytest.raises(Superseded) as superseded:
                     pair.run(pair.flow)
+                found, facts = data_of(superseded.value)
+                assert (found, facts["verb"], facts["switch"]) == ("superseded.draining", "switchover", name)
             assert switcher.abandon(name, "a producer was forgotten").end is not None
             clients.produce(source_cluster, 2)
             pair.run(pair.flow)
@@ -394,13 +405,17 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
                 break
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
-            with pytest.raises(Refused, match=f"{pair.aliases[0]} again .{clients.group}.: "):
+            with pytest.raises(Refused) as refused:
                 switcher.step("s-1", Step.GROUPS)
+            code, facts = data_of(refused.value)
+            assert (code, facts["names"], facts["cluster"]) == ("switch.members", clients.group, pair.aliases[0])
             where = reader.consumer_group_metadata()
             exactly_once.begin_transaction()
             exactly_once.send_offsets_to_transaction([TopicPartition(clients.topic, 0, 3)], where, ANSWER_S)
-        with pytest.raises(Refused, match=f"{clients.group} .*{clients.topic}-0 .*open"):
+        with pytest.raises(Refused) as refused:
             switcher.step("s-1", Step.GROUPS)
+        code, facts = data_of(refused.value)
+        assert (code, facts["group"], facts["place"]) == ("switch.group-open", clients.group, f"{clients.topic}-0")
         exactly_once.commit_transaction(ANSWER_S)
         state = switcher.step("s-1", next(done))
         (row,) = state.rows(Step.GROUPS)
@@ -408,8 +423,10 @@ def test_a_consumer_that_comes_back_or_has_not_decided_stops_a_switch(
         switcher.step("s-1", next(done))
         with member(source_cluster, clients.group, [clients.topic]) as reader:
             wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
-            with pytest.raises(Refused, match=r"twice .* s-1, "):
+            with pytest.raises(Refused) as refused:
                 switcher.step("s-1", next(done))
+            code, facts = data_of(refused.value)
+            assert (code, facts["names"], facts["switch"]) == ("switch.members.twice", clients.group, "s-1")
         assert switcher.abandon("s-1", "a consumer came back").end is not None
 
 
@@ -451,15 +468,20 @@ def test_a_switch_goes_on_as_it_was_asked_for_or_not_at_all(
             lambda: switcher.step("s-1", Step.REDIRECT),
         ]
         for look in looks:
-            with pytest.raises(BadInput, match=r"s-1 .*--redirect-command"):
+            with pytest.raises(BadInput) as refused:
                 look()
+            code, facts = data_of(refused.value)
+            assert (code, facts["switch"], facts["options"]) == ("switch.needs-hook", "s-1", "--redirect-command")
     assert not called.exists()
     with with_hook() as switcher:
         assert switcher.known("s-1") == state
         switcher.run("s-1")
         for look in (lambda: switcher.preview("s-1", OPTIONS), lambda: switcher.open("s-1", OPTIONS, "bob")):
-            with pytest.raises(Refused, match=r"s-1 .*finished .*ann@desk-7"):
+            with pytest.raises(Refused) as ended:
                 look()
+            code, facts = data_of(ended.value)
+            assert (code, facts["switch"], facts["outcome"]) == ("switch.ended", "s-1", "finished")
+            assert str(facts["who"]).startswith("ann@desk-7")
     assert called.read_text() == "s-1\n"
 
 
@@ -493,7 +515,7 @@ def test_a_source_that_is_half_gone_is_failed_over_and_each_partition_says_what_
         pytest.raises(Refused, match=f"{clients.topic}-1.*fail"),
     ):
         both.run(lambda: moved_since(flow, both.source, []))
-    refuses(pair, Verb.SWITCHOVER, f"cannot take over: source: 1 source partitions .*{clients.topic}-1.*or fail over")
+    refuses(pair, Verb.SWITCHOVER, "switch.not-ready", match=f"{clients.topic}-1", check="source")
     with pair.switcher(Verb.FAILOVER) as switcher:
         switcher.open("half-1", OPTIONS, "bob")
         state = switcher.run("half-1")

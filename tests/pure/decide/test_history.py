@@ -35,7 +35,7 @@ from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
 from tests.pure.decide.values import DELETED, LANE, PLAN, RECEIPT, lying, piece, place, redealt, refusal, run_of
 from tests.pure.run.ledger_model import ModelLog, now
-from tests.said import codes, facts_in
+from tests.said import codes, data_of, facts_in
 
 if TYPE_CHECKING:
     from ferry.kafka.produce.ledger_topic import LedgerTopic
@@ -379,4 +379,6 @@ def test_nobody_holds_an_offset_beyond_the_receipts(offset: int) -> None:
 def test_a_failover_says_first_how_to_end_a_run_that_cannot_be_repeated(is_lost: bool, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:
         refuse_while_at_work(fold(lying(OPENED, *PLANNED), 99), LANE, is_lost=is_lost)
+    code, facts = data_of(refused.value)
+    assert (code, facts["lane"]) == ("run.at-work", LANE)
     golden(refused.value)

@@ -22,6 +22,7 @@ from ferry.model.switch import (
     Verb,
 )
 from tests.golden import Golden
+from tests.said import codes, facts_in
 
 THERE, BACK = Flow.parse("primary->backup"), Flow.parse("backup->primary")
 OWN = Switch(
@@ -77,9 +78,15 @@ def test_which_switch_the_other_way_stands_against_this_one(
 
 
 def test_the_remedy_is_named(golden: Golden) -> None:
-    golden(opposing_sentence(other(Step.FREEZE)), "under way")
+    under_way, moved = (
+        opposing_sentence(other(Step.FREEZE)),
+        opposing_sentence(other(outcome=SwitchOutcome.FINISHED), OWN),
+    )
+    assert codes([under_way, moved]) == ["switch.opposite", "switch.opposite.moved"]
+    assert facts_in(under_way)["switch"] == other(Step.FREEZE).switch.id
+    golden(under_way, "under way")
     golden(opposing_sentence(other(Step.FREEZE), OWN), "beside one of its own")
-    golden(opposing_sentence(other(outcome=SwitchOutcome.FINISHED), OWN), "finished")
+    golden(moved, "finished")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from ferry.model.switch import (
     Verb,
 )
 from tests.golden import Golden
+from tests.said import data_of
 
 FLOW = Flow(source="primary", target="backup")
 CONTINUES = "ferry switchover 'primary->backup' --id s-1"
@@ -92,13 +93,16 @@ def test_another_approval_is_refused(kept: str) -> None:
 
 def test_a_hook_that_was_given_is_given_again_until_it_is_called() -> None:
     begun = state(options=SwitchOptions(stop=("command",), redirect=("url",)))
-    with pytest.raises(BadInput, match="--stop-command and --redirect-url"):
+    with pytest.raises(BadInput) as refused:
         refuse_without_hook(begun, (), ())
+    code, facts = data_of(refused.value)
+    assert (code, facts["options"]) == ("switch.needs-hook", "--stop-command and --redirect-url")
     refuse_without_hook(begun, ("url",), ("command",))
     quiet = replace(state(Step.READINESS, Step.FREEZE, Step.QUIET), switch=begun.switch)
     refuse_without_hook(quiet, ("url",), ())
-    with pytest.raises(BadInput, match="--redirect-url"):
+    with pytest.raises(BadInput) as refused:
         refuse_without_hook(quiet, (), ())
+    assert data_of(refused.value)[1]["options"] == "--redirect-url"
 
 
 def test_a_write_block_is_removed_only_if_that_is_asked_for_again(golden: Golden) -> None:

@@ -95,7 +95,7 @@ def test_each_call_gives_the_facts_that_its_sentence_has_places_for() -> None:
 def sample_facts(entry: Entry) -> dict[str, Fact]:
     """A fact for each place of a sentence: a number where its format wants one."""
     numbers: dict[str, Fact] = {"usable": 5_200_000_000, "total": 100_000_000_000, "wanted": 70_000}
-    by_spec: dict[str, Fact] = {"time": 1_790_000_000_000, "count": 3, "size": 70_000}
+    by_spec: dict[str, Fact] = {"time": 1_790_000_000_000, "count": 3, "agree": 3, "size": 70_000}
     places = (place for half in (entry.what, entry.remedy) for place in Formatter().parse(half))
     return {
         name: numbers.get(name, by_spec.get((spec or "").partition(" ")[0], f"<{name}>"))

@@ -16,6 +16,7 @@ from ferry.kafka.groups.listing import ListedGroups
 from ferry.model import GroupKind, ListedGroup, TopicPartition
 from ferry.model.switch import SwitchOptions
 from tests.golden import Golden
+from tests.said import facts_in
 
 FILE = """
 clusters = primary, backup
@@ -92,8 +93,13 @@ def test_what_is_not_quiet_names_the_partitions_that_grew_last_alone(
     look(0)
     look(1, rests, grows)
     look(4, grows)
-    golden(waiting.sentence(10), "both grew")
+    said = waiting.sentence(10)
+    facts = facts_in(said)
+    assert (said.code, facts["cluster"], facts["partitions"]) == ("switch.not-quiet", "primary", "t-0, t-1")
+    assert facts["groups"] == "billing-1"
+    golden(said, "both grew")
     look(8)
+    assert facts_in(waiting.sentence(10))["partitions"] == "t-1"
     golden(waiting.sentence(10), "one rests")
     look(20)
     golden(waiting.sentence(10), "both rest")

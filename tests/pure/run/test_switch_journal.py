@@ -23,6 +23,7 @@ from ferry.features.switch.rules.steps import sentence
 from ferry.ledger.codec import pause_record
 from ferry.ledger.ledger import LedgerView, fold, pauses
 from ferry.ledger.switch_codec import done_records, end_record, switch_states
+from ferry.messages import catalogue
 from ferry.model import Fate, Flow, LedgerRecord, Pause, Record
 from ferry.model.switch import (
     STEPS,
@@ -39,6 +40,7 @@ from ferry.model.switch import (
     next_step,
 )
 from tests.golden import Golden
+from tests.said import data_of
 
 FLOW = Flow.parse("primary->backup")
 
@@ -163,6 +165,15 @@ def test_a_step_that_refuses_names_the_command_that_continues(golden: Golden) ->
     def refuses(_: SwitchState, __: StillMine) -> Evidence:
         raise Refused("a broker is down")
 
+    def not_ready(_: SwitchState, __: StillMine) -> Evidence:
+        why = catalogue.sentence("source.silent", place="orders-3", cluster="a")
+        raise Refused(catalogue.caused("switch.not-ready", why, cluster="b", check="source", more=""))
+
+    with pytest.raises(Refused) as caught:
+        do_step(journal, "s-1", Step.READINESS, not_ready)
+    code, facts = data_of(caught.value)
+    assert (code, facts["check"], facts["cluster"]) == ("switch.not-ready", "source", "b")
+    assert (facts["of"], facts["place"]) == ("source.silent", "orders-3")
     with pytest.raises(Refused) as caught:
         do_step(journal, "s-1", Step.READINESS, refuses)
     golden(caught.value)
@@ -197,9 +208,12 @@ def test_a_second_switch_waits_for_the_first_and_of_two_at_once_one_counts(golde
     first.open(switch(Verb.SWITCHOVER))
     with pytest.raises(Refused) as refused:
         second.open(switch(Verb.FAILOVER, "s-2"))
+    code, facts = data_of(refused.value)
+    assert (code, facts["switch"], facts["verb"]) == ("switch.unfinished", "s-1", "switchover")
     golden(refused.value, "the first is not finished")
     with pytest.raises(BadInput) as wrong:
         second.open(switch(Verb.FAILOVER))
+    assert data_of(wrong.value)[0] == "switch.other-verb"
     golden(wrong.value, "another verb")
     first.abandon("s-1", "too early")
 
@@ -233,6 +247,7 @@ def test_a_switch_whose_end_alone_is_missing_is_named_as_such(golden: Golden) ->
     golden(refused.value, "opened")
     with pytest.raises(Refused) as refused:
         refuse_unfinished(journal.states())
+    assert data_of(refused.value)[0] == "switch.unfinished.before"
     golden(refused.value, "finished first")
     journal.finish("s-1")
     refuse_unfinished(journal.states())
@@ -261,6 +276,8 @@ def test_who_begins_a_step_again_takes_it_over(golden: Golden) -> None:
     do_step(bob, "s-1", Step.READINESS, world.acts()[Step.READINESS])
     with pytest.raises(Superseded) as caught:
         ann.done("s-1", begun, Evidence(sentence="late"))
+    lost = {"step": "readiness", "switch": "s-1", "who": "bob@desk-8"}
+    assert data_of(caught.value) == ("switch.lost.step", lost)
     golden(caught.value)
     done = ann.state("s-1").done[Step.READINESS]
     assert (done.who, done.since_ms) == ("bob@desk-8", begun.begun_ms)
@@ -451,6 +468,8 @@ def test_a_switch_is_given_up_before_it_promotes_and_not_after(golden: Golden) -
     assert journal.abandon("s-1", "a producer still writes").end is not None, "its last look may refuse for good"
     with pytest.raises(Superseded) as caught:
         journal.done("s-1", begun, Evidence(sentence="late"))
+    ended = {"switch": "s-1", "outcome": "abandoned", "who": "ann@desk-7"}
+    assert data_of(caught.value) == ("switch.lost.ended", ended)
     golden(caught.value, "done late")
     with pytest.raises(Refused) as refused:
         journal.begin("s-1", Step.REDIRECT)

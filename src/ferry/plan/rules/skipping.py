@@ -38,7 +38,7 @@ def refuse_while_at_work(view: LedgerView, lane: str, *, is_lost: bool = False) 
         remedy = "give --interrupt, which ends it, or let it end"
     for past in past_runs(view, lane, 1):
         if past.state is PastState.OPEN:
-            raise Refused(f"run {past.opened.record.run} is active on lane {lane}, or was killed: {remedy}")
+            raise Refused(sentence("run.at-work", run=past.opened.record.run, lane=lane, remedy=remedy))
 
 
 def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation: int) -> Gap:

@@ -15,6 +15,7 @@ from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.draining import lasting, left_sentence, undrained
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.draining import drain_run
+from ferry.messages.catalogue import sentence
 from ferry.model import Plan, Refusal
 from ferry.model.switch import Evidence, Step, Switch, SwitchState
 from ferry.plan.lag import measure_lag
@@ -119,7 +120,12 @@ def _refuse_moved(flow: FlowConfig, state: SwitchState, patience_s: float) -> No
     if moved:
         switch = state.switch
         raise Refused(
-            f"{count_of(len(moved), 'partition')} of {flow.flow.source} grew after they were quiet ({several(moved)}): "
-            f"stop the clients that write there, then ferry switches abandon '{switch.named}' {switch.id}, and begin "
-            "again"
+            sentence(
+                "switch.grew.after-quiet",
+                partitions=len(moved),
+                names=several(moved),
+                cluster=flow.flow.source,
+                named=str(switch.named),
+                switch=switch.id,
+            )
         )

@@ -8,9 +8,10 @@ from ferry.clock import wall_ms
 from ferry.errors import Refused
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.acts.stop import pause_reason
-from ferry.features.switch.rules.steps import left_of, newest_finished, unfinished
+from ferry.features.switch.rules.steps import left_of, named_facts, newest_finished, unfinished
 from ferry.ledger.ledger import UNREAD, LedgerView, pauses
 from ferry.ledger.switch_codec import switch_states
+from ferry.messages.catalogue import sentence
 from ferry.model.switch import SwitchState
 from ferry.run.ledger.access import LedgerAccess
 
@@ -29,11 +30,7 @@ def refuse_unfinished(states: Mapping[str, SwitchState]) -> None:
     """Raise Refused while a switch has not ended, because it is not known yet where clients are."""
     state = unfinished(states)
     if state is not None:
-        switch = state.switch
-        raise Refused(
-            f"{switch.verb} {switch.id} of {switch.named} is not finished, {left_of(state)}: finish it first with "
-            f"ferry {switch.verb} '{switch.named}' --id {switch.id}"
-        )
+        raise Refused(sentence("switch.unfinished.before", left=left_of(state), **named_facts(state.switch)))
 
 
 def earlier_switch(sides: Sides, patience_s: float) -> SwitchState:
@@ -46,8 +43,6 @@ def earlier_switch(sides: Sides, patience_s: float) -> SwitchState:
     if found is None:
         refuse_unfinished(switch_states(view))
         flow = forward.flow
-        raise Refused(
-            f"clients were not switched along {flow}, or are back already: there is nothing to fail back from; ferry "
-            f"switchover '{flow.target}->{flow.source}' moves them in any case"
-        )
+        other = f"{flow.target}->{flow.source}"
+        raise Refused(sentence("switch.nothing-to-return", flow=str(flow), other=other))
     return found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from ferry.errors import BadInput, FerryError, Superseded
 from ferry.features.switch.acts.journal import Journal
 from ferry.features.switch.rules.steps import remedied
+from ferry.model import sentence_of, with_text
 from ferry.model.switch import STEPS, Evidence, Step, StepDone, SwitchState, next_step
 
 StillMine = Callable[[], None]
@@ -38,7 +39,7 @@ def do_step(journal: Journal, switch: str, step: Step, act: Act) -> SwitchState:
     except Superseded:
         raise  # another process does it
     except FerryError as error:
-        error.args = (remedied(state, str(error)),)
+        error.args = (with_text(sentence_of(error), remedied(state, str(error))),)
         raise
     return journal.done(switch, begun, found)
 

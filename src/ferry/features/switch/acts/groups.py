@@ -31,9 +31,10 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import TargetConnection
 from ferry.ledger.ledger import UNREAD, LedgerView
+from ferry.messages.catalogue import caused
 from ferry.model import CommittedOffset, TopicPartition
 from ferry.model.switch import Evidence, Step, SwitchState
-from ferry.words import count_of, several
+from ferry.words import several
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def move_groups(sides: Sides, state: SwitchState, still_mine: StillMine, *, pati
             break
         names = several([one.group for one in against])
         if not all(one.active for one in against) or time.monotonic() > until:
-            raise Refused(f"{count_of(len(against), 'group')} cannot be moved ({names}), so none is: {against[0].why}")
+            raise Refused(caused("switch.groups-stay", against[0].why, groups=len(against), names=names))
         log.info("waiting for the members of %d groups (%s) to leave %s", len(against), names, sides.new)
         time.sleep(LOOK_SECONDS)
     moved = [one for one in made.moving if one.why is None]

@@ -25,6 +25,7 @@ from ferry.ledger.switch_codec import (
     switch_record,
     switch_states,
 )
+from ferry.messages.catalogue import sentence
 from ferry.model import LedgerRecord, Record
 from ferry.model.switch import (
     POINT_OF_NO_RETURN,
@@ -191,14 +192,12 @@ class Journal:
         state = _named(states, switch)
         now = state.begun.get(begun.step)
         if state.end is not None:
-            raise Superseded(f"switch {switch} was {state.end.outcome} by {state.end.who} meanwhile: stop here")
+            outcome, who = str(state.end.outcome), state.end.who
+            raise Superseded(sentence("switch.lost.ended", switch=switch, outcome=outcome, who=who))
         if now is None or now.token != begun.token:
             done = state.done.get(begun.step)
             other = now.who if now is not None else done.who if done is not None else "another process"
-            raise Superseded(
-                f"step {begun.step} of switch {switch} was begun again by {other}: check ferry switches show, and let "
-                "one of the two continue"
-            )
+            raise Superseded(sentence("switch.lost.step", step=str(begun.step), switch=switch, who=other))
 
     def _written(self, records: Sequence[Record]) -> dict[str, SwitchState]:
         return switch_states(view_after(self._ledger, records, self._sleep))

@@ -20,9 +20,10 @@ from ferry.kafka.groups.listing import list_groups
 from ferry.kafka.groups.offsets import FetchedOffsets, fetch_offsets
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.checkpoint_codec import newest_outcome
+from ferry.messages.catalogue import sentence
 from ferry.model import CommittedOffset, Left, TopicPartition, Why
 from ferry.model.switch import SwitchState, Verb
-from ferry.words import agreeing, several
+from ferry.words import several
 
 GroupOffsets = dict[str, dict[TopicPartition, CommittedOffset]]
 
@@ -134,14 +135,10 @@ async def _settled(
     pending = {group: places for group, places in fetched.pending.items() if places}
     if pending:
         group, places = next(iter(sorted(pending.items())))
-        raise Refused(
-            f"group {group} has an offset of {min(places)} on {flow.flow.source} in a transaction that is still open: "
-            "end it, or wait for it to end, then continue"
-        )
+        where = str(min(places))
+        raise Refused(sentence("switch.group-open", group=group, place=where, cluster=flow.flow.source))
     active = await groups_at_work(flow, source, state.switch.options)
     if active:
-        raise Refused(
-            f"{agreeing(len(active), 'group has', 'groups have')} members on {flow.flow.source} again "
-            f"({several(sorted(active))}): stop them, or abandon this switch and begin one with --leave-group"
-        )
+        names = several(sorted(active))
+        raise Refused(sentence("switch.members", groups=len(active), names=names, cluster=flow.flow.source))
     return replace(seen, found={**seen.found, **fetched.found}, failed={**seen.failed, **fetched.failed})

@@ -12,9 +12,10 @@ from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.names import written_names
 from ferry.kafka.admin.acls import NoAuthorizer, delete_acls, described_acls
 from ferry.lane.connections import FlowConnections, TargetConnection
+from ferry.messages.catalogue import sentence
 from ferry.model import AclBinding
 from ferry.model.switch import Evidence, Step, SwitchState, Verb
-from ferry.words import agreeing, count_of, several
+from ferry.words import agreeing, several
 
 
 def promote(sides: Sides, state: SwitchState, still_mine: StillMine, *, patience_s: float) -> Evidence:
@@ -78,15 +79,9 @@ def _refuse_moved(sides: Sides, state: SwitchState, patience_s: float) -> None:
     switch = state.switch
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
         moved, active = connections.run(work)
+    facts = {"cluster": sides.old, "named": str(switch.named), "switch": switch.id}
     if active:
-        raise Refused(
-            f"{agreeing(len(active), 'group has', 'groups have')} members on {sides.old} again "
-            f"({several(sorted(active))}), and would read twice what they read there now: stop them, then ferry "
-            f"switches abandon '{switch.named}' {switch.id}, and begin again"
-        )
+        names = several(sorted(active))
+        raise Refused(sentence("switch.members.twice", groups=len(active), names=names, **facts))
     if moved:
-        raise Refused(
-            f"{count_of(len(moved), 'partition')} of {sides.old} grew after the drain ({several(moved)}), so a "
-            f"producer still writes there: stop it, then ferry switches abandon '{switch.named}' {switch.id}, and "
-            "begin again"
-        )
+        raise Refused(sentence("switch.grew.after-drain", partitions=len(moved), names=several(moved), **facts))

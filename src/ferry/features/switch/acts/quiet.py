@@ -19,7 +19,8 @@ from ferry.features.switch.settings import SwitchHook
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.groups.listing import list_groups
 from ferry.lane.connections import FlowConnections
-from ferry.model import TopicPartition
+from ferry.messages.catalogue import sentence
+from ferry.model import Sentence, TopicPartition
 from ferry.model.switch import Evidence, SwitchOptions, SwitchState
 from ferry.words import agreeing, count_of, several
 
@@ -118,17 +119,22 @@ class Waiting:
         self.ends = ends
         self.active = await groups_at_work(self._flow, self._source, self._options)
 
-    def sentence(self, seconds: float) -> str:
+    def sentence(self, seconds: float) -> Sentence:
         """Say which partitions and groups are still active after this time."""
-        return (
-            f"after {seconds:g} s cluster {self._source.alias} is not quiet: {self.why() or 'it has just come to rest'}"
-        )
+        active = {"partitions": several(self._moved()), "groups": several(sorted(self.active))}
+        why = self.why() or "it has just come to rest"
+        cluster = self._source.alias
+        return sentence("switch.not-quiet", seconds=f"{seconds:g}", cluster=cluster, why=why, **active)
+
+    def _moved(self) -> list[str]:
+        """Return the partitions that grew a short time ago."""
+        recent = time.monotonic() - self._options.quiet_seconds
+        return sorted(str(place) for place, at in self.grown.items() if at > recent)
 
     def why(self) -> str:
         """Say which partitions and groups are still active; empty if none is."""
         found = []
-        recent = time.monotonic() - self._options.quiet_seconds
-        moved = sorted(str(place) for place, at in self.grown.items() if at > recent)
+        moved = self._moved()
         if moved:
             found.append(
                 f"records still come to {count_of(len(moved), 'partition')} ({several(moved)}): stop their producers"

@@ -39,6 +39,7 @@ from ferry.features.switch.acts.topics import live_topics
 from ferry.features.switch.rules.opposite import moved_sentence, opposing
 from ferry.features.switch.rules.readiness import Readiness
 from ferry.features.switch.rules.steps import (
+    named_facts,
     refuse_ended,
     refuse_second,
     refuse_unasked_removal,
@@ -49,6 +50,7 @@ from ferry.features.switch.settings import SwitchHook, SwitchSettings
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.runs import has_run
 from ferry.ledger.switch_codec import ID
+from ferry.messages import catalogue
 from ferry.model.check import Check
 from ferry.model.switch import STEPS, Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
 from ferry.plan.rules.skipping import refuse_while_at_work
@@ -177,7 +179,7 @@ class Switcher:
         if another switch is not finished, or if this one has ended.
         """
         if not approved_by.strip():
-            raise BadInput("a switch needs an approval: name the person with --approve-by NAME")
+            raise BadInput(catalogue.sentence("switch.needs-approval"))
         wanted = self._wanted(switch, options, approved_by.strip())
         if approved_ms is not None:
             wanted = replace(wanted, approved_ms=approved_ms)
@@ -205,8 +207,7 @@ class Switcher:
             why = f"{other.switch.verb} {other.switch.id} of {other.switch.named} was opened at the same time"
             self._journal.abandon(state.switch.id, why)
             raise Refused(
-                f"{why}, the other way, by {other.switch.who}: check with ferry switches list which one continues, "
-                "because both may have stopped; then begin the intended one"
+                catalogue.sentence("switch.opposite.same-time", who=other.switch.who, **named_facts(other.switch))
             )
 
     def step(self, switch: str, step: Step) -> SwitchState:
@@ -270,10 +271,7 @@ class Switcher:
         """Raise BadInput or Refused for what needs no cluster, or the ledger alone."""
         self._refuse_unusable()
         if self.sides.back is None and switch.options.reverse:
-            raise Refused(
-                f"the file has no reverse flow {switch.back}: add {switch.back}.enabled = true and its topics, or omit "
-                "it with --no-reverse"
-            )
+            raise Refused(catalogue.sentence("switch.no-reverse", back=str(switch.back)))
         if self.verb is Verb.FAILBACK:
             refuse_unwritable(state)
         view = self._access.view_with_newest(self.sides.via.lane, 1) if self._access.exists() else UNREAD
@@ -386,4 +384,5 @@ def refuse_unready(readiness: Readiness, switch: Switch) -> None:
     if failed:
         where = "ferry readiness" if switch.verb is Verb.SWITCHOVER else f"ferry {switch.verb} --dry-run"
         more = f" ({len(failed) - 1} more: {where} shows them)" if len(failed) > 1 else ""
-        raise Refused(f"{switch.via.target} cannot take over: {failed[0].name}: {failed[0].message}{more}")
+        first, cluster = failed[0], switch.via.target
+        raise Refused(catalogue.caused("switch.not-ready", first.message, cluster=cluster, check=first.name, more=more))

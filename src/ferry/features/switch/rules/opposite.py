@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ferry.features.switch.rules.steps import left_of
+from ferry.features.switch.rules.steps import left_of, named_facts
+from ferry.messages.catalogue import sentence
+from ferry.model import Sentence
 from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, SwitchState, Verb
 
 
@@ -62,17 +64,16 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, ret
     return f"{said}: go back with ferry failback '{switch.via}'" if returns else said
 
 
-def opposing_sentence(other: SwitchState, own: Switch | None = None) -> str:
+def opposing_sentence(other: SwitchState, own: Switch | None = None) -> Sentence:
     """Say why the `other` switch blocks one, and what to do; `own` is the blocked switch if it has begun already."""
     switch = other.switch
-    named = f"{switch.verb} {switch.id} of {switch.named}"
+    facts = named_facts(switch)
     give_up = "" if own is None else f"ferry switches abandon '{own.named}' {own.id}"
     if other.end is not None:
-        return f"{named} has moved clients to {switch.via.target} since this one began: give this one up with {give_up}"
+        return sentence("switch.opposite.moved", cluster=switch.via.target, remedy=give_up, **facts)
     remedy = (
         f"finish it first (ferry {switch.verb} '{switch.named}' --id {switch.id}), or abandon it with ferry "
         f"switches abandon '{switch.named}' {switch.id}"
     )
-    return f"{named} goes the other way and is not finished, {left_of(other)}: {remedy}" + (
-        f"; or give this one up with {give_up}" if give_up else ""
-    )
+    remedy += f"; or give this one up with {give_up}" if give_up else ""
+    return sentence("switch.opposite", left=left_of(other), remedy=remedy, **facts)

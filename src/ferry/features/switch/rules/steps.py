@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from ferry.errors import BadInput, Refused
+from ferry.messages import catalogue
 from ferry.model.switch import (
     POINT_OF_NO_RETURN,
     STEPS,
@@ -96,6 +97,11 @@ def clients_sentence(state: SwitchState) -> str:
     return f"clients are on {switch.via.target} since {switch.verb} {switch.id}, {since}"
 
 
+def named_facts(switch: Switch) -> dict[str, str]:
+    """Return the facts that name a switch in a sentence: its verb, its id, and the flow that its command names."""
+    return {"verb": str(switch.verb), "switch": switch.id, "named": str(switch.named)}
+
+
 def left_of(state: SwitchState) -> str:
     """Say what is left of a switch that has not ended, as half a sentence."""
     due = next_step(state)
@@ -110,17 +116,11 @@ def refuse_second(states: Mapping[str, SwitchState], switch: Switch) -> SwitchSt
     known = states.get(switch.id)
     if known is not None:
         if (known.switch.verb, known.switch.via) != (switch.verb, switch.via):
-            raise BadInput(
-                f"{switch.id} is a {known.switch.verb} of {known.switch.named} already: give this one another id"
-            )
+            raise BadInput(catalogue.sentence("switch.other-verb", **named_facts(known.switch)))
         return known
     other = unfinished(states)
     if other is not None:
-        raise Refused(
-            f"{other.switch.verb} {other.switch.id} of {other.switch.named} is not finished, {left_of(other)}: "
-            f"continue it (ferry {other.switch.verb} '{other.switch.named}' --id {other.switch.id}), or abandon it "
-            "with ferry switches abandon"
-        )
+        raise Refused(catalogue.sentence("switch.unfinished", left=left_of(other), **named_facts(other.switch)))
     return None
 
 
@@ -128,10 +128,8 @@ def refuse_ended(state: SwitchState) -> None:
     """Raise Refused for the id of a switch that has ended: the operator means another switch, or a new one."""
     switch, end = state.switch, state.end
     if end is not None:
-        raise Refused(
-            f"{switch.verb} {switch.id} is {end.outcome} already, by {end.who}: give a new one another ID, or see "
-            f"ferry switches show '{switch.named}' {switch.id}"
-        )
+        facts = {"outcome": str(end.outcome), "who": end.who, **named_facts(switch)}
+        raise Refused(catalogue.sentence("switch.ended", **facts))
 
 
 def refuse_without_hook(state: SwitchState, redirect: Collection[str], stop: Collection[str]) -> None:
@@ -143,10 +141,8 @@ def refuse_without_hook(state: SwitchState, redirect: Collection[str], stop: Col
     missing = [f"--stop-{word}" for word in options.stop if word not in stop and Step.QUIET not in state.done]
     missing += [f"--redirect-{word}" for word in options.redirect if word not in redirect]
     if missing and Step.REDIRECT not in state.done and state.end is None:
-        raise BadInput(
-            f"{switch.verb} {switch.id} was begun with {' and '.join(missing)}, which the ledger does not keep: give "
-            f"the same again, on the command line: {continuing(switch)}"
-        )
+        facts = {"options": " and ".join(missing), "command": continuing(switch), **named_facts(switch)}
+        raise BadInput(catalogue.sentence("switch.needs-hook", **facts))
 
 
 def refuse_unasked_removal(state: SwitchState, *, asked: bool) -> None:

@@ -44,6 +44,15 @@ PAIR = Kind(list, _two)
 """A tuple of two as an array."""
 
 
+def _one(values: Any) -> Any:
+    (only,) = values
+    return only
+
+
+SINGLE = Kind(lambda value: [value], _one)
+"""A value as an array of one."""
+
+
 def typed(hint: Any, least: int | None = 0) -> Kind:
     """Return the kind of a value that is in JSON unchanged, of a type; whole numbers are not below `least`."""
     return Kind(schema=lambda: of_type(hint, least))
@@ -124,4 +133,16 @@ def fields(of: type[Any], **says: str) -> Kind:
         lambda value: {name: getattr(value, name) for name in names},
         lambda body: of(**body),
         schema,
+    )
+
+
+def by_partition(parts: Kind = PLAIN) -> Kind:
+    """Return the kind of a mapping by partition number, written as rows: the number, then the parts of the value.
+
+    `parts` is the kind of a value as an array; by default it is a tuple of plain values.
+    """
+    dump, load = parts.dump or list, parts.load or tuple
+    return Kind(
+        lambda found: [[number, *dump(value)] for number, value in sorted(found.items())],
+        lambda rows: {number: load(rest) for number, *rest in rows},
     )

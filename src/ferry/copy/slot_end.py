@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
-from ferry.ledger.runs import Outcome
+from ferry.ledger.run_codec import Outcome
 from ferry.messages.refusals import refused
 from ferry.model import Plan, Receipt, Refusal
 from ferry.protocol.slot import SlotResult

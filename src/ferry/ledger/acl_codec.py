@@ -14,12 +14,12 @@ target has.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import typed
-from ferry.ledger.codec import LEDGER_VERSION, encode
+from ferry.ledger.codec import encode, head
 from ferry.model import AclBinding, AclChange, Record
 
 ACL = Form(
@@ -37,9 +37,6 @@ ACL = Form(
 acl_json = ACL.dump
 """Return an ACL as the documented JSON object."""
 
-parse_acl = ACL.load
-"""Return the ACL of a JSON object that `acl_json` made."""
-
 ACL_CHANGE = Form(
     AclChange,
     F("kind", kind=typed(Literal["create", "delete"])),
@@ -56,17 +53,47 @@ parse_acl_change = ACL_CHANGE.load
 """Return the change of a JSON object that `acl_change_json` made."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAcl:
+    """What the ledger keeps of an ACL that Ferry made on the target: the ACL and the cluster that it was made from."""
+
+    source: AclBinding
+    source_cluster_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """The same, with the run that made the ACL, and when."""
+
+    own: OwnAcl
+    run: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A complete sync of ACLs: by which run, the digest of the configuration that it followed, and when."""
+
+    run: str
+    settings: str
+    at_ms: int
+
+
+MADE = Form(
+    Made,
+    *head("acl"),
+    F("source", "own.source", ACL.kind),
+    F("source_cluster_id", "own.source_cluster_id"),
+    F("run"),
+    F("at_ms"),
+)
+SYNCED = Form(Synced, *head("acls"), F("run"), F("settings"), F("at_ms"))
+
+
 def own_acl_record(lane: str, change: AclChange, *, source_cluster_id: str, run: str, at_ms: int) -> Record:
     """Make the record of an ACL that Ferry made, with the source's ACL that it was made from."""
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "acl",
-        "source": acl_json(change.source),
-        "source_cluster_id": source_cluster_id,
-        "run": run,
-        "at_ms": at_ms,
-    }
-    return Record(key=_key(lane, change.binding), value=encode(body))
+    found = Made(own=OwnAcl(source=change.source, source_cluster_id=source_cluster_id), run=run, at_ms=at_ms)
+    return Record(key=_key(lane, change.binding), value=encode(MADE.dump(found)))
 
 
 def forgotten_acl_record(lane: str, binding: AclBinding) -> Record:
@@ -76,8 +103,7 @@ def forgotten_acl_record(lane: str, binding: AclBinding) -> Record:
 
 def synced_record(lane: str, *, run: str, settings: str, at_ms: int) -> Record:
     """Make the record of a complete sync; `settings` is the digest of the configuration that it followed."""
-    body = {"v": LEDGER_VERSION, "kind": "acls", "run": run, "settings": settings, "at_ms": at_ms}
-    return Record(key=encode(["acls", lane]), value=encode(body))
+    return Record(key=encode(["acls", lane]), value=encode(SYNCED.dump(Synced(run, settings, at_ms))))
 
 
 def _key(lane: str, binding: AclBinding) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import Kind, enum, many, typed
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import Json, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import AGES
@@ -33,15 +33,8 @@ def checkpoint_record(lane: str, run: str, found: GroupOutcome) -> Record:
     named = {one.group for one in shown}
     more = found.more + len(left) - len(shown)
     unnamed = {one.group for one in left if one.why in WANTED} - named
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "checkpoint",
-        **outcome_json(found),
-        "left": [left_json(one) for one in shown],
-        "more": more,
-        **({"unnamed": found.unnamed + len(unnamed)} if more else {}),
-    }
-    return Record(key=encode(["checkpoint", lane, run]), value=encode(body))
+    kept = replace(found, left=tuple(shown), more=more, unnamed=found.unnamed + len(unnamed))
+    return Record(key=encode(["checkpoint", lane, run]), value=encode(CHECKPOINT.dump(kept)))
 
 
 def _heads_first(left: Iterable[Left]) -> list[Left]:
@@ -122,9 +115,13 @@ OUTCOME = Form(
     ),
 )
 
-outcome_json = OUTCOME.dump
-"""Return a run's groups as the documented JSON object."""
+CHECKPOINT = Form(
+    GroupOutcome,
+    *head("checkpoint"),
+    *OUTCOME.table,
+    F("unnamed", lambda found: found.unnamed, omit=lambda found: not found.more),
+)
 
 
 def _parse_outcome(body: Json) -> GroupOutcome:
-    return OUTCOME.load(body, unnamed=body["unnamed"] if "unnamed" in body else body["more"])
+    return CHECKPOINT.load(body, unnamed=body["unnamed"] if "unnamed" in body else body["more"])

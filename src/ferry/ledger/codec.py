@@ -10,11 +10,11 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import const, enum, or_minus_one, typed
+from ferry.codec.kinds import SINGLE, by_partition, const, enum, or_minus_one, typed
 from ferry.errors import BadInput
 from ferry.ledger.kinds import KINDS
 from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
@@ -164,24 +164,56 @@ def accounted_records(
 
     `ids` are the ids of the topics, where they are known.
     """
-    by_topic: dict[str, list[tuple[int, int]]] = {}
-    for place, offset in sorted(offsets.items()):
-        by_topic.setdefault(place.topic, []).append((place.partition, offset))
-    return [
-        Record(
-            key=encode(["accounted", lane, topic]),
-            value=encode(
-                {
-                    "v": LEDGER_VERSION,
-                    "kind": "accounted",
-                    "topic": topic,
-                    "offsets": parts,
-                    "topic_id": (ids or {}).get(topic, ""),
-                }
-            ),
-        )
-        for topic, parts in by_topic.items()
-    ]
+    by_topic: dict[str, dict[int, int]] = {}
+    for place, offset in offsets.items():
+        by_topic.setdefault(place.topic, {})[place.partition] = offset
+    found = (Accounted(topic, parts, (ids or {}).get(topic, "")) for topic, parts in sorted(by_topic.items()))
+    return [Record(key=encode(["accounted", lane, one.topic]), value=encode(ACCOUNTED.dump(one))) for one in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Accounted:
+    """Up to which offset each partition of a target topic was searched; an empty `topic_id` is not known."""
+
+    topic: str
+    offsets: Mapping[int, int]
+    topic_id: str
+
+
+ACCOUNTED = Form(
+    Accounted, *head("accounted"), F("topic"), F("offsets", kind=by_partition(SINGLE)), F("topic_id", default="")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedCopy:
+    """A copy that was deleted after its source, by which run, and up to where each partition was copied."""
+
+    topic: str
+    target_topic: str
+    source_topic_id: str
+    target_topic_id: str
+    ends: Mapping[int, int]
+    run: str
+    at_ms: int
+
+
+DELETED = Form(
+    DeletedCopy,
+    *head("deleted"),
+    F("topic"),
+    F("target_topic"),
+    F("source_topic_id"),
+    F("target_topic_id"),
+    F("ends", kind=by_partition(SINGLE)),
+    F("run"),
+    F("at_ms"),
+)
+
+
+def deleted_record(lane: str, found: DeletedCopy) -> Record:
+    """Make the record of a copy that was deleted after its source; its receipts become tombstones."""
+    return Record(key=encode(["deleted", lane, found.target_topic]), value=encode(DELETED.dump(found)))
 
 
 def gap_record(lane: str, gap: Gap) -> Record:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ferry.ledger.block_index import NOTHING_ROLLED, LedgerDigest
-from ferry.ledger.codec import Json, decode_key, is_key, parse_gap, parse_pause
-from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.codec import ACCOUNTED, decode_key, is_key, parse_gap, parse_pause
+from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.ledger.run_codec import parse_run
 from ferry.model import Fate, Gap, LedgerRecord, OpenedRun, Pause, Receipt, Record, RefusalKind, TopicPartition
@@ -165,15 +165,10 @@ def accounted(view: LedgerView, lane: str, ids: Mapping[str, str] | None = None)
         TopicPartition(topic=key[2], partition=number): offset
         for key, record in view.of_kind("accounted")
         if key[1] == lane
-        for topic_id, offsets in [read_as(record, _parse_accounted)]
-        if topic_id in ("", (ids or {}).get(key[2], ""))
-        for number, offset in offsets
+        for found in [read_as(record, ACCOUNTED.load)]
+        if found.topic_id in ("", (ids or {}).get(key[2], ""))
+        for number, offset in found.offsets.items()
     }
-
-
-def _parse_accounted(body: Json) -> tuple[str, list[tuple[int, int]]]:
-    rows = [(whole(partition), whole(offset)) for partition, offset in body["offsets"]]
-    return text(body.get("topic_id", "")), rows
 
 
 def pauses(view: LedgerView, now_ms: int) -> dict[str, Pause]:

@@ -7,14 +7,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import many
 from ferry.config.flow.parts import Periodic
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import Json, encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
-from ferry.ledger.sentence_codec import NOTED, with_codes
-from ferry.model import Record, Sentence
+from ferry.ledger.sentence_codec import noted_in, with_codes
+from ferry.model import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +44,28 @@ def mirror_state(view: LedgerView, lane: str) -> MirrorState:
     return read_as(record, _parse_state)
 
 
+_STATE = Form(
+    MirrorState,
+    *head("mirror"),
+    F("synced", default=-1, least=-1),
+    F("synced_receipts", default=0),
+    F("checkpoints_at_ms", default=-1, least=-1),
+    F("heartbeats_at_ms", default=-1, least=-1),
+    F("source_heartbeats_at_ms", default=-1, least=-1),
+    F("run", default=""),
+    F("notes", kind=many()),
+    noted_in("notes"),
+)
+
+
 def _parse_state(body: Json) -> MirrorState:
-    # A later Ferry may add fields that this one does not know.
-    known = {name: body[name] for name in MirrorState.__slots__ if name in body}
-    return MirrorState(**known | {"notes": with_codes(body["notes"], body.get("noted", ()))})
+    state = _STATE.load(body)
+    return replace(state, notes=with_codes(state.notes, body.get("noted", ())))
 
 
 def mirror_record(lane: str, state: MirrorState) -> Record:
     """Make the record of what was written."""
-    noted = [NOTED.dump(one) for one in state.notes if isinstance(one, Sentence)]
-    body = {"v": LEDGER_VERSION, "kind": "mirror", **asdict(state), **({"noted": noted} if noted else {})}
-    return Record(key=_key(lane), value=encode(body))
+    return Record(key=_key(lane), value=encode(_STATE.dump(state)))
 
 
 def mirror_notes(view: LedgerView, lane: str, run: str) -> tuple[str, ...]:

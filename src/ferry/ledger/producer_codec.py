@@ -9,18 +9,39 @@ A record of another kind says until when a slot sends markers to a target partit
 
 from __future__ import annotations
 
-from ferry.ledger.codec import IDENTICAL_VERSION, Json, decode_key, encode
+from dataclasses import dataclass
+
+from ferry.codec.form import F, Form
+from ferry.ledger.codec import IDENTICAL_VERSION, decode_key, encode, head
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.reading import read_as, whole
+from ferry.ledger.reading import read_as
 from ferry.ledger.receipts import last_receipts
 from ferry.model import LedgerRecord, Record, TopicPartition
 
 PRODUCER, MARKING = "producer", "marking"
 
 
+@dataclass(frozen=True, slots=True)
+class _Producer:
+    producer_id: int
+    run: str
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Marking:
+    until_ms: int
+    run: str
+    at_ms: int
+
+
+_PRODUCER = Form(_Producer, *head(PRODUCER, lambda _: IDENTICAL_VERSION), F("producer_id"), F("run"), F("at_ms"))
+_MARKING = Form(_Marking, *head(MARKING, lambda _: IDENTICAL_VERSION), F("until_ms"), F("run"), F("at_ms"))
+
+
 def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Record:
     """Make the record of a lane's producer id. The lane uses no other, and the record outlives the lane."""
-    return Record(key=encode([PRODUCER, lane]), value=_body(producer_id, run, at_ms))
+    return Record(key=encode([PRODUCER, lane]), value=encode(_PRODUCER.dump(_Producer(producer_id, run, at_ms))))
 
 
 def sending_records(
@@ -31,14 +52,10 @@ def sending_records(
     `first` is the first offset with a record of the source; those before get empty records. Each such offset has a key
     of its own, so that no late record of an older run takes the place of another one.
     """
-    key, value = [PRODUCER, lane, place.topic, place.partition], _body(producer_id, run, at_ms)
+    key = [PRODUCER, lane, place.topic, place.partition]
+    value = encode(_PRODUCER.dump(_Producer(producer_id, run, at_ms)))
     keys = [key, [*key, first]] if first else [key]
     return [Record(key=encode(one), value=value) for one in keys]
-
-
-def _body(producer_id: int, run: str, at_ms: int) -> bytes:
-    body: Json = {"v": IDENTICAL_VERSION, "kind": PRODUCER, "producer_id": producer_id, "run": run, "at_ms": at_ms}
-    return encode(body)
 
 
 def marking_record(lane: str, place: TopicPartition, *, until_ms: int, run: str, at_ms: int) -> Record:
@@ -46,8 +63,8 @@ def marking_record(lane: str, place: TopicPartition, *, until_ms: int, run: str,
 
     0: all markers were answered, also those of earlier runs. The record outlives the lane.
     """
-    body: Json = {"v": IDENTICAL_VERSION, "kind": MARKING, "until_ms": until_ms, "run": run, "at_ms": at_ms}
-    return Record(key=encode([MARKING, lane, place.topic, place.partition]), value=encode(body))
+    value = encode(_MARKING.dump(_Marking(until_ms, run, at_ms)))
+    return Record(key=encode([MARKING, lane, place.topic, place.partition]), value=value)
 
 
 def marking_of(record: LedgerRecord, lane: str) -> tuple[TopicPartition, int] | None:
@@ -55,7 +72,7 @@ def marking_of(record: LedgerRecord, lane: str) -> tuple[TopicPartition, int] | 
     key = decode_key(record.key)
     if key[:2] != [MARKING, lane] or record.value is None:
         return None
-    return TopicPartition(topic=key[2], partition=key[3]), read_as(record, lambda body: whole(body["until_ms"]))
+    return TopicPartition(topic=key[2], partition=key[3]), read_as(record, _MARKING.load).until_ms
 
 
 def markings(view: LedgerView, lane: str) -> dict[TopicPartition, int]:
@@ -71,7 +88,7 @@ def lane_producer(view: LedgerView, lane: str) -> int | None:
     """Return the producer id under which a lane writes at the source's offsets; None: it never did."""
     for key, record in view.of_kind(PRODUCER):
         if key[1:] == [lane] and record.value is not None:
-            return read_as(record, lambda body: whole(body["producer_id"]))
+            return read_as(record, _PRODUCER.load).producer_id
     return None
 
 

@@ -40,8 +40,7 @@ def read_as(record: LedgerRecord, parse: Callable[[Json], T]) -> T:
     body = decode_value(record.value, where)
     try:
         found = parse(body)
-        if not _conforms(found):
-            raise TypeError(f"a field of {type(found).__name__} is of another kind")
+        checked(found)
     except _WRONG as error:
         raise BadInput(wrong(where, record.key, error)) from error
     return found
@@ -61,7 +60,7 @@ def reading(what: str) -> Iterator[None]:
 def checked(found: T) -> T:
     """Return `found` itself. Raises TypeError when a field is not of its declared kind."""
     if not _conforms(found):
-        raise TypeError(f"a field of {type(found).__name__} is of another kind")
+        raise TypeError(_wrong_field(found))
     return found
 
 
@@ -106,6 +105,19 @@ def _conforms(found: object) -> bool:
         return True
     kind: Any = type(found)
     return _check_of(kind)(found)
+
+
+def _wrong_field(found: Any) -> str:
+    """Return which field of a record that does not conform is of another kind, with its value."""
+    hints = get_type_hints(type(found))
+    for name in _names_of(type(found)):
+        value, check = getattr(found, name), _check_of(hints[name])
+        if not check(value) or (hints[name] is int and isinstance(value, bool)):
+            if isinstance(value, dict):
+                value = {key: one for key, one in value.items() if not check({key: one})}
+            inner = type(value) is hints[name] and _names_of(hints[name])
+            return _wrong_field(value) if inner else f"{name} of {type(found).__name__} is {value!r:.40}"
+    return f"a field of {type(found).__name__} is of another kind"
 
 
 _PLAIN: dict[Any, Check] = {

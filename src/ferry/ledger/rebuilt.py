@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 
-from ferry.ledger.codec import LEDGER_VERSION, Json, decode_key, encode
+from ferry.codec.form import F, Form
+from ferry.ledger.codec import decode_key, encode, head
 from ferry.ledger.kinds import KINDS, OfLost
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
@@ -54,23 +56,32 @@ class Rebuild:
         )
 
 
+_REBUILD = Form(
+    Rebuild,
+    *head("rebuilt"),
+    F("upto"),
+    F("who"),
+    F("at_ms"),
+    F("file"),
+    F("digest"),
+    F("exported_at_ms"),
+    F("records"),
+    F("replaced"),
+)
+
+
 def rebuild_record(rebuild: Rebuild) -> Record:
     """Make the record that marks the rebuild, after all that it wrote."""
-    body = {name: value for name, value in asdict(rebuild).items() if name != "offset"}
-    return Record(key=encode(["rebuilt", rebuild.upto]), value=encode({"v": LEDGER_VERSION, "kind": "rebuilt", **body}))
+    return Record(key=encode(["rebuilt", rebuild.upto]), value=encode(_REBUILD.dump(rebuild)))
 
 
 def newest_rebuild(view: LedgerView) -> Rebuild | None:
     """Return the last rebuild of the ledger; None when there was none."""
     found = None
     for _, record in view.of_kind("rebuilt"):
-        one = replace(read_as(record, _parse_rebuild), offset=record.offset)
+        one = read_as(record, partial(_REBUILD.load, offset=record.offset))
         found = one if found is None or one.offset > found.offset else found
     return found
-
-
-def _parse_rebuild(body: Json) -> Rebuild:
-    return Rebuild(**{name: body[name] for name in Rebuild.__slots__ if name in body})
 
 
 def rebuild_notes(view: LedgerView, opened: OpenedRun) -> list[Sentence]:

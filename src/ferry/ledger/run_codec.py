@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, enum, fields
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
+from ferry.codec.kinds import FLOW, Kind, enum, fields, many
+from ferry.ledger.codec import Json, decode_key, encode, head
 from ferry.ledger.reading import read_as, slots
 from ferry.ledger.sentence_codec import CODE_SAYS, FACTS, FACTS_SAY
 from ferry.model import (
@@ -35,25 +35,42 @@ def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Colle
     All earlier writers wrote before this record. It also keeps the number and the names when the run records that had
     them are compacted away.
     """
-    body = {
-        "v": LEDGER_VERSION,
-        "kind": "fenced",
-        "run": run,
-        "generation": generation,
-        "slots": slots,
-        "flows": sorted(map(str, flows)),
-    }
-    return Record(key=encode(["fenced", lane]), value=encode(body))
+    found = Fenced(run=run, generation=generation, slots=slots, flows=frozenset(flows))
+    return Record(key=encode(["fenced", lane]), value=encode(FENCED.dump(found)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fenced:
+    """How many slots a run has fenced, and under which names of the flow; earlier versions recorded no names."""
+
+    run: str
+    generation: int
+    slots: int
+    flows: frozenset[Flow]
+
+
+_SLOTS = Kind(None, slots)
+FENCED = Form(
+    Fenced,
+    *head("fenced"),
+    F("run"),
+    F("generation"),
+    F("slots", kind=_SLOTS),
+    F(
+        "flows",
+        kind=Kind(lambda flows: sorted(map(str, flows)), lambda names: frozenset(map(Flow.parse, names))),
+        default=frozenset(),
+    ),
+)
 
 
 def writers_of(record: LedgerRecord) -> tuple[int, frozenset[Flow]]:
     """Return how many slots may have writers, and under which names of the flow, from a run or fenced record."""
-    return read_as(record, _parse_writers)
-
-
-def _parse_writers(body: Json) -> tuple[int, frozenset[Flow]]:
-    names = [*body.get("flows", ()), *([body["flow"]] if "flow" in body else [])]
-    return slots(body["slots"]), frozenset(map(Flow.parse, names))
+    if decode_key(record.key)[:1] == ["fenced"]:
+        fenced = read_as(record, FENCED.load)
+        return fenced.slots, fenced.flows
+    run = read_as(record, parse_run)
+    return run.slots, frozenset([run.flow])
 
 
 RUN = Form(
@@ -62,7 +79,7 @@ RUN = Form(
     F("flow", kind=FLOW),
     F("lane"),
     F("run"),
-    F("slots", kind=Kind(None, slots)),
+    F("slots", kind=_SLOTS),
     F("config_digest"),
     F("started_ms"),
     F("origin", kind=fields(Origin)),
@@ -126,23 +143,33 @@ refusal_json = REFUSAL.dump
 """Return a refusal as the documented JSON object."""
 
 
-def outcome_record(
-    lane: str,
-    run: str,
-    refusals: Sequence[Refusal],
-    time_over: Sequence[int],
-    sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
-) -> Record:
-    """Make the record of what the tasks of a run refused.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
 
-    It also has the slots that ended because the run's time was over, and what transforms read and kept.
-    """
-    body: Json = {
-        "v": LEDGER_VERSION,
-        "kind": "outcome",
-        "refusals": [refusal_json(item) for item in refusals],
-        "time_over": list(time_over),
-    }
-    if sifted:
-        body["sifted"] = {topic: list(one) for topic, one in sorted(sifted.items())}
-    return Record(key=encode(["outcome", lane, run]), value=encode(body))
+    refusals: tuple[Refusal, ...] = ()
+    time_over: frozenset[int] = frozenset()
+    sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
+    """What transforms read and kept in the attempt that reported last, by source topic."""
+
+
+OUTCOME = Form(
+    Outcome,
+    *head("outcome"),
+    F("refusals", kind=many(REFUSAL.kind)),
+    F("time_over", kind=Kind(sorted, frozenset)),
+    F(
+        "sifted",
+        kind=Kind(
+            lambda found: {topic: list(counts) for topic, counts in found.items()},
+            lambda body: {topic: FilterCounts(*counts) for topic, counts in body.items()},
+        ),
+        default=NOTHING_FILTERED,
+        omit=lambda found: not found.sifted,
+    ),
+)
+
+
+def outcome_record(lane: str, run: str, outcome: Outcome) -> Record:
+    """Make the record of what the tasks of a run refused."""
+    return Record(key=encode(["outcome", lane, run]), value=encode(OUTCOME.dump(outcome)))

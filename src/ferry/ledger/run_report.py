@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from ferry.ledger.checkpoint_codec import group_outcome
-from ferry.ledger.codec import Json
+from ferry.ledger.codec import DELETED, DeletedCopy
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.mirror_state import mirror_notes
 from ferry.ledger.pruning import Copy, pruned
-from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.reading import read_as
 from ferry.ledger.receipts import lane_ends, last_receipts
 from ferry.ledger.report import Report
-from ferry.ledger.runs import Outcome, outcome, superseded_by
+from ferry.ledger.run_codec import Outcome
+from ferry.ledger.runs import outcome, superseded_by
 from ferry.ledger.unit_codec import last_units, unit_receipts
 from ferry.ledger.units import is_done
 from ferry.ledger.verified_codec import run_verified
@@ -31,11 +31,14 @@ def run_report(view: LedgerView, plan: Plan, opened: OpenedRun, done: Iterable[R
     lasts = last_receipts(view, lane)
     ends, deleted = lane_ends(view, lane, plan, lasts), _deleted_since(view, opened)
     gone = [piece for piece in plan.kept if piece.target in deleted]
-    uncounted = tuple(piece for piece in gone if deleted[piece.target].end > piece.start)
+    reached = {piece.target: deleted[piece.target].ends[piece.target.partition] for piece in gone}
+    uncounted = tuple(piece for piece in gone if reached[piece.target] > piece.start)
     for piece in gone:
-        ends[piece.source] = max(ends.get(piece.source, -1), deleted[piece.target].end)
+        ends[piece.source] = max(ends.get(piece.source, -1), reached[piece.target])
     forgotten = {piece.target.topic: deleted[piece.target] for piece in gone}
-    notes = [one.sentence(name) for name, one in sorted(forgotten.items())]
+    notes = [
+        sentence("topic.forgotten", topic=name, run=one.run, at_ms=one.at_ms) for name, one in sorted(forgotten.items())
+    ]
     plan = replace(plan, notes=(*plan.notes, *mirror_notes(view, lane, run), *notes))
     units = last_units(view, lane) if plan.dealt else NOTHING_DEALT
     report = report_of(
@@ -109,29 +112,14 @@ def _reached(piece: Slice, last: Receipt | None) -> bool:
     return last is not None and last.end >= piece.end
 
 
-class _Deleted(NamedTuple):
-    """The deletion of a copy after its source: up to where a partition was copied, and which run deleted it."""
-
-    end: int
-    run: str
-    at_ms: int
-
-    def sentence(self, topic: str) -> str:
-        return sentence("topic.forgotten", topic=topic, run=self.run, at_ms=self.at_ms)
-
-
-def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, _Deleted]:
+def _deleted_since(view: LedgerView, opened: OpenedRun) -> dict[TopicPartition, DeletedCopy]:
     """Return by target partition what was deleted after a run had begun. A deletion before that is of another copy."""
-    found: dict[TopicPartition, _Deleted] = {}
+    found: dict[TopicPartition, DeletedCopy] = {}
     for key, record in view.of_kind("deleted"):
         if key[1] == opened.record.lane and record.offset > opened.generation:
-            found |= {TopicPartition(key[2], number): one for number, one in read_as(record, _parse_deleted).items()}
+            copy = read_as(record, DELETED.load)
+            found |= {TopicPartition(key[2], number): copy for number in copy.ends}
     return found
-
-
-def _parse_deleted(body: Json) -> dict[int, _Deleted]:
-    run, at_ms = text(body["run"]), whole(body["at_ms"])
-    return {whole(number): _Deleted(end=whole(end), run=run, at_ms=at_ms) for number, end in body["ends"]}
 
 
 def report_of(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
 from ferry.errors import BadInput
-from ferry.ledger.codec import SEAL, Json, decode_key, encode
+from ferry.ledger.codec import SEAL, decode_key, encode
 from ferry.ledger.kinds import KINDS_OF_RUN
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.plan_codec import is_idle_seal, parse_plan
-from ferry.ledger.reading import read_as, slots, whole
-from ferry.ledger.run_codec import parse_attempt, parse_refusal
-from ferry.model import Attempt, FilterCounts, Flow, LedgerRecord, OpenedRun, Plan, Record, Refusal
+from ferry.ledger.reading import read_as, whole
+from ferry.ledger.run_codec import FENCED, OUTCOME, Fenced, Outcome, parse_attempt
+from ferry.model import Attempt, Flow, LedgerRecord, OpenedRun, Plan, Record
 
 
 def newest_run(view: LedgerView, lane: str) -> OpenedRun | None:
@@ -54,9 +52,7 @@ def slots_to_fence(view: LedgerView, lane: str) -> int:
     counts.
     """
     opened = [run.record.slots for run in view.runs if run.record.lane == lane]
-    fenced = [
-        read_as(record, lambda body: slots(body["slots"])) for key, record in view.of_kind("fenced") if key[1] == lane
-    ]
+    fenced = [one.slots for one in _fenced(view, lane)]
     return max([*opened, *fenced], default=0)
 
 
@@ -66,12 +62,12 @@ def flows_to_fence(view: LedgerView, lane: str) -> frozenset[Flow]:
     Runs find each other in the ledger, which is the target's; their writers' names contain the target's alias.
     """
     opened = {run.record.flow for run in view.runs if run.record.lane == lane}
-    fenced = (
-        read_as(record, lambda body: [Flow.parse(name) for name in body.get("flows", ())])
-        for key, record in view.of_kind("fenced")
-        if key[1] == lane
-    )
+    fenced = [one.flows for one in _fenced(view, lane)]
     return frozenset(opened.union(*fenced))
+
+
+def _fenced(view: LedgerView, lane: str) -> list[Fenced]:
+    return [read_as(record, FENCED.load) for key, record in view.of_kind("fenced") if key[1] == lane]
 
 
 def superseded_by(view: LedgerView, lane: str, generation: int) -> OpenedRun | None:
@@ -183,27 +179,9 @@ def sealed_plan(view: LedgerView, lane: str, run: str, generation: int) -> tuple
     return parse_plan(parts, seal.value, f"plan of run {run}"), seal.offset
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What the tasks of a run refused, and the slots that stopped because the run's time was over."""
-
-    refusals: tuple[Refusal, ...]
-    time_over: frozenset[int]
-    sifted: Mapping[str, FilterCounts] = field(default_factory=dict)
-    """What transforms read and kept in the attempt that reported last, by source topic."""
-
-
 def outcome(view: LedgerView, lane: str, run: str) -> Outcome | None:
     """Return the outcome that a run's copy step recorded; None when it did not (yet)."""
     for key, record in view.of_kind("outcome"):
         if key[1:] == [lane, run]:
-            return read_as(record, _parse_outcome)
+            return read_as(record, OUTCOME.load)
     return None
-
-
-def _parse_outcome(body: Json) -> Outcome:
-    return Outcome(
-        refusals=tuple(parse_refusal(item) for item in body["refusals"]),
-        time_over=frozenset(body["time_over"]),
-        sifted={topic: FilterCounts(*counts) for topic, counts in body.get("sifted", {}).items()},
-    )

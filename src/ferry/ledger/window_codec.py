@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ferry.codec.form import F, Form, Json
-from ferry.codec.kinds import Kind, many
+from ferry.codec.kinds import by_partition, many
 from ferry.ledger.codec import encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
@@ -21,14 +21,7 @@ WINDOW = Form(
     F("topic_id"),
     F("from_ms"),
     F("to_ms"),
-    F(
-        "offsets",
-        "ranges",
-        Kind(
-            lambda ranges: [[number, start, end] for number, (start, end) in sorted(ranges.items())],
-            lambda rows: {number: (start, end) for number, start, end in rows},
-        ),
-    ),
+    F("offsets", "ranges", by_partition()),
     F("run"),
     F("at_ms"),
 )

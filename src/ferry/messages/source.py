@@ -21,8 +21,6 @@ _SEEN_LATE = (
 _RETENTION = f"raise retention at the source, and continue there with ferry.guard.retention.passed = skip; or {ANEW}"
 
 _PLAN_AGAIN = "plan again, and the plan shows what to do"
-_DELETED = "deleted after the run was planned and before it was copied"
-_RAISE = "raise retention at the source, and plan again; the plan shows what to do"
 
 SOURCE: Mapping[str, Entry] = {
     "source.no-leader": Entry(K.NO_LEADER, "source {source} has no leader", BROKERS),
@@ -96,14 +94,15 @@ SOURCE: Mapping[str, Entry] = {
     ),
     "source.retention-passed.since-plan": Entry(
         K.RETENTION_PASSED,
-        f"{{source}} on cluster {{cluster}} begins at offset {{log_start}} by now, offsets {{start}} to {{last}} were "
-        f"{_DELETED}",
-        _RAISE,
+        "{source} on cluster {cluster} now begins at offset {log_start}: offsets {start} to {last} were deleted "
+        "after the run was planned and before it was copied",
+        "raise retention at the source, and plan again; the plan shows what to do",
     ),
     "source.retention-passed.since-plan.one": Entry(
         K.RETENTION_PASSED,
-        f"{{source}} on cluster {{cluster}} begins at offset {{log_start}} by now, offset {{start}} was {_DELETED}",
-        _RAISE,
+        "{source} on cluster {cluster} now begins at offset {log_start}: offset {start} was deleted after the run "
+        "was planned and before it was copied",
+        "raise retention at the source, and plan again; the plan shows what to do",
     ),
     "source.tombstones-passed": Entry(
         K.TOMBSTONES_PASSED,

@@ -300,8 +300,7 @@ class MicroRuns(LaneSession):
         """
         if any(isinstance(end.failure, Superseded) for end in ends) or not self.still_owns_lane(plan, attempt):
             return
-        outcome = outcome_of(plan, ends)
-        record = outcome_record(plan.lane, plan.run, outcome.refusals, sorted(outcome.time_over), sifted)
+        record = outcome_record(plan.lane, plan.run, replace(outcome_of(plan, ends), sifted=sifted))
         self.wait_for(lambda: self.ledger_topic.append([record]))
 
     def report(self, run: str) -> Report:

@@ -116,5 +116,5 @@ def test_an_application_writes_where_it_may_and_what_is_not_acknowledged_is_repo
     with TargetConnection.of(lab.flow, patience_s=ANSWER_S) as connection:
         found = connection.run(lambda: read_topic(connection.target, place.topic)) or ()
     assert [record.value for _, record in found if record.key == b"key"] == [value for _, value in records]
-    with pytest.raises(Unreachable, match=" 3 of 3 "):
+    with pytest.raises(Unreachable, match=r"^3 of 3 "):
         write_as_application(lab.flow, TopicPartition("of-others", 0), records, patience_s=2)

@@ -11,7 +11,21 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, SECONDS, const, enum, fields, filled, many, optional, row, typed
+from ferry.codec.kinds import (
+    FLOW,
+    SECONDS,
+    SINGLE,
+    Kind,
+    by_partition,
+    const,
+    enum,
+    fields,
+    filled,
+    many,
+    optional,
+    row,
+    typed,
+)
 from ferry.errors import BadInput
 from ferry.model import Flow, TopicPartition
 from tests.golden import Golden
@@ -241,3 +255,29 @@ def test_null_is_in_the_schema_of_what_may_be_null() -> None:
         "e": {},
         "f": {"type": ["integer", "null"]},
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "rows"),
+    [
+        (by_partition(), {3: (7, 8), 0: (1, 2)}, [[0, 1, 2], [3, 7, 8]]),
+        (by_partition(SINGLE), {1: 512, 0: 40}, [[0, 40], [1, 512]]),
+        (by_partition(row(Span)), {2: Span(start=1, end=9)}, [[2, 1, 9]]),
+    ],
+    ids=["tuples", "numbers", "dataclasses"],
+)
+def test_values_by_partition_are_rows_in_the_order_of_the_partitions(
+    kind: Kind, value: Mapping[int, Any], rows: list[list[int]]
+) -> None:
+    assert kind.dump is not None
+    assert kind.load is not None
+    assert kind.dump(value) == rows
+    assert kind.load(rows) == value
+
+
+@pytest.mark.parametrize("rows", [[[0]], [[0, 1, 2]], [0], [[[0], 1]], 5], ids=str)
+def test_rows_by_partition_of_another_form_are_an_error(rows: Any) -> None:
+    load = by_partition(SINGLE).load
+    assert load is not None
+    with pytest.raises((TypeError, ValueError)):
+        load(rows)

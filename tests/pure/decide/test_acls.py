@@ -24,6 +24,7 @@ from ferry.features.acls.rules.acls import (
     wide_sentence,
 )
 from ferry.ledger.acl_codec import (
+    OwnAcl,
     acl_change_json,
     forgotten_acl_record,
     own_acl_record,
@@ -32,7 +33,7 @@ from ferry.ledger.acl_codec import (
 )
 from ferry.ledger.codec import claim_record
 from ferry.ledger.ledger import UNREAD, fold
-from ferry.ledger.own_acls import OwnAcl, due_in_ms, own_acls
+from ferry.ledger.own_acls import due_in_ms, own_acls
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import sealed_plan

@@ -16,16 +16,16 @@ from ferry.features.observe.rules.of_run import run_gauges
 from ferry.features.observe.rules.samples import RECORD_RATE, SOURCE_RECORD_WRITE_RATE
 from ferry.lane.ledger_cache import LedgerCache
 from ferry.ledger.checkpoint_codec import checkpoint_record
+from ferry.ledger.codec import deleted_record
 from ferry.ledger.history import SILENT_MS, Forgotten, PastRun, PastState, holders, named_run, past_run, past_runs
 from ferry.ledger.ledger import LedgerView, fold, fold_on
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.ledger.run_codec import outcome_record, run_record
+from ferry.ledger.run_codec import Outcome, outcome_record, run_record
 from ferry.ledger.runs import expired
 from ferry.ledger.summary import rolled_up
 from ferry.ledger.verified_codec import run_verified_record
 from ferry.model import GroupOutcome, Left, Receipt, Record, RunVerified, Segment, VerifyMode, Why
-from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.lag_start import standing_of
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.reader.run_sentences import not_done
@@ -33,7 +33,7 @@ from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
 from tests.golden import Golden
 from tests.pure.decide.test_unit_codec import ONE, UNIT
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, lying, piece, place, redealt, refusal, run_of
+from tests.pure.decide.values import DELETED, LANE, PLAN, RECEIPT, lying, piece, place, redealt, refusal, run_of
 from tests.pure.run.ledger_model import ModelLog, now
 from tests.said import codes, data_of, facts_in
 
@@ -45,7 +45,7 @@ PLANNED = plan_records(replace(PLAN, generation=0, slices=(piece(end=40),)))
 COPIED = receipt_records(replace(RECEIPT, generation=0))
 LONGER = plan_records(replace(PLAN, generation=0, slices=(piece(end=80),)))
 REFUSED = plan_records(replace(PLAN, generation=0, slices=(), refusals=(refusal(),)))
-ENDED = outcome_record(LANE, "run-1", [], [])
+ENDED = outcome_record(LANE, "run-1", Outcome())
 NEWER = run_record(run_of("run-2"))
 
 
@@ -149,24 +149,12 @@ def test_a_run_that_has_not_ended_is_silent_some_time_after_its_last_record(
     assert not standing_of(fold(lying(*records), 99), LANE, heard_ms + SILENT_MS + 1).under_way
 
 
-DELETED = {
-    "topic": RECEIPT.source.topic,
-    "target_topic": RECEIPT.target.topic,
-    "source_topic_id": "",
-    "target_topic_id": "",
-    "ends": [[RECEIPT.target.partition, 40]],
-    "run": "run-2",
-    "at_ms": 1_700_000_000_000,
-}
-"""The copy of PLANNED, deleted after its source."""
-
-
 def copied_and_deleted(*kept: Receipt, end: int = 40) -> PastRun:
     """A run whose copy of one slice was deleted later; `kept` are its receipts of other slices."""
     slices = (piece(end=40), *(piece(one.source.topic, end=one.end) for one in kept))
     records = [OPENED, *plan_records(replace(PLAN, generation=0, slices=slices)), *COPIED]
     records += [record for one in kept for record in receipt_records(one)]
-    deleted = deleted_record(LANE, RECEIPT.target.topic, {**DELETED, "ends": [[RECEIPT.target.partition, end]]})
+    deleted = deleted_record(LANE, replace(DELETED, ends={RECEIPT.target.partition: end}))
     gone = [Record(key=record.key, value=None) for record in COPIED]
     return past_runs(fold(lying(*records, ENDED, NEWER, deleted, *gone), 99), LANE, 9)[0]
 
@@ -220,16 +208,15 @@ def test_a_run_that_had_copied_nothing_of_what_was_deleted_counts_as_it_did() ->
 
 def test_a_run_whose_copy_was_deleted_since_is_not_said_to_have_copied_nothing() -> None:
     """The ledger keeps how far the copy had come; the receipts, and with them how many records, are forgotten."""
-    target, body = RECEIPT.target, DELETED
     gone = [Record(key=record.key, value=None) for record in COPIED]
-    deleted = deleted_record(LANE, target.topic, body)
+    deleted = deleted_record(LANE, DELETED)
     view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, deleted, *gone), 99)
     first = past_runs(view, LANE, 9)[0]
     assert first.report is not None
     assert (first.state, first.report.unfinished) == (PastState.SUCCESS, ())
     (note,) = first.report.notes
     assert (codes([note]), facts_in(note)["run"]) == (["topic.forgotten"], "run-2")
-    short = deleted_record(LANE, target.topic, {**body, "ends": [[target.partition, 30]]})
+    short = deleted_record(LANE, replace(DELETED, ends={RECEIPT.target.partition: 30}))
     view = fold(lying(OPENED, *PLANNED, *COPIED, ENDED, NEWER, short, *gone), 99)
     assert past_runs(view, LANE, 9)[0].state is PastState.FAILED, "it had not come to the end of its slice"
     before = fold(lying(deleted, OPENED, *PLANNED, ENDED, NEWER), 99)

@@ -237,3 +237,24 @@ def test_a_record_with_more_slots_than_anybody_could_fence_is_named(kind: str, g
     with pytest.raises(BadInput) as caught:
         slots_to_fence(fold(lying(wrong), 1), json.loads(one.key)[1])
     golden(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "read", "more"),
+    [
+        ("pause", "pauses", {"since_ms": "yesterday"}),
+        ("pause", "pauses", {"since_ms": True}),
+        ("gap", "gaps", {"partition": 2.5}),
+        ("verified", "verified", {"not_compared": [7]}),
+        ("accounted", "accounted", {"offsets": [[0, 512], [1, "x"], [2, 40]]}),
+    ],
+    ids=["a text", "a truth value", "a field of a part", "an entry of a list", "a partition"],
+)
+def test_a_field_of_another_kind_is_named_with_its_value(
+    kind: str, read: str, more: Mapping[str, Any], golden: Golden
+) -> None:
+    one = next(one for one in DOCUMENTED if json.loads(one.key)[0] == kind)
+    wrong = Record(key=one.key, value=encode({**json.loads(one.value or b""), **more}))
+    with pytest.raises(BadInput) as caught:
+        READERS[read](fold(lying(wrong), 1))
+    golden(caught.value)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.features.lanes.rules.listing import Lane, lane_of, outlook_of
+from ferry.ledger.codec import deleted_record
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import fold
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.report import Report
 from ferry.ledger.window_codec import window_record
 from ferry.model import OpenedRun, WindowRecord
-from ferry.plan.rules.deletes import deleted_record
 from tests.golden import Golden
-from tests.pure.decide.values import PLAN, RECEIPT, lying, place, run_of
+from tests.pure.decide.values import DELETED, PLAN, RECEIPT, lying, place, run_of
 
 NAME = "backfill-january"
 AT = 1_790_000_000_000
@@ -37,7 +37,9 @@ def test_what_is_left_of_a_lane_is_what_its_windows_want_and_no_receipt_has() ->
 
 
 def test_copies_that_were_deleted_with_their_receipts_are_named_as_not_counted(golden: Golden) -> None:
-    view = fold(lying(deleted_record(NAME, "a.orders", {}), deleted_record("other", "a.clicks", {})), 2)
+    view = fold(
+        lying(deleted_record(NAME, DELETED), deleted_record("other", replace(DELETED, target_topic="a.clicks"))), 2
+    )
     lane = lane_of(view, NAME, {})
     assert lane.deleted == 1
     golden(lane.uncounted)

@@ -14,9 +14,8 @@ from ferry.ledger.ledger import UNREAD, LedgerView, claims, fold, fold_on, pause
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import lane_ends, last_receipts, open_receipts, receipts
-from ferry.ledger.run_codec import attempt_record, ended_record, fenced_record, outcome_record, run_record
+from ferry.ledger.run_codec import Outcome, attempt_record, ended_record, fenced_record, outcome_record, run_record
 from ferry.ledger.runs import (
-    Outcome,
     expired,
     flows_to_fence,
     has_run,
@@ -127,7 +126,7 @@ def test_runs_beyond_the_newest_leave_nothing_but_their_receipts() -> None:
     old, kept = (replace(PLAN, run=name, generation=at, slices=(piece(),)) for name, at in (("r1", 0), ("r2", 7)))
     view = view_of(
         run_record(run_of("r1")), *plan_records(old), *receipt_records(replace(RECEIPT, run="r1")),
-        outcome_record(LANE, "r1", [], []), run_record(run_of("r1", lane="drill")),
+        outcome_record(LANE, "r1", Outcome()), run_record(run_of("r1", lane="drill")),
         run_record(run_of("r2")), *plan_records(kept), run_record(run_of("r3")),
     )  # fmt: skip
     gone = expired(view, LANE, 1)
@@ -263,8 +262,9 @@ def test_a_receipt_whose_transaction_did_not_commit_moves_nothing() -> None:
 
 
 def test_a_runs_outcome_is_what_its_copy_step_recorded_last() -> None:
-    view = view_of(outcome_record(LANE, "r1", [refusal()], []), outcome_record(LANE, "r1", [refusal()], [1, 3]))
-    assert outcome(view, LANE, "r1") == Outcome(refusals=(refusal(),), time_over=frozenset({1, 3}))
+    last = Outcome(refusals=(refusal(),), time_over=frozenset({1, 3}))
+    view = view_of(outcome_record(LANE, "r1", Outcome(refusals=(refusal(),))), outcome_record(LANE, "r1", last))
+    assert outcome(view, LANE, "r1") == last
     assert outcome(view, LANE, "r2") is outcome(view, "drill", "r1") is None
 
 
@@ -308,7 +308,7 @@ OURS = replace(RECEIPT, start=40, end=60)
         (receipt_records(replace(OURS, target=place("a.orders", 1)))[0], Fate.COMMITTED, False),
         (receipt_records(replace(OURS, lane="drill"))[0], Fate.COMMITTED, False),
         (Record(key=receipt_records(OURS)[0].key, value=None), Fate.COMMITTED, False),
-        (outcome_record(LANE, "r1", [], []), Fate.COMMITTED, False),
+        (outcome_record(LANE, "r1", Outcome()), Fate.COMMITTED, False),
     ],
     ids=[
         "another run",

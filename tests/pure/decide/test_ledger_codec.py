@@ -24,6 +24,7 @@ from ferry.ledger.codec import (
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt, receipt_json, receipt_records
 from ferry.ledger.run_codec import (
+    Outcome,
     fenced_record,
     outcome_record,
     parse_refusal,
@@ -188,7 +189,7 @@ def test_topic_changes_come_back(change: TopicChange) -> None:
         (fenced_record("live", "r1", 3, 2, [RECEIPT.flow]), '["fenced","live"]'),
         (receipt_records(RECEIPT)[0], '["receipt","live","a.orders",0,0]'),
         (receipt_records(RECEIPT)[1], '["last","live","a.orders",0]'),
-        (outcome_record("live", "r1", [], []), '["outcome","live","r1"]'),
+        (outcome_record("live", "r1", Outcome()), '["outcome","live","r1"]'),
         (claim_record("a.orders", FLOW, "live"), '["claim","a.orders","live"]'),
         (resume_record(""), '["pause",""]'),
     ],

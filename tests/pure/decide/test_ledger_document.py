@@ -21,13 +21,15 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record
-from ferry.ledger.acl_codec import keyed_acl, own_acl_record, parse_acl, synced_record
+from ferry.ledger.acl_codec import ACL, keyed_acl, own_acl_record, synced_record
 from ferry.ledger.adoption_codec import adoption_records, parse_adoption
 from ferry.ledger.block_index import Block
 from ferry.ledger.checkpoint_codec import checkpoint_record, group_outcome
 from ferry.ledger.codec import (
+    DELETED,
     accounted_records,
     claim_record,
+    deleted_record,
     encode,
     gap_record,
     parse_gap,
@@ -45,11 +47,11 @@ from ferry.ledger.pruning import parse_pruned, pruned_record
 from ferry.ledger.rebuilt import Rebuild, newest_rebuild, rebuild_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json, receipt_records
 from ferry.ledger.run_codec import (
+    OUTCOME,
     attempt_record,
     fenced_record,
     outcome_record,
     parse_attempt,
-    parse_refusal,
     parse_run,
     run_record,
 )
@@ -61,7 +63,6 @@ from ferry.ledger.verified_codec import run_verified, run_verified_record
 from ferry.ledger.window_codec import dropped_lanes, dropped_record, parse_window, window_record
 from ferry.model import AclChange, Flow, Record, TopicPartition
 from ferry.model.switch import Step
-from ferry.plan.rules.deletes import deleted_record
 from ferry.plan.rules.facts import Seen
 from ferry.plan.rules.starts import start_records
 from ferry.plan.rules.tombstones import seen_records
@@ -113,11 +114,6 @@ def _attempt(key: list[Any], body: Any) -> list[Record]:
     return [attempt_record(key[1], begun.run, begun.generation, begun.started_ms, begun.origin)]
 
 
-def _outcome(key: list[Any], body: Any) -> list[Record]:
-    refusals = [parse_refusal(item) for item in body["refusals"]]
-    return [outcome_record(key[1], key[2], refusals, body["time_over"])]
-
-
 def _accounted(key: list[Any], body: Any) -> list[Record]:
     offsets = {place(key[2], number): offset for number, offset in body["offsets"]}
     return accounted_records(key[1], offsets, {key[2]: body["topic_id"]})
@@ -146,7 +142,7 @@ def _start(key: list[Any], body: Any) -> list[Record]:
 
 
 def _acl(key: list[Any], body: Any) -> list[Record]:
-    change = AclChange(kind="create", binding=keyed_acl(key), source=parse_acl(body["source"]))
+    change = AclChange(kind="create", binding=keyed_acl(key), source=ACL.load(body["source"]))
     cluster_id, run, at_ms = body["source_cluster_id"], body["run"], body["at_ms"]
     return [own_acl_record(key[1], change, source_cluster_id=cluster_id, run=run, at_ms=at_ms)]
 
@@ -247,7 +243,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "last": lambda _, body: receipt_records(parse_receipt(body)),
     "unit": lambda _, body: receipt_records(parse_dealt_receipt(body)),
     "era": lambda key, body: [era_record(key[1], parse_era(body))],
-    "outcome": _outcome,
+    "outcome": lambda key, body: [outcome_record(key[1], key[2], OUTCOME.load(body))],
     "began": lambda key, body: start_records(key[1], replace(FACTS, now_ms=body["at_ms"])),
     "start": _start,
     "producer": lambda key, body: [
@@ -265,7 +261,7 @@ WRITERS: Mapping[str, Callable[[list[Any], Any], Sequence[Record]]] = {
     "claim": lambda key, body: [claim_record(key[1], Flow.parse(body["flow"]), key[2])],
     "share": lambda key, body: [share_record(key[1], Flow.parse(body["flow"]))],
     "accounted": _accounted,
-    "deleted": lambda key, body: [deleted_record(key[1], key[2], body)],
+    "deleted": lambda key, body: [deleted_record(key[1], DELETED.load(body))],
     "seen": _seen,
     "gap": lambda key, body: [gap_record(key[1], parse_gap(body))],
     "adopted": lambda _, body: adoption_records(parse_adoption(body)),

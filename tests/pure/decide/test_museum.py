@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pytest
 from jsonschema import Draft202012Validator
 
+from ferry.codec.form import Form
 from ferry.commands.forms import holders_json, past_runs_json, pause_json, plan_json, receipts_json
 from ferry.errors import BadInput
 from ferry.features.archive.acts.export import json_lines
@@ -33,8 +34,9 @@ from ferry.features.groups.rules.codec import group_record, held_groups, parse_g
 from ferry.features.switch.cli.switches import switch_state_json
 from ferry.lane import summaries
 from ferry.lane.summaries import open_ledger, write_summary
+from ferry.ledger.acl_codec import MADE, SYNCED
 from ferry.ledger.adoption_codec import adoption_records, adoptions, parse_adoption
-from ferry.ledger.codec import decode_key, gap_record, parse_gap, parse_pause, pause_record
+from ferry.ledger.codec import ACCOUNTED, DELETED, decode_key, encode, gap_record, parse_gap, parse_pause, pause_record
 from ferry.ledger.history import PastRun, holders, named_run, past_runs, skipped_at
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView, accounted, claims, fold, gaps, pauses, shared_topics, skips
@@ -43,7 +45,7 @@ from ferry.ledger.pruning import parse_pruned, pruned_at, pruned_record
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_records
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.repartitioned_at import dealt_at
-from ferry.ledger.run_codec import parse_run, run_record
+from ferry.ledger.run_codec import FENCED, OUTCOME, parse_run, run_record
 from ferry.ledger.runs import sealed_plan
 from ferry.ledger.switch_codec import parse_switch, switch_record, switch_states
 from ferry.ledger.unit_codec import (
@@ -278,6 +280,10 @@ def _receipt(key: list[Any], body: Json) -> Record:
     return receipt_records(parse_receipt(body))[key[0] == "last"]
 
 
+def _by_form(form: Form[Any], key: list[Any], body: Json) -> Record:
+    return Record(key=encode(key), value=encode(form.dump(form.load(body))))
+
+
 AGAIN: Mapping[str, Callable[[list[Any], Json], Record]] = {
     "receipt": _receipt,
     "last": _receipt,
@@ -292,6 +298,12 @@ AGAIN: Mapping[str, Callable[[list[Any], Json], Record]] = {
     "switch": lambda _, body: switch_record(parse_switch(body)),
     "window": lambda key, body: window_record(parse_window(key, body)),
     "dropped": lambda key, body: dropped_record(DROPPED.load(body, lane=key[1])),
+    "fenced": functools.partial(_by_form, FENCED),
+    "outcome": functools.partial(_by_form, OUTCOME),
+    "accounted": functools.partial(_by_form, ACCOUNTED),
+    "deleted": functools.partial(_by_form, DELETED),
+    "acl": functools.partial(_by_form, MADE),
+    "acls": functools.partial(_by_form, SYNCED),
 }
 
 

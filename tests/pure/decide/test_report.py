@@ -13,8 +13,8 @@ from ferry.ledger.report import (
     transform_notes,
     unfinished_sentence,
 )
+from ferry.ledger.run_codec import Outcome
 from ferry.ledger.run_report import report_of
-from ferry.ledger.runs import Outcome
 from ferry.model import NOT_THROTTLED, GroupOutcome, Left, Plan, Receipt, RefusalKind, ThrottleTime, Why
 from ferry.reader.run_sentences import done_besides
 from ferry_airflow.steps import Reported, complaint

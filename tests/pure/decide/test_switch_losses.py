@@ -9,6 +9,8 @@ import pytest
 
 from ferry.config.flow.parts import Budget
 from ferry.features.switch.rules.partition_state import (
+    LOSS,
+    STATE,
     Dealt,
     PartitionState,
     best_known,
@@ -59,7 +61,7 @@ def test_ends_are_the_furthest_that_anybody_saw() -> None:
         (one,) = standings(lasts, made, 20, live, {}, {COPY: 77}, NOW, started_ms={RECEIPT.generation: 5})
         assert (one.source_end, one.source_known, one.observed_ms) == wanted, what
         assert (one.target_end, one.target_copied) == (77, 0)
-        assert parse_standing(one.to_json()) == one
+        assert parse_standing(STATE.dump(one)) == one
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_the_end_of_what_was_never_copied_is_known_only_if_the_last_run_read_it(
     assert (never.source_known, never.observed_ms) == known
     assert (never.copied_end, never.source_end, never.target_end) == (40, 40, None)
     assert (never.has_copy, never.is_silent) == (False, False), "a copy that does not exist need not answer"
-    assert parse_standing(never.to_json()) == never
+    assert parse_standing(STATE.dump(never)) == never
     losses, unseen = loss_of(found, {}, NOW), unseen_of(found)
     assert not losses[1].certain
     assert unseen == ([] if known[0] == "plan" else [LIVE])
@@ -189,7 +191,7 @@ def test_what_others_wrote_on_the_new_cluster_is_not_taken_for_copied() -> None:
         known = copied_ends([copied], accounted, {COPY.topic: topic_id}, ends)
         (one,) = standings([copied], None, 0, {}, {}, ends, NOW, known)
         assert one.target_copied == wanted, what
-        assert parse_standing(one.to_json()) == one
+        assert parse_standing(STATE.dump(one)) == one
 
 
 def test_a_loss_is_counted_and_what_nobody_knows_is_said(golden: Golden) -> None:
@@ -197,7 +199,7 @@ def test_a_loss_is_counted_and_what_nobody_knows_is_said(golden: Golden) -> None
     (live,) = standings([copied], None, 0, {HERE: 100}, {}, {}, NOW)
     (behind,) = standings([copied], None, 0, {HERE: 104}, {}, {}, NOW)
     (gone,) = standings([copied], replace(PLAN, slices=(), caught_up=1), NOW - 60_000, {}, {}, {}, NOW)
-    assert [one.to_json() for one in loss_of([live, behind, gone], {}, NOW)] == [
+    assert [LOSS.dump(one) for one in loss_of([live, behind, gone], {}, NOW)] == [
         {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 0.0, "certain": True},
         {"topic": "orders", "partition": 0, "start": 100, "end": 104, "records": 4, "seconds": None, "certain": True},
         {"topic": "orders", "partition": 0, "start": 100, "end": 100, "records": 0, "seconds": 60.0, "certain": False},

@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from ferry.ledger.codec import DeletedCopy
 from ferry.ledger.units import rest_of
 from ferry.model import (
     ChangeKind,
@@ -81,6 +82,16 @@ RECEIPT = Receipt(
     target_topic_id="id-a.orders",
     source_cluster_id="cluster-a",
 )
+DELETED = DeletedCopy(
+    topic="orders",
+    target_topic="a.orders",
+    source_topic_id="",
+    target_topic_id="",
+    ends={0: 40},
+    run="run-2",
+    at_ms=1_700_000_000_000,
+)
+"""The copy of `orders`, deleted after its source."""
 
 
 def redealt(

@@ -24,18 +24,17 @@ from ferry.lane.map_entries import rows_of
 from ferry.lane.pruning import sweep, unswept_tombstones
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger import block_index
-from ferry.ledger.codec import decode_key, gap_record
+from ferry.ledger.codec import decode_key, deleted_record, gap_record
 from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.map_block import Chain, MapEntry
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import receipts
-from ferry.ledger.run_codec import fenced_record, outcome_record, run_record
+from ferry.ledger.run_codec import Outcome, fenced_record, outcome_record, run_record
 from ferry.ledger.runs import expired, newest_run, slots_to_fence
 from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
-from ferry.plan.rules.deletes import deleted_record
-from tests.pure.decide.values import LANE, PLAN, RECEIPT, place, refusal, run_of
+from tests.pure.decide.values import DELETED, LANE, PLAN, RECEIPT, place, refusal, run_of
 
 T = TypeVar("T")
 NO_TRANSACTION = -1
@@ -180,7 +179,7 @@ class History:
         refusals = (refusal(),) if self.runs % 2 else ()  # every other run has nothing to do
         plan = replace(PLAN, run=record.run, generation=self.generation, refusals=refusals)
         self.log.write(*plan_records(plan))
-        self.log.write(outcome_record(LANE, record.run, [], []))
+        self.log.write(outcome_record(LANE, record.run, Outcome()))
         self.log.write(*expired(self.log.whole(), LANE, 2))
 
     def chunk(self, numbers: Sequence[int], sizes: Sequence[int]) -> int:
@@ -251,7 +250,7 @@ class History:
         self.log.write(*now(unswept_tombstones(self.log, opened, LANE, {"a.orders"})))
         view = self.log.whole()
         kinds, topics = ("receipt", "last", "gap", "pruned"), ("a.orders", "orders")
-        records = [deleted_record(LANE, "a.orders", {"topic": "orders"})]
+        records = [deleted_record(LANE, DELETED)]
         records += [
             Record(key=record.key, value=None)
             for kind in kinds

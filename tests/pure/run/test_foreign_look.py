@@ -8,7 +8,7 @@ import pytest
 
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.ledger.run_codec import outcome_record, run_record
+from ferry.ledger.run_codec import Outcome, outcome_record, run_record
 from ferry.model import Fate, Origin, Receipt, Record, RunRecord
 from ferry.model.observed import OpenTransaction
 from ferry.plan.others.foreign_records import without_own
@@ -56,7 +56,7 @@ ENDED = replace(UNTOLD, producer_id=-1)
 RUN_RECORD = run_record(
     RunRecord(flow=FLOW, lane=LANE, run="run-2", slots=1, config_digest="", started_ms=0, origin=Origin())
 )
-OUTCOME = outcome_record(LANE, "run-2", (), ())
+OUTCOME = outcome_record(LANE, "run-2", Outcome())
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ferry.config.flow.guards import OnGuard
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import DeletedCopy, deleted_record, encode
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.map_block import Chain, MapEntry
@@ -110,16 +110,16 @@ def forgetting(
     records = []
     for name, topic in sorted(gone.items()):
         lasts = [last for last in facts.lane.receipts.values() if last.target.topic == name]
-        body = {
-            "topic": topic,
-            "target_topic": name,
-            "source_topic_id": lasts[0].source_topic_id,
-            "target_topic_id": lasts[0].target_topic_id,
-            "ends": sorted([last.target.partition, last.end] for last in lasts),
-            "run": plan.run,
-            "at_ms": facts.now_ms,
-        }
-        records.append(deleted_record(lane, name, body))
+        copy = DeletedCopy(
+            topic=topic,
+            target_topic=name,
+            source_topic_id=lasts[0].source_topic_id,
+            target_topic_id=lasts[0].target_topic_id,
+            ends={last.target.partition: last.end for last in lasts},
+            run=plan.run,
+            at_ms=facts.now_ms,
+        )
+        records.append(deleted_record(lane, copy))
     records += [
         Record(key=receipt_key(lane, of.target, row.start, of.since), value=None)
         for of, ones in rows.items()
@@ -134,11 +134,6 @@ def forgetting(
             if key[1] == lane and key[2] in names
         ]
     return [*records, *(Record(key=encode(["claim", name, lane]), value=None) for name in sorted(gone))]
-
-
-def deleted_record(lane: str, name: str, body: Json) -> Record:
-    """Return the record of a copy deleted after its source: both ids, and how far each partition was copied."""
-    return Record(key=encode(["deleted", lane, name]), value=encode({"v": LEDGER_VERSION, "kind": "deleted", **body}))
 
 
 def forgotten(facts: Facts, changes: Iterable[TopicChange]) -> Facts:

@@ -7,13 +7,14 @@ A partition that exists at that time but cannot be asked still begins as configu
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import SINGLE, by_partition
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import LEDGER_VERSION, Json, encode, head
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.reading import read_as
 from ferry.model import Record, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, by_topic
 
@@ -101,8 +102,12 @@ def start_records(lane: str, facts: Facts, *, windowed: bool = False) -> list[Re
         or topic.name in given.keys() | pending.keys()
         or any(part.start > part.log_start for part in topic.partitions.values())
     ]
-    began = encode({"v": LEDGER_VERSION, "at_ms": facts.now_ms})
-    return [*records, Record(key=encode(["began", lane]), value=began)]
+    return [*records, began_record(lane, facts.now_ms)]
+
+
+def began_record(lane: str, now_ms: int) -> Record:
+    """Return the record that the lane has had its first plan."""
+    return Record(key=encode(["began", lane]), value=encode({"v": LEDGER_VERSION, "at_ms": now_ms}))
 
 
 def _passed_first(
@@ -180,13 +185,9 @@ def recorded_starts(view: LedgerView, lane: str, ids: Mapping[str, str] | None =
             if not (start.topic_id and now and start.topic_id != now):
                 found[key[2]] = start
     return LaneStarts(
-        offsets={TopicPartition(name, number): at for name, start in found.items() for number, at in start.offsets},
-        pending={TopicPartition(name, number): at for name, start in found.items() for number, at in start.pending},
-        passed={
-            TopicPartition(name, number): (first, end)
-            for name, start in found.items()
-            for number, first, end in start.passed
-        },
+        offsets={TopicPartition(name, number): at for name, one in found.items() for number, at in one.offsets.items()},
+        pending={TopicPartition(name, number): at for name, one in found.items() for number, at in one.pending.items()},
+        passed={TopicPartition(name, number): at for name, one in found.items() for number, at in one.passed.items()},
     )
 
 
@@ -198,33 +199,33 @@ def start_record(
     `offsets` and `pending` (times in ms) are by partition number; an empty `topic_id` is not known. `passed` is what
     the source had before these offsets and the lane never copies.
     """
-    body: Json = {
-        "v": LEDGER_VERSION,
-        "offsets": sorted(offsets.items()),
-        "topic_id": topic_id,
-        "passed": sorted((number, first, end) for number, (first, end) in passed.items()),
-    }
-    if pending:
-        body["pending"] = sorted(pending.items())
-    return Record(key=encode(["start", lane, topic]), value=encode(body))
+    start = _Start(offsets=offsets, pending=pending, topic_id=topic_id, passed=passed)
+    return Record(key=encode(["start", lane, topic]), value=encode(_START.dump(start)))
 
 
-class _Start(NamedTuple):
-    """A record of where a topic begins: its id (empty: not known), and rows by partition number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """Where a topic begins, by partition number; an empty `topic_id` is not known."""
 
+    offsets: Mapping[int, int]
+    pending: Mapping[int, int]
     topic_id: str
-    offsets: list[tuple[int, int]]
-    pending: list[tuple[int, int]]
-    passed: list[tuple[int, int, int]]
+    passed: Passed
+
+
+_START = Form(
+    _Start,
+    head("start")[0],
+    F("offsets", kind=by_partition(SINGLE), default={}),
+    F("pending", kind=by_partition(SINGLE), default={}, omit=lambda start: not start.pending),
+    F("topic_id", default=""),
+    F("passed", kind=by_partition(), default={}),
+)
 
 
 def _parse_start(body: Json) -> _Start:
     """Return a record of where a topic begins; an earlier version did not record what is before its offsets."""
-    offsets, pending = (
-        [(whole(number), whole(value)) for number, value in body.get(what, ())] for what in ("offsets", "pending")
-    )
-    passed = body.get("passed")
-    if passed is None:
-        passed = [(number, NOT_KNOWN, offset) for number, offset in offsets if offset]
-    rows = [(whole(number), whole(first), whole(end)) for number, first, end in passed]
-    return _Start(text(body.get("topic_id", "")), offsets, pending, rows)
+    start = _START.load(body)
+    if "passed" in body:
+        return start
+    return replace(start, passed={number: (NOT_KNOWN, offset) for number, offset in start.offsets.items() if offset})

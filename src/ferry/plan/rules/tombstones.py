@@ -10,11 +10,14 @@ not do, because there is nothing to copy from a topic without new records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.codec.form import F, Form
+from ferry.codec.kinds import by_partition, row
+from ferry.ledger.codec import encode, head
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.reading import checked, read_as, text, whole
+from ferry.ledger.reading import read_as
 from ferry.messages.refusals import refused
 from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic
@@ -32,18 +35,22 @@ def seen_to_end(view: LedgerView, lane: str, ids: Mapping[str, str]) -> dict[Top
     for key, record in view.of_kind("seen"):
         if key[1] != lane or record.value is None:
             continue
-        topic_id, rows = read_as(record, _parse_seen)
-        if topic_id == ids.get(key[2], ""):
-            found.update((TopicPartition(topic=key[2], partition=partition), seen) for partition, seen in rows)
+        one = read_as(record, _SEEN.load)
+        if one.topic_id == ids.get(key[2], ""):
+            found.update((TopicPartition(topic=key[2], partition=number), seen) for number, seen in one.read.items())
     return found
 
 
-def _parse_seen(body: Json) -> tuple[str, list[tuple[int, Seen]]]:
-    rows = [
-        (whole(partition), checked(Seen(whole_ms=whole_ms, asked_ms=asked_ms, asked_end=asked_end)))
-        for partition, whole_ms, asked_ms, asked_end in body["read"]
-    ]
-    return text(body["topic_id"]), rows
+@dataclass(frozen=True, slots=True)
+class _SeenTopic:
+    """What the ledger holds about a compacted source topic, by partition."""
+
+    topic: str
+    topic_id: str
+    read: Mapping[int, Seen]
+
+
+_SEEN = Form(_SeenTopic, *head("seen"), F("topic"), F("topic_id"), F("read", kind=by_partition(row(Seen))))
 
 
 def read_on(before: Seen | None, stands: int, end: int, now_ms: int) -> Seen:
@@ -94,7 +101,8 @@ def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
             if number in topic.partitions and (topic.name, number) not in refused:
                 found[number] = _now(rules, facts, source, None if source in anew else seen)
         if any(_is_news(before.get(number), seen, topic.delete_retention_ms) for number, seen in found.items()):
-            records.append(_seen_record(rules.lane, topic, before | found))
+            value = encode(_SEEN.dump(_SeenTopic(topic.name, topic.topic_id, before | found)))
+            records.append(Record(key=encode(["seen", rules.lane, topic.name]), value=value))
     return records
 
 
@@ -107,11 +115,3 @@ def _now(rules: Rules, facts: Facts, source: TopicPartition, before: Seen | None
 
 def _is_news(before: Seen | None, now: Seen, retention_ms: int) -> bool:
     return before is None or now.asked_ms - before.asked_ms >= retention_ms // FRESH_PART
-
-
-def _seen_record(lane: str, topic: SourceTopic, read: Mapping[int, Seen]) -> Record:
-    rows: Iterable[list[int]] = (
-        [number, seen.whole_ms, seen.asked_ms, seen.asked_end] for number, seen in sorted(read.items())
-    )
-    body = {"v": LEDGER_VERSION, "kind": "seen", "topic": topic.name, "topic_id": topic.topic_id, "read": list(rows)}
-    return Record(key=encode(["seen", lane, topic.name]), value=encode(body))

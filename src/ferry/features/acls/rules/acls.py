@@ -16,7 +16,7 @@ from itertools import product
 from operator import itemgetter
 
 from ferry.config.flow.acls import AclPolicy, AclSync
-from ferry.ledger.own_acls import OwnAcl
+from ferry.ledger.acl_codec import OwnAcl
 from ferry.messages.catalogue import sentence
 from ferry.model import EVERYBODY, WILDCARD, AclBinding, AclChange, Flow, Sentence
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy, copies_of, innermost

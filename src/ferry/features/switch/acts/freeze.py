@@ -10,7 +10,7 @@ from ferry.clock import wall_ms
 from ferry.features.switch.acts.group_plan import GroupPlan, plan_groups
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.sides import Sides
-from ferry.features.switch.rules.partition_state import PartitionState, uncopied_sentence
+from ferry.features.switch.rules.partition_state import STATE, PartitionState, uncopied_sentence
 from ferry.lane.connections import TargetFirst
 from ferry.ledger.ledger import pauses
 from ferry.model import Pause, TopicPartition
@@ -42,7 +42,7 @@ def frozen(sides: Sides, state: SwitchState, *, patience_s: float) -> Evidence:
             "paused": None if held is None else _pause_json(held),
             "groups": len(groups),
         },
-        rows=(*(row.to_json() for row in rows), *groups),
+        rows=(*(STATE.dump(row) for row in rows), *groups),
     )
 
 

@@ -16,6 +16,8 @@ from ferry.features.switch.acts.partition_state import look_at_standings, why_lo
 from ferry.features.switch.acts.passed_over import look_at_passed
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.rules.partition_state import (
+    LOSS,
+    STATE,
     best_known,
     longest,
     loss_of,
@@ -108,7 +110,7 @@ def stop_flow(sides: Sides, state: SwitchState, still_mine: StillMine, *, who: s
                 "passed_over": len(passed) - counted,
                 "left_out": counted,
             },
-            rows=(*(row.to_json() for row in rows), *passed_rows(passed)),
+            rows=(*(STATE.dump(row) for row in rows), *passed_rows(passed)),
         )
 
     with TargetFirst.of(sides.via, patience_s=patience_s) as connections:
@@ -136,7 +138,7 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
             "unsure": sum(1 for one in losses if not one.certain),
             "seconds": longest(losses),
         },
-        rows=tuple(one.to_json() for one in losses),
+        rows=tuple(LOSS.dump(one) for one in losses),
     )
 
 

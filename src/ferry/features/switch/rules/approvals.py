@@ -7,23 +7,27 @@ the uses of one answer, the first in the ledger counts.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
+from ferry.codec.form import F, Form
 from ferry.errors import Refused
-from ferry.ledger.codec import LEDGER_VERSION, Json, encode
+from ferry.ledger.codec import encode, head
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.reading import read_as, text, whole
+from ferry.ledger.reading import read_as
 from ferry.model import Record
 from ferry.model.switch import Approval
 
 _AGAIN = "nothing was done: trigger the DAG again, or clear its task approve with those after it"
 
+_APPROVAL = Form(
+    Approval, *head("approval"), F("run"), F("who"), F("at_ms"), F("asked_by"), F("params"), F("used_by"), F("used_ms")
+)
+
 
 def approval_record(approval: Approval) -> Record:
     """Make the record of an approval, or of its use. If a run is approved more than once, the last answer counts."""
-    body = {"v": LEDGER_VERSION, "kind": "approval", **asdict(approval)}
     by = [approval.used_by] if approval.used_by else []
-    return Record(key=encode(["approval", approval.run, *by]), value=encode(body))
+    return Record(key=encode(["approval", approval.run, *by]), value=encode(_APPROVAL.dump(approval)))
 
 
 def approval_of_run(view: LedgerView, run: str) -> Approval | None:
@@ -34,25 +38,13 @@ def approval_of_run(view: LedgerView, run: str) -> Approval | None:
     record = view.by_key.get(encode(["approval", run]).decode())
     if record is None or record.value is None:
         return None
-    given = read_as(record, _parse_approval)
+    given = read_as(record, _APPROVAL.load)
     for key, use in view.of_kind("approval"):  # in the order of the ledger
         if key[1] == run and len(key) > 2:
-            taken = read_as(use, _parse_approval)
+            taken = read_as(use, _APPROVAL.load)
             if replace(taken, used_by=given.used_by, used_ms=given.used_ms) == given:
                 return taken
     return given
-
-
-def _parse_approval(body: Json) -> Approval:
-    return Approval(
-        run=text(body["run"]),
-        who=text(body["who"]),
-        at_ms=whole(body["at_ms"]),
-        asked_by=text(body["asked_by"]),
-        params=text(body["params"]),
-        used_by=text(body["used_by"]),
-        used_ms=whole(body["used_ms"]),
-    )
 
 
 def used(approval: Approval | None, *, params: str, by: str, now_ms: int, within_s: float) -> Approval:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
-from ferry.ledger.codec import LEDGER_VERSION, accounted_records, encode, gap_record
+from ferry.ledger.codec import accounted_records, gap_record
 from ferry.ledger.ledger import LedgerView, skips
 from ferry.ledger.receipts import last_receipts
 from ferry.model import Gap, Range, Receipt, Record, RefusalKind, TopicPartition
 from ferry.plan.rules.facts import by_topic
-from ferry.plan.rules.starts import NOT_KNOWN, first_run, recorded_starts, start_record
+from ferry.plan.rules.starts import NOT_KNOWN, began_record, first_run, recorded_starts, start_record
 
 
 def beginnings(
@@ -121,7 +121,7 @@ def start_offsets(
         left = {number: at for number, at in pending.get(topic, {}).items() if number not in offsets[topic]}
         records.append(start_record(lane, topic, offsets[topic], left, ids.get(topic, ""), passed.get(topic, {})))
     if first_run(view, lane):
-        records.append(Record(key=encode(["began", lane]), value=encode({"v": LEDGER_VERSION, "at_ms": now_ms})))
+        records.append(began_record(lane, now_ms))
     return records
 
 

@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ferry.codec.form import F, Form
 from ferry.config.flow.parts import Budget
+from ferry.ledger.codec import SOURCE, TARGET
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.units import least_dealt, read_ranges
 from ferry.model import Era, Plan, Receipt, RefusalKind, TopicPartition
@@ -55,40 +57,27 @@ class PartitionState:
         """Whether a part of it was copied, and the copy does not answer."""
         return self.target_end is None and self.copied_end > 0 and self.has_copy
 
-    def to_json(self) -> Json:
-        """Return it as a row of a step's evidence."""
-        return {
-            "topic": self.source.topic,
-            "partition": self.source.partition,
-            "target_topic": self.target.topic,
-            "target_partition": self.target.partition,
-            "copied_end": self.copied_end,
-            "source_end": self.source_end,
-            "source_known": self.source_known,
-            "observed_ms": self.observed_ms,
-            "reached_ms": self.reached_ms,
-            "target_end": self.target_end,
-            "target_copied": self.target_copied,
-            **({} if self.has_copy else {"has_copy": False}),
-            **({"source_id": self.source_id} if self.source_id else {}),
-        }
+
+STATE = Form(
+    PartitionState,
+    *SOURCE,
+    *TARGET,
+    F("copied_end"),
+    F("source_end"),
+    F("source_known"),
+    F("observed_ms"),
+    F("reached_ms", default=0),
+    F("target_end"),
+    F("target_copied"),
+    F("has_copy", default=True, omit=lambda one: one.has_copy),
+    F("source_id", default="", omit=lambda one: not one.source_id),
+)
+"""A row of a step's evidence."""
 
 
-def parse_standing(row: Mapping[str, Any]) -> PartitionState:
-    """Parse a row that `Standing.to_json` made."""
-    return PartitionState(
-        source=TopicPartition(topic=row["topic"], partition=row["partition"]),
-        target=TopicPartition(topic=row["target_topic"], partition=row["target_partition"]),
-        copied_end=row["copied_end"],
-        source_end=row["source_end"],
-        source_known=row["source_known"],
-        observed_ms=row["observed_ms"],
-        target_end=row["target_end"],
-        reached_ms=row.get("reached_ms", 0),
-        target_copied=row.get("target_copied", row["target_end"] or 0),  # an earlier Ferry recorded only the end
-        has_copy=row.get("has_copy", True),
-        source_id=row.get("source_id", ""),
-    )
+def parse_standing(row: Json) -> PartitionState:
+    """Return the partition of a row that `STATE` made."""
+    return STATE.load({"target_copied": row["target_end"] or 0, **row})  # an earlier Ferry recorded only the end
 
 
 def without_new_topics(
@@ -431,28 +420,9 @@ class Loss:
         """Offsets `[start, end)`: an upper bound of the records among what was seen."""
         return max(0, self.end - self.start)
 
-    def to_json(self) -> Json:
-        """Return it as a row of the step's evidence."""
-        return {
-            "topic": self.source.topic,
-            "partition": self.source.partition,
-            "start": self.start,
-            "end": self.end,
-            "records": self.records,
-            "seconds": self.seconds,
-            "certain": self.certain,
-        }
 
-
-def parse_loss(row: Mapping[str, Any]) -> Loss:
-    """Parse a row that `Loss.to_json` made."""
-    return Loss(
-        source=TopicPartition(topic=row["topic"], partition=row["partition"]),
-        start=row["start"],
-        end=row["end"],
-        seconds=row["seconds"],
-        certain=row["certain"],
-    )
+LOSS = Form(Loss, *SOURCE, F("start"), F("end"), F("records", lambda loss: loss.records), F("seconds"), F("certain"))
+"""A row of the step's evidence."""
 
 
 def loss_of(found: Collection[PartitionState], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:

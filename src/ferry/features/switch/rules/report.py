@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from ferry.features.evidence.rules.figures import LISTED, NOT_KNOWN, beside_the_loss, deviations_of, goals_of
 from ferry.features.switch.rules.partition_state import (
+    LOSS,
     PartitionState,
     best_known,
     came_sentence,
     last_seen_ms,
     loss_sentence,
-    parse_loss,
     parse_standings,
     unseen_of,
 )
@@ -236,7 +236,7 @@ def _loss(row: Json, counted: Json | None) -> Loss:
 
 def unknown_losses(state: SwitchState) -> tuple[str, ...]:
     """Say what was seen of the partitions whose loss is not known; empty if all of them answered."""
-    losses = [parse_loss(row) for row in state.rows(Step.LOSS)]
+    losses = [LOSS.load(row) for row in state.rows(Step.LOSS)]
     certain = all(one.certain for one in losses) if losses else Step.LOSS not in state.done
     lost_ms, never = state.switch.options.lost_at_ms, unseen_of(_best_known(state))
     sentences: tuple[str, ...] = () if certain else (loss_sentence(losses, lost_ms=lost_ms, unseen=never),)

@@ -12,11 +12,12 @@ from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.approvals import keep_approval, use_approval
 from ferry.features.switch.rules.approvals import approval_of_run, approval_record, used
 from ferry.ledger.codec import encode
-from ferry.model import Record
+from ferry.model import Fact, Record
 from ferry.model.switch import Approval
 from tests.golden import Golden
 from tests.pure.decide.test_ledger import view_of
 from tests.pure.run.test_switch_journal import Ledger
+from tests.said import data_of
 
 RUN = "ferry_drill__a__b/manual__1"
 GIVEN = Approval(run=RUN, who="bob", at_ms=10_000, asked_by="ann", params="p")
@@ -42,20 +43,25 @@ def test_an_approval_is_used_once_and_what_began_by_it_continues(golden: Golden)
     assert used(taken, **{**ASKED, "now_ms": 10**12}) == taken  # type: ignore[arg-type]
     with pytest.raises(Refused) as refused:
         used(taken, **{**ASKED, "by": "try 2 of the drill"})  # type: ignore[arg-type]
+    assert data_of(refused.value) == ("approval.used", {"who": GIVEN.who, "by": "try 1 of the drill"})
     golden(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("approval", "asked", "why"),
+    ("approval", "asked", "code", "facts"),
     [
-        (None, ASKED, "there was no approval"),
-        (GIVEN, {**ASKED, "params": "q"}, "other parameters"),
-        (GIVEN, {**ASKED, "now_ms": 70_001}, "holds for 60 s"),
+        (None, ASKED, "approval.none", {}),
+        (GIVEN, {**ASKED, "params": "q"}, "approval.other", {"who": GIVEN.who}),
+        (GIVEN, {**ASKED, "now_ms": 70_001}, "approval.expired", {"who": GIVEN.who, "age_s": 60, "holds_s": 60}),
     ],
+    ids=["none", "other parameters", "expired"],
 )
-def test_what_is_no_approval_of_this_is_refused(approval: Approval | None, asked: dict[str, object], why: str) -> None:
-    with pytest.raises(Refused, match=why):
+def test_what_is_no_approval_of_this_is_refused(
+    approval: Approval | None, asked: dict[str, object], code: str, facts: dict[str, Fact]
+) -> None:
+    with pytest.raises(Refused) as refused:
         used(approval, **asked)  # type: ignore[arg-type]
+    assert data_of(refused.value) == (code, facts)
 
 
 @dataclass(kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ferry.messages.entry import Entry
 
 _BEGIN_AGAIN = "ferry switches abandon '{named}' {switch}, and begin again"
+_NOTHING_DONE = "nothing was done: trigger the DAG again, or clear its task approve with those after it"
 
 SWITCH: Mapping[str, Entry] = {
     # Clients that are still active, or active again. `partitions` and `groups` of the first have their names.
@@ -94,4 +95,11 @@ SWITCH: Mapping[str, Entry] = {
         "give the same again, on the command line: {command}",
     ),
     "switch.other-verb": Entry(None, "{switch} is a {verb} of {named} already", "give this one another id"),
+    # An approval that was given in Airflow.
+    "approval.none": Entry(None, "there was no approval", _NOTHING_DONE),
+    "approval.other": Entry(None, "{who} approved of other parameters than the run has now", _NOTHING_DONE),
+    "approval.used": Entry(None, "the approval of {who} was used already, by {by}", _NOTHING_DONE),
+    "approval.expired": Entry(
+        None, "{who} approved {age_s} s ago, and an approval holds for {holds_s} s", _NOTHING_DONE
+    ),
 }

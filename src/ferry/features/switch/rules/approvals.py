@@ -14,10 +14,9 @@ from ferry.errors import Refused
 from ferry.ledger.codec import encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
+from ferry.messages.catalogue import sentence
 from ferry.model import Record
 from ferry.model.switch import Approval
-
-_AGAIN = "nothing was done: trigger the DAG again, or clear its task approve with those after it"
 
 _APPROVAL = Form(
     Approval, *head("approval"), F("run"), F("who"), F("at_ms"), F("asked_by"), F("params"), F("used_by"), F("used_ms")
@@ -55,14 +54,14 @@ def used(approval: Approval | None, *, params: str, by: str, now_ms: int, within
     was used before. The switch or attempt that has used it may use it again.
     """
     if approval is None:
-        raise Refused(f"there was no approval: {_AGAIN}")
+        raise Refused(sentence("approval.none"))
     if approval.params != params:
-        raise Refused(f"{approval.who} approved of other parameters than the run has now: {_AGAIN}")
+        raise Refused(sentence("approval.other", who=approval.who))
     if approval.used_by == by:
         return approval
     if approval.used_by:
-        raise Refused(f"the approval of {approval.who} was used already, by {approval.used_by}: {_AGAIN}")
+        raise Refused(sentence("approval.used", who=approval.who, by=approval.used_by))
     if now_ms - approval.at_ms > within_s * 1000:
-        age = (now_ms - approval.at_ms) // 1000
-        raise Refused(f"{approval.who} approved {age} s ago, and an approval holds for {within_s:.0f} s: {_AGAIN}")
+        age_s, holds_s = (now_ms - approval.at_ms) // 1000, round(within_s)
+        raise Refused(sentence("approval.expired", who=approval.who, age_s=age_s, holds_s=holds_s))
     return replace(approval, used_by=by, used_ms=now_ms)

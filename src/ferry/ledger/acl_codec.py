@@ -63,7 +63,7 @@ class OwnAcl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """The same, with the run that made the ACL, and when."""
+    """An ACL that Ferry made on the target, which run made it, and when (milliseconds since 1970)."""
 
     own: OwnAcl
     run: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import FLOW, Kind, enum, fields, many
-from ferry.ledger.codec import Json, decode_key, encode, head
+from ferry.ledger.codec import Json, encode, head
 from ferry.ledger.reading import read_as, slots
 from ferry.ledger.sentence_codec import CODE_SAYS, FACTS, FACTS_SAY
 from ferry.model import (
@@ -65,12 +65,16 @@ FENCED = Form(
 
 
 def writers_of(record: LedgerRecord) -> tuple[int, frozenset[Flow]]:
-    """Return how many slots may have writers, and under which names of the flow, from a run or fenced record."""
-    if decode_key(record.key)[:1] == ["fenced"]:
-        fenced = read_as(record, FENCED.load)
-        return fenced.slots, fenced.flows
-    run = read_as(record, parse_run)
-    return run.slots, frozenset([run.flow])
+    """Return how many slots may have writers, and under which names of the flow, from a run or fenced record.
+
+    Other fields are not read: a rebuild, which is the remedy for a damaged record, must not stop at them.
+    """
+    return read_as(record, _parse_writers)
+
+
+def _parse_writers(body: Json) -> tuple[int, frozenset[Flow]]:
+    names = [*body.get("flows", ()), *([body["flow"]] if "flow" in body else [])]
+    return slots(body["slots"]), frozenset(map(Flow.parse, names))
 
 
 RUN = Form(

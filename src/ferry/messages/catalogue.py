@@ -52,7 +52,7 @@ def said(words: object) -> Sentence:
 def caused(code: str, why: object, **facts: Fact) -> Sentence:
     """Return the sentence of a code in whose place `{why}` is what another sentence or error says.
 
-    It also has that one's facts, and its code as the fact `of`.
+    It also has that one's facts, except those of the same name, and its code as the fact `of`.
     """
     found = sentence_of(why) if isinstance(why, BaseException) else why
     more: dict[str, Fact] = {**dict(found.facts), "of": found.code} if isinstance(found, Sentence) else {}

@@ -37,6 +37,18 @@ def test_what_runs_leave_that_copied_nothing_may_be_replaced() -> None:
     assert found.slots == {LANE: 12}, "whoever may still write is to be fenced"
 
 
+@pytest.mark.parametrize(
+    ("record", "field"),
+    [(run_record(run_of("r")), "origin"), (fenced_record(LANE, "r", 0, 1, [FLOW]), "run")],
+    ids=["run", "fenced"],
+)
+def test_a_record_that_is_damaged_elsewhere_still_shows_its_writers(record: Record, field: str) -> None:
+    """A rebuild is the remedy for damage, and must not stop at it."""
+    body = json.loads(record.value or b"")
+    found = taken(replace(record, value=encode({**body, field: 7})))
+    assert (found.slots, found.flows) == ({LANE: body["slots"]}, {FLOW})
+
+
 @pytest.mark.parametrize("fate", [Fate.COMMITTED, Fate.OPEN])
 def test_a_receipt_is_evidence_also_while_it_is_undecided(fate: Fate) -> None:
     found = taken(*receipt_records(RECEIPT), fate=fate)

@@ -29,14 +29,17 @@ def one_cluster(flow: FlowConfig, source_id: str, target_id: str) -> Sentence | 
     """
     if not source_id or source_id != target_id:
         return None
-    return sentence(
-        "clusters.same",
-        source=flow.flow.source,
-        target=flow.flow.target,
-        cluster=source_id,
-        source_line=flow.where("source", "consumer", "bootstrap.servers"),
-        target_line=flow.where("target", "producer", "bootstrap.servers"),
-    )
+    return sentence("clusters.same", cluster=source_id, **both_clusters(flow))
+
+
+def both_clusters(flow: FlowConfig) -> dict[str, str]:
+    """Return the facts that name both clusters of a flow, and the lines of the file that lead to them."""
+    return {
+        "source": flow.flow.source,
+        "target": flow.flow.target,
+        "source_line": flow.where("source", "consumer", "bootstrap.servers"),
+        "target_line": flow.where("target", "producer", "bootstrap.servers"),
+    }
 
 
 class LaneSession:

@@ -41,7 +41,7 @@ _MARKING = Form(_Marking, *head(MARKING, lambda _: IDENTICAL_VERSION), F("until_
 
 def producer_record(lane: str, *, producer_id: int, run: str, at_ms: int) -> Record:
     """Make the record of a lane's producer id. The lane uses no other, and the record outlives the lane."""
-    return Record(key=encode([PRODUCER, lane]), value=encode(_PRODUCER.dump(_Producer(producer_id, run, at_ms))))
+    return Record(key=encode([PRODUCER, lane]), value=_body(producer_id, run, at_ms))
 
 
 def sending_records(
@@ -52,10 +52,13 @@ def sending_records(
     `first` is the first offset with a record of the source; those before get empty records. Each such offset has a key
     of its own, so that no late record of an older run takes the place of another one.
     """
-    key = [PRODUCER, lane, place.topic, place.partition]
-    value = encode(_PRODUCER.dump(_Producer(producer_id, run, at_ms)))
+    key, value = [PRODUCER, lane, place.topic, place.partition], _body(producer_id, run, at_ms)
     keys = [key, [*key, first]] if first else [key]
     return [Record(key=encode(one), value=value) for one in keys]
+
+
+def _body(producer_id: int, run: str, at_ms: int) -> bytes:
+    return encode(_PRODUCER.dump(_Producer(producer_id, run, at_ms)))
 
 
 def marking_record(lane: str, place: TopicPartition, *, until_ms: int, run: str, at_ms: int) -> Record:

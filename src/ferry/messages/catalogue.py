@@ -45,8 +45,8 @@ def what_is(said: Sentence) -> str:
 
 def said(words: object) -> Sentence:
     """Return text from elsewhere as a Sentence; one of the catalogue, or that an error has, is returned unchanged."""
-    found = sentence_of(words) if isinstance(words, BaseException) else words
-    return found if isinstance(found, Sentence) else sentence("said", why=str(found))
+    found = sentence_of(words)
+    return found if isinstance(found, Sentence) else sentence("said", why=found)
 
 
 def caused(code: str, why: object, **facts: Fact) -> Sentence:
@@ -54,7 +54,7 @@ def caused(code: str, why: object, **facts: Fact) -> Sentence:
 
     It also has that one's facts, except those of the same name, and its code as the fact `of`.
     """
-    found = sentence_of(why) if isinstance(why, BaseException) else why
+    found = sentence_of(why)
     more: dict[str, Fact] = {**dict(found.facts), "of": found.code} if isinstance(found, Sentence) else {}
     return sentence(code, **{**more, **facts, "why": str(found)})
 

@@ -45,7 +45,7 @@ def facts_of(text: str) -> tuple[tuple[str, Fact], ...]:
     return text.facts if isinstance(text, Sentence) else ()
 
 
-def sentence_of(error: BaseException) -> str:
-    """Return the sentence that an error was raised with, with its code and facts; else the error's text."""
-    said = error.args[0] if len(error.args) == 1 else None
-    return said if isinstance(said, Sentence) else str(error)
+def sentence_of(words: object) -> str:
+    """Return the sentence that an error was raised with, with its code and facts; for a text, the text."""
+    said = words.args[0] if isinstance(words, BaseException) and len(words.args) == 1 else words
+    return said if isinstance(said, Sentence) else str(words)

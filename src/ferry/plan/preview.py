@@ -10,6 +10,7 @@ from ferry.clock import wall_ms
 from ferry.errors import BadInput, Refused
 from ferry.kafka.admin.uncopied import client_quotas, scram_users
 from ferry.lane.open_lane import OpenLane
+from ferry.lane.session import both_clusters
 from ferry.ledger.deployments import conflict
 from ferry.ledger.draining import standing_back
 from ferry.ledger.ledger import LedgerView
@@ -99,16 +100,7 @@ async def refuse_swapped(lane: OpenLane, view: LedgerView) -> None:
     flow = lane.flow
     theirs = await lane.ledgers.of(lane.source, flow.flow.source).view()
     if any(last.source_cluster_id == lane.target.cluster_id for last in last_receipts(theirs, lane.name).values()):
-        raise Refused(
-            sentence(
-                "clusters.swapped",
-                source=flow.flow.source,
-                target=flow.flow.target,
-                ledger=topic,
-                source_line=flow.where("source", "consumer", "bootstrap.servers"),
-                target_line=flow.where("target", "producer", "bootstrap.servers"),
-            )
-        )
+        raise Refused(sentence("clusters.swapped", ledger=topic, **both_clusters(flow)))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.model import AclBinding
 from tests.golden import Golden
+from tests.pure.decide.test_acls import acl
 from tests.said import data_of
 
 Action = Callable[[Cluster], Awaitable[Any]]
@@ -45,15 +46,7 @@ def test_a_word_that_ferry_does_not_know_is_its_number() -> None:
     assert acls.word_of(acls.OPERATIONS, 99) == "number-99"
 
 
-ACL = AclBinding(
-    resource_type="topic",
-    resource_name="orders",
-    pattern_type="literal",
-    principal="User:ann",
-    host="*",
-    operation="Read",
-    permission="allow",
-)
+ACL = acl("allow User:ann Read on topic orders")
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ from ferry.wire.mirror_records import heartbeat_record
 from tests.pure.answers.stories import begun
 from tests.pure.answers.test_two_at_once import NEWER, migrated, other, paused
 from tests.pure.answers.world import World, world
+from tests.pure.decide.test_acls import acl
 from tests.pure.decide.values import LANE, run_of
 from tests.pure.run.test_starts import Lane, lane
 
@@ -43,15 +44,7 @@ ferry.transform.one.where = TRUE
 ferry.transform.one.poison = skip
 """
 LETTERS = "ferry-dead-letters.a.internal"
-COPY = AclBinding(
-    resource_type="topic",
-    resource_name="a.orders",
-    pattern_type="literal",
-    principal="User:x",
-    host="*",
-    operation="Read",
-    permission="allow",
-)
+COPY = acl("allow User:x Read on topic a.orders")
 
 
 @pytest.fixture

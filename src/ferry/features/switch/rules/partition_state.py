@@ -72,7 +72,7 @@ STATE = Form(
     F("has_copy", default=True, omit=lambda one: one.has_copy),
     F("source_id", default="", omit=lambda one: not one.source_id),
 )
-"""A row of a step's evidence."""
+"""A partition of the flow, as a row of a step's evidence."""
 
 
 def parse_standing(row: Json) -> PartitionState:
@@ -422,7 +422,7 @@ class Loss:
 
 
 LOSS = Form(Loss, *SOURCE, F("start"), F("end"), F("records", lambda loss: loss.records), F("seconds"), F("certain"))
-"""A row of the step's evidence."""
+"""What may be lost of a partition, as a row of the step's evidence."""
 
 
 def loss_of(found: Collection[PartitionState], ages_ms: Mapping[TopicPartition, int], until_ms: int) -> list[Loss]:

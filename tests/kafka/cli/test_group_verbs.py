@@ -8,7 +8,7 @@ import pytest
 
 from ferry.cli.identity import new_run
 from ferry.dev import RunningCluster
-from ferry.features.groups.cli.sync import made_by
+from ferry.features.groups.rules.kept_snapshots import made_by
 from tests.harness import Lab, commit_offsets, committed_offsets, create_topic, new_alias, numbered, producer, send
 from tests.program import warm_ferry as ferry
 

@@ -281,7 +281,7 @@ def read_there(pair: Pair) -> list[str]:
     return [pair.topic] if IDENTITY in pair.more.values() else [pair.topic, f"{pair.aliases[0]}.{pair.topic}"]
 
 
-def refuses(pair: Pair, verb: Verb, code: str, *, match: str = "", **facts: Fact) -> None:
+def refuses(pair: Pair, verb: Verb, code: str, *, match: str | None = None, **facts: Fact) -> None:
     """No such switch is opened: its refusal has this code and these facts, and in its text what `match` finds."""
     with pair.switcher(verb) as switcher, pytest.raises(Refused, match=match) as refused:
         switcher.open("s-1", OPTIONS, "bob")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ferry.errors import BadInput
-from ferry.features.groups.acts import checkpoint as module
 from ferry.features.groups.acts.of_run import sync_groups
 from ferry.features.groups.acts.snapshots import GroupSnapshots
+from ferry.features.groups.rules import kept_snapshots
 from ferry.features.groups.rules.codec import saved_groups
 from ferry.lane import summaries
 from ferry.ledger import summary
@@ -102,7 +102,7 @@ def test_snapshots_behind_a_summary_are_found_completed_and_dropped(
         assert (done.offsets, groups.at("app")) == (2, {0: 15, 1: 4})
         kept.drop("drill")
     assert (saved("drill"), saved("s1")) == ({}, {0: (None, 4), 1: (None, 4)})
-    monkeypatch.setattr(module, "KEPT_SNAPSHOTS", 1)
+    monkeypatch.setattr(kept_snapshots, "KEPT_SNAPSHOTS", 1)
     groups.lab.micro_run()
     groups.commit(source, "other", {0: 4})
     sync("s3")

@@ -52,14 +52,22 @@ class AdminTalk:
         return name.startswith(self.topic)
 
     async def there(self, topic: str, partitions: int = 1) -> None:
-        """Create a topic, and wait until its partitions are led."""
+        """Create a topic, and wait until its partitions are led and their leaders answer.
+
+        A broker names a leader in its metadata a moment before that leader serves the partition.
+        """
         await self.cluster.ask(creation(new(topic, partitions)))
 
         async def led() -> bool:
             found = (await self.cluster.refresh([topic])).get(topic)
             return found is not None and sum(part.leader >= 0 for part in found.partitions.values()) == partitions
 
+        async def served() -> bool:
+            answers = [offsets(await self.cluster.ask(listed(topic, -1, number), 1)) for number in range(partitions)]
+            return all(code == 0 for answer in answers for code, _ in answer)
+
         await awaited(self.cluster.loop, led, f"leaders of {topic}")
+        await awaited(self.cluster.loop, served, f"answers of the leaders of {topic}")
 
     async def written(self, topic: str, records: int) -> None:
         """Append records to partition 0, outside transactions."""

@@ -10,10 +10,10 @@ import pytest
 
 from ferry.config.settings import load
 from ferry.features.groups.acts import checkpoint
-from ferry.features.groups.cli.sync import made_by
 from ferry.features.groups.rules.checkpoints import decide_groups
 from ferry.features.groups.rules.codec import snapshots
 from ferry.features.groups.rules.concurrent_changes import still_there
+from ferry.features.groups.rules.kept_snapshots import made_by
 from ferry.ledger.codec import pause_record
 from ferry.ledger.run_codec import run_record
 from ferry.model import Flow, Pause, Record, RunRecord, TopicPartition

@@ -33,6 +33,7 @@ from ferry.features.groups.rules.codec import (
     snapshots,
 )
 from ferry.features.groups.rules.concurrent_changes import Meanwhile, left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.kept_snapshots import surplus
 from ferry.features.groups.rules.repartition_map import read_of
 from ferry.features.groups.rules.selection import GroupRules, asked_by_name, chosen, is_own
 from ferry.features.groups.rules.translated import TranslatedGroups, translated
@@ -56,12 +57,6 @@ from ferry.model import (
     TopicPartition,
     Why,
 )
-
-KEPT_SNAPSHOTS = 10
-"""So many runs' earlier group offsets stay in the ledger, and those of as many syncs without a run.
-
-Named snapshots stay until they are dropped.
-"""
 
 
 class StoodBack(Refused):
@@ -405,14 +400,7 @@ def _records(view: LedgerView, lane: str, looked: Looked, run: str, now_ms: int)
     if decided.writes:
         count = len(earlier.keys() | decided.writes.keys())
         records.append(snapshot_record(lane, Snapshot(name=run, at_ms=now_ms, groups=count)))
-        # Syncs may be more frequent than runs, and must not displace what was there before these.
-        runs = {one.record.run for one in view.remembered(lane)}
-        own = [
-            one.name
-            for one in snapshots(view, lane).values()
-            if not one.who and one.name != run and (one.name in runs) == (run in runs)
-        ]
-        records += dropped_snapshots(view, lane, own[: max(0, len(own) + 1 - KEPT_SNAPSHOTS)])
+        records += dropped_snapshots(view, lane, surplus(snapshots(view, lane).values(), run))
     for group in decided.writes.keys() | decided.gone.keys() | decided.settled.keys():
         settled = decided.settled.get(group, frozenset())
         writes = decided.writes.get(group, [])

@@ -13,8 +13,9 @@ from ferry.cli.output import echo, print_table
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.groups.cli.forms import SNAPSHOT
-from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, made_by, only_groups
+from ferry.features.groups.cli.sync import DryRunOption, GroupsOption, only_groups
 from ferry.features.groups.rules.codec import Snapshot
+from ferry.features.groups.rules.kept_snapshots import made_by
 from ferry.features.groups.rules.sentences import group_sentences
 from ferry.ledger.checkpoint_codec import left_json
 from ferry.model import WANTED

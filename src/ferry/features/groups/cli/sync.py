@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,17 +90,6 @@ def show_wish(looked: Looked) -> None:
         f"{count_of(len(rows), 'offset')} of {count_of(len(looked.decided.writes), 'group')} would be written, "
         f"{looked.decided.unchanged} are up to date"
     )
-
-
-_MADE = re.compile(r"(groups|rollback)-\d{8}T\d{6}Z-[0-9a-f]{4}")
-_IN_AIRFLOW = re.compile(r"groups@[^@]+@[^@]+@")
-_VERBS = {"groups": "ferry groups sync", "rollback": "ferry groups rollback"}
-
-
-def made_by(run: str) -> str:
-    """Return what wrote to the ledger under an id: a command that made it by `new_run`, a task in Airflow, or a run."""
-    made = _MADE.fullmatch(run)
-    return _VERBS[made[1]] if made else "a sync in Airflow" if _IN_AIRFLOW.match(run) else "a run"
 
 
 def only_groups(group: list[str] | None) -> frozenset[str] | None:

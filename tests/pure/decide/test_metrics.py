@@ -178,7 +178,7 @@ def test_every_schedule_that_the_file_may_have_has_times() -> None:
     assert shortest_interval("*/5 8-18 * * *") == timedelta(minutes=5)
 
 
-def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
+def test_what_somebody_should_hear_of_is_one_sentence_each(golden: Golden) -> None:
     behind = PartitionLag(
         source=place("t"), target=place("a.t"), position=0, source_end=9, records=9, bytes=9, seconds=700.0
     )
@@ -200,22 +200,11 @@ def test_what_somebody_should_hear_of_is_one_sentence_each() -> None:
         ),
     )
     alerts = alerts_of(FLOW, found, [behind])
-    assert {alert.kind for alert in alerts} == {
-        AlertKind.LAG,
-        AlertKind.GUARD,
-        AlertKind.THROTTLED,
-        AlertKind.VERIFICATION,
-    }
-    said = " ".join(alert.sentence for alert in alerts)
-    for words in (
-        "ferry.rpo.seconds = 600",
-        "700 s old",
-        "t-0",
-        "source-truncated 1 skipped",
-        "1.5 s, added up, in a run of",
-        "not verify",
-    ):
-        assert words in said
+    assert sorted(alert.kind for alert in alerts) == sorted(
+        (AlertKind.LAG, AlertKind.GUARD, AlertKind.THROTTLED, AlertKind.VERIFICATION)
+    )
+    for alert in alerts:
+        golden(alert.sentence, alert.kind)
     assert alerts_of(FLOW, report(1, 1), [replace(behind, seconds=600.0)]) == []
     assert alerts_of(FLOW, report(1, 1), [replace(behind, records=None, seconds=None)]), "unknown is not health"
 

@@ -137,5 +137,4 @@ def test_of_opposite_moves_the_one_that_found_the_other_is_later_whatever_the_cl
             found = clients_by(both)
             assert found is not None
             assert found.switch == last.switch
-        since = "has moved clients to primary since own" in moved_sentence(one, {"other": way_back})
-        assert since is (last is back)
+        assert ("since own" in moved_sentence(one, {"other": way_back})) is (last is back)

@@ -123,7 +123,7 @@ def test_a_group_begins_in_topics_that_producers_go_on_in() -> None:
     }, "also in partitions that it has not read, not in topics that it does not read"
 
 
-def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
+def test_a_group_is_moved_as_a_whole_or_not_at_all(golden: Golden) -> None:
     wanted = {COPY: Placed(place=COPY, offset=40, word="exact", by="via", source=HERE, source_offset=70)}
     empty = NewSide(alias="backup", listed={}, offsets={})
 
@@ -143,13 +143,14 @@ def test_a_group_is_moved_as_a_whole_or_not_at_all() -> None:
     group = ListedGroup(name="g", kind=GroupKind.CLASSIC, state="Stable", protocol_type="consumer")
     for new, against, why in [
         (replace(empty, listed={"g": group}), (), "has members on backup"),
-        (replace(empty, pending={"g": {COPY}}), (), "in a transaction that is still open"),
+        (replace(empty, pending={"g": {COPY}}), (), "still open"),
         (replace(empty, failed={"g": "no coordinator"}), (), "no coordinator"),
         (empty, ("offsets of orders-0 are not translated",), "are not translated"),
     ]:
         said, writes, _ = moved(new, against)
         assert said is not None
         assert why in said
+        golden(said, why)
         assert not writes
     remembered = from_memory(own, {}, {HERE: {HERE: 5}})
     assert {at: one.offset for at, one in remembered.items()} == {COPY: 60, HERE: 5}

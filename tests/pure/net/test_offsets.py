@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -83,25 +82,25 @@ def cluster() -> Iterator[Scripted]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind"),
     [
-        (always(codes.KAFKA_STORAGE_ERROR), RefusalKind.STORAGE, r"broker 2 of .* \(56\): .* log directories$"),
-        (always(codes.OFFSET_NOT_AVAILABLE), RefusalKind.NO_LEADER, r"broker 2 of .* \(78\): look at .* log"),
-        (always(-1), RefusalKind.NO_LEADER, r"broker 2 of cluster primary answers for it .* \(-1\)"),
-        (always(codes.TOPIC_AUTHORIZATION_FAILED), RefusalKind.NOT_AUTHORIZED, "cluster primary: grant DESCRIBE"),
-        (never, RefusalKind.NO_LEADER, "its leader, broker 2 .*, does not answer .*connection refused.*: look at"),
+        (always(codes.KAFKA_STORAGE_ERROR), RefusalKind.STORAGE),
+        (always(codes.OFFSET_NOT_AVAILABLE), RefusalKind.NO_LEADER),
+        (always(-1), RefusalKind.NO_LEADER),
+        (always(codes.TOPIC_AUTHORIZATION_FAILED), RefusalKind.NOT_AUTHORIZED),
+        (never, RefusalKind.NO_LEADER),
     ],
     ids=["storage", "offset not available", "unknown error", "no permission", "no connection"],
 )
 def test_what_lasts_is_said_of_its_partition_and_the_others_are_listed(
-    cluster: Scripted, answer: Answer, kind: RefusalKind, said: str
+    cluster: Scripted, answer: Answer, kind: RefusalKind, golden: Golden
 ) -> None:
     cluster.brokers_say[2] = answer
     listed = cluster.list(GOOD, BAD)
     assert listed.found == {GOOD: 100}
     (unserved,) = listed.failed.values()
     assert (set(listed.failed), unserved.kind) == ({BAD}, kind)
-    assert re.search(said, unserved.why), unserved.why
+    golden(unserved.why)
     assert cluster.asked[1] == 1, "who has answered is not asked again"
     assert (cluster.asked[2] > 1) is (kind is not RefusalKind.NOT_AUTHORIZED), "a permission is not waited for"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -17,6 +16,7 @@ from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
 from ferry.kafka.fetch.foreign_records import Strangers, first_foreign_records
 from ferry.model import Range, Record, RefusalKind, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
+from tests.golden import Golden
 from tests.pure.net.answers import lead, listed
 from tests.pure.wire.logs import marker
 
@@ -102,26 +102,22 @@ def judge() -> Iterator[Callable[..., Strangers]]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind"),
     [
-        (error(codes.KAFKA_STORAGE_ERROR), RefusalKind.NO_LEADER, "orders-0 on cluster backup: KafkaStorageError"),
-        (nothing, RefusalKind.NO_LEADER, "orders-0 on cluster backup does not show offset 0"),
-        (
-            error(codes.TOPIC_AUTHORIZATION_FAILED),
-            RefusalKind.NOT_AUTHORIZED,
-            "topic orders .*: grant READ",
-        ),
+        (error(codes.KAFKA_STORAGE_ERROR), RefusalKind.NO_LEADER),
+        (nothing, RefusalKind.NO_LEADER),
+        (error(codes.TOPIC_AUTHORIZATION_FAILED), RefusalKind.NOT_AUTHORIZED),
     ],
     ids=["error", "nothing", "no permission"],
 )
 def test_what_lasts_is_said_of_its_partition(
-    judge: Callable[..., Strangers], answer: Answer, kind: RefusalKind, said: str
+    judge: Callable[..., Strangers], answer: Answer, kind: RefusalKind, golden: Golden
 ) -> None:
     judged = judge(answer, records)
     assert judged.found == {SECOND: 0}
     ((place, unserved),) = judged.failed.items()
     assert (place, unserved.kind) == (FIRST, kind)
-    assert re.search(said, unserved.why), unserved.why
+    golden(unserved.why)
 
 
 def test_a_marker_between_two_gaps_ends_its_transaction() -> None:

@@ -27,7 +27,7 @@ from ferry_airflow.drill_dag import drill_dag
 from ferry_airflow.drilling import Asked, drill_of, reports_of
 from ferry_airflow.measures import MOST_APPROVAL_SECONDS
 from ferry_airflow.switching import options_of
-from tests.golden import Golden
+from tests.golden import Golden, brief
 from tests.pure.reports.values import EVIDENCE
 
 FILE = (
@@ -190,24 +190,23 @@ def test_an_approval_expires_whatever_is_asked_for(seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    "form",
     [
-        ({"kind": "tabletop", "topics": ["orders"]}, "a tabletop drill has no topics: leave the field empty"),
-        ({"kind": "shadow", "groups": ["g"]}, "a shadow drill has no groups"),
-        ({"kind": "partial", "topics": ["orders"], "clean": True}, "a partial drill has no clean"),
-        ({"kind": "full", "from": "earliest"}, "a full drill has no from"),
-        (
-            {"kind": "partial"},
-            "a partial drill needs topics or groups of the source: name one in topics or groups",
-        ),
-        ({"kind": "shadow", "from": "yesterday"}, "from: start 'yesterday' is not understood"),
-        ({"kind": "shadow", "from": "2026-01-31T06:00:00"}, "has no time zone"),
-        ({"kind": "partial", "topics": ["other"]}, "other"),
+        {"kind": "tabletop", "topics": ["orders"]},
+        {"kind": "shadow", "groups": ["g"]},
+        {"kind": "partial", "topics": ["orders"], "clean": True},
+        {"kind": "full", "from": "earliest"},
+        {"kind": "partial"},
+        {"kind": "shadow", "from": "yesterday"},
+        {"kind": "shadow", "from": "2026-01-31T06:00:00"},
+        {"kind": "partial", "topics": ["other"]},
     ],
+    ids=brief,
 )
-def test_what_makes_no_sense_is_refused_before_anybody_is_asked(form: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_what_makes_no_sense_is_refused_before_anybody_is_asked(form: dict[str, Any], golden: Golden) -> None:
+    with pytest.raises(BadInput) as refused:
         drill_of(asked(**form)).preview()
+    golden(refused.value)
 
 
 def test_reports_go_where_somebody_finds_them(tmp_path: Path, golden: Golden) -> None:

@@ -245,8 +245,7 @@ def test_a_frame_that_gives_something_else_is_refused_before_anything_is_written
     application = new_alias()
     killed(target_cluster, topic, application, number)
     before = read_topic(target_cluster.bootstrap, topic)
-    words = f"batch 1 of application {application} has other records than when it began .{topic}-3 ha"
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(Refused, match=rf" 1 .* {application} .*\({topic}-3 ha[ds] \d"):
         deliver(spec_of(target_cluster.bootstrap, application), topic, other(frame()))
     assert read_topic(target_cluster.bootstrap, topic) == before
     told = deliver(spec_of(target_cluster.bootstrap, application), topic, frame())

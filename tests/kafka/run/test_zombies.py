@@ -217,11 +217,9 @@ def test_a_target_topic_created_again_mid_run_is_refused_until_somebody_decides(
     assert {(place.partition, refusal.kind) for place, refusal in result.refusals.items()} == {
         (number, RefusalKind.TARGET_CHANGED) for number in mine
     }
-    said = (
-        f"target topic {target} on cluster t{lab.alias} was deleted and created again after run one was planned: find "
-        "out who did it, then run again"
-    )
-    assert {refusal.message for refusal in result.refusals.values()} == {said}
+    for refusal in result.refusals.values():
+        assert refusal.code == "target.recreated.since-plan"
+        assert dict(refusal.facts) == {"target": target, "cluster": f"t{lab.alias}", "run": "one"}
     copied = {receipt.source.partition: receipt.end for receipt in lab.receipts()}
     assert copied.keys() <= mine
 

@@ -96,45 +96,6 @@ def test_history_before_live_goes_into_its_topics_and_live_goes_on_behind_it(lab
     assert (refused.code, "old records would come" in refused.err) == (2, True)
 
 
-OWN = "a=2026-01-01T00:00:00Z/2026-01-02T00:00:00Z"
-TIMES = ("--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z")
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--lane", "january", *TIMES), "lane 'january' is not a backfill lane: name it backfill-NAME"),
-        (("--lane", "live", *TIMES), "lane 'live' is not a backfill lane"),
-        (("--lane", "drill-a", *TIMES), "lane 'drill-a' is not a backfill lane"),
-        (TIMES, "give --lane backfill-NAME, or --into-live"),
-        (("--lane", LANE, "--into-live", *TIMES), "give --lane backfill-NAME, or --into-live"),
-        (("--lane", LANE), "the window is not given"),
-        (("--lane", LANE, "--from", "yesterday", "--to", "2026-01-02T00:00:00Z"), "--from 'yesterday' is not a time"),
-        (("--lane", LANE, "--from", "2026-01-01T00:00:00", "--to", "2026-01-02T00:00:00Z"), "with a time zone"),
-        (("--lane", LANE, "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-01T00:00:00Z"), "which is not later"),
-        (("--lane", LANE, "--from-offset", "a:0:1"), "the window of a-0 has no --to-offset: write --to-offset a:0:N"),
-        (("--lane", LANE, "--from-offset", "a:0:5", "--to-offset", "a:0:5"), "which is not later"),
-        (("--lane", LANE, "--from-offset", "a:0:5", *TIMES), "both in times and in offsets"),
-        (("--lane", LANE, "--from-offset", "a:0:5", "--times", OWN), "both in times and in offsets"),
-        (("--lane", LANE, "--times", OWN, *TIMES), "leave --from and --to, or --times"),
-        (("--lane", LANE, "--times", OWN, "--times", OWN), "--times names topic a twice"),
-        (("--lane", LANE, "--times", OWN, "--topic", "a"), "this window names its topics: omit --topic"),
-        (("--lane", LANE, "--times", "a=2026-01-01T00:00:00Z"), "is not a window of a topic: write TOPIC=TIME/TIME"),
-        (("--lane", LANE, "--times", "a=0/soon"), "--times 'soon' is not a time"),
-        (("--lane", LANE, "--times", "a=5/5"), "which is not later"),
-    ],
-)
-def test_what_is_no_window_or_no_lane_is_refused(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    config = tmp_path / "flow.properties"
-    config.write_text(
-        "clusters = a, b\na.bootstrap.servers = 127.0.0.1:1\nb.bootstrap.servers = 127.0.0.1:2\n"
-        "a->b.enabled = true\na->b.topics = .*\n"
-    )
-    answer = ferry("backfill", *options, config=config)
-    assert answer.code == 2
-    assert sentence in answer.err
-
-
 def test_lanes_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     config = tmp_path / "flow.properties"
     config.write_text(

@@ -21,7 +21,9 @@ MOST_WORDS = 4
 """Most words of a text in an assertion."""
 MOST_MATCHED = 1
 """Most words that `match=` has."""
-COMPARING = frozenset(("all", "any", "endswith", "escape", "fullmatch", "search", "set", "sorted", "startswith"))
+COMPARING = frozenset(
+    ("all", "any", "endswith", "escape", "fullmatch", "match", "search", "set", "sorted", "startswith")
+)
 """Calls whose arguments are what a test expects. Those of all others are inputs, such as SQL, files and answers."""
 
 

@@ -74,13 +74,13 @@ def test_what_breaks_off_or_is_gone_is_refused_from_there_on_and_all_else_is_wri
         "cast": f"CAST_INVALID_INPUT in {NUMBER}, line 1, column {SQL.index(NUMBER) + 1}",
         "dealt": f"CAST_INVALID_INPUT in {NUMBER}, line 1, column {SQL.index(NUMBER) + 1}",
         "breaks": "KeyError in _known (",
-        "dies": "a Python worker died: it was killed, had no memory left, or crashed in native code",
+        "dies": "a Python worker died: ",
     }
     for name, cause in causes.items():
         refusal = found[f"{topic}-{name}", 1]
         assert refusal.kind is RefusalKind.TRANSFORM
-        sentence = f"ferry.transform.{name} breaks off at the record at offset 3 of {topic}-{name}-1: {cause}"
-        assert refusal.message.startswith(sentence)
+        assert refusal.message.startswith(f"ferry.transform.{name} ")
+        assert f" at offset 3 of {topic}-{name}-1: {cause}" in refusal.message
         assert "leave such records out" in refusal.message
         assert "bad" not in refusal.message, "a record's value"
         assert "\n" not in refusal.message
@@ -142,15 +142,16 @@ def test_a_transform_that_does_not_check_refuses_its_topics_alone(
     told = {refusal.topic: refusal for refusal in report.refusals}
     assert told.keys() == {f"{topic}-{name}" for name in UNCHECKED if name != "alone"}
     assert {one.kind for one in told.values()} == {RefusalKind.TRANSFORM}
-    for name, said in {
-        "unknown": ".where: the transform's SQL is not understood, line 1, column 1: ",
-        "dealt": ".where: the transform's SQL is not understood, line 1, column 1: ",
-        "gone": ".function: nowhere.at_all:mask cannot be imported: there is no module nowhere; install it",
-        "elsewhere": ".function: tests.spark.functions_of_flows:small cannot be imported: there is no module tests",
-        "changed": " is another one by now, or PySpark, Ferry or its function's module is, since run r-1 was planned: ",
-        "first": f" breaks off at the record at offset 0 of {topic}-first-0: CAST_INVALID_INPUT",
-    }.items():
-        assert told[f"{topic}-{name}"].message.startswith(f"ferry.transform.{name}{said}")
+    for name, key, fact in (
+        ("unknown", ".where: ", " not understood, line 1, column 1: "),
+        ("dealt", ".where: ", " not understood, line 1, column 1: "),
+        ("gone", ".function: nowhere.at_all:mask ", " no module nowhere; "),
+        ("elsewhere", ".function: tests.spark.functions_of_flows:small ", " no module tests"),
+        ("changed", " is another one by", " since run r-1 was planned: "),
+        ("first", " breaks off at ", f" at offset 0 of {topic}-first-0: CAST_INVALID_INPUT"),
+    ):
+        assert told[f"{topic}-{name}"].message.startswith(f"ferry.transform.{name}{key}")
+        assert fact in told[f"{topic}-{name}"].message
     assert report.state is RunState.PARTIAL
     for name in {*UNCHECKED, "bytes"} - {"gone"}:  # which no topic was created for
         copied = read_topic(target_cluster.bootstrap, lab.target_topic(f"{topic}-{name}"))

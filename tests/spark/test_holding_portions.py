@@ -73,8 +73,8 @@ WORDS = "Spark failed on ferry.transform.some ("
         (unread(2), [[0, 1], [2, 3], [3], [4, 5]], [2], "it is damaged"),
         (unread(2, 3, 5), [[0, 1], [2, 3], [4]], [2, 3, 5], "it is damaged"),
         (unread(0), [[0, 1], [2, 3], [4, 5]], [2, 3], WORDS),  # of nothing that is left: not again, for ever
-        (BROKEN, [[0, 1], [2, 3], [4, 5]], [2, 3], f"{WORDS}KeyError in mask (f.py, line 3)): see its log"),
-        (GONE, [[0, 1], [2, 3]], [2, 3, 4, 5], f"{WORDS}a does not answer): see its log"),
+        (BROKEN, [[0, 1], [2, 3], [4, 5]], [2, 3], f"{WORDS}KeyError in mask (f.py, line 3)): "),
+        (GONE, [[0, 1], [2, 3]], [2, 3, 4, 5], f"{WORDS}a does not answer): "),
         (TooSlow({"some": "it takes too long"}), [[0, 1], [2, 3]], [2, 3, 4, 5], "it takes too long"),
         (Refused("another session"), [[0, 1], [2, 3]], [2, 3, 4, 5], "another session"),
     ],

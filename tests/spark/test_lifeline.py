@@ -54,8 +54,8 @@ def test_a_job_whose_jvm_was_gone_before_it_looked_ends(tmp_path: Path, silent: 
 @pytest.mark.parametrize(
     ("script", "java_home", "error", "said"),
     [
-        ("kill -9 $$", None, "Retryable 1", "its JVM was killed by SIGKILL"),
-        ("exit 3", None, "Retryable 1", "its JVM ended with exit code 3"),
+        ("kill -9 $$", None, "Retryable 1", " killed by SIGKILL"),
+        ("exit 3", None, "Retryable 1", " ended with exit code 3"),
         ("exit 3", "/nowhere", "Refused 2", "install Java 17, or set JAVA_HOME"),
     ],
 )

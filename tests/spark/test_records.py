@@ -188,15 +188,15 @@ def test_a_login_shows_nowhere(book: Notebook, source_cluster: RunningCluster, t
 
 def test_what_cannot_be_read_is_said_in_a_sentence(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
     create_topic(source_cluster, topic)
-    for topics, options, words in [
-        ("no-such-topic", {}, "cluster kafka shows no topic no-such-topic: correct the name, or grant DESCRIBE on it"),
-        ("no-such-.*", {}, "cluster kafka shows no topic that no-such-.* matches"),
-        (topic, {"from": f"{topic}:0:7"}, f"from: offset 7 of {topic}-0 cannot be read yet"),
-        (topic, {"form": "latest"}, "option form is not known; is from meant"),
+    for topics, options, facts in [
+        ("no-such-topic", {}, ["cluster kafka ", " no topic no-such-topic: "]),
+        ("no-such-.*", {}, ["cluster kafka ", " that no-such-.* matches"]),
+        (topic, {"from": f"{topic}:0:7"}, [f"from: offset 7 of {topic}-0 cannot be read yet"]),
+        (topic, {"form": "latest"}, ["option form ", " is from meant"]),
     ]:
         with pytest.raises(Failed) as caught:
             book.read(topics, {**brokers(source_cluster), **options})
-        assert words in str(caught.value)
+        assert [fact for fact in facts if fact not in str(caught.value)] == []
 
 
 def test_a_selection_makes_rows_of_single_records(book: Notebook, source_cluster: RunningCluster, topic: str) -> None:
@@ -238,41 +238,35 @@ def test_times_that_stay_the_same_may_be_written(book: Notebook) -> None:
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("SELEC * FROM records", "SQL is not understood, line 1, column 1: Syntax error"),
-        ("SELECT *\nFROM records WHERE valu = '1'", "SQL is not understood, line 2, column 20: A column"),
-        ("SELECT *, nosuch(key) AS more FROM records", "SQL is not understood, line 1, column 11: "),
-        (
-            "SELECT * FROM records WHERE rand() < 0.5",
-            "line 1, column 29, calls rand(), which is not the same each time",
-        ),
-        ("SELECT * FROM records WHERE timestamp_millis(timestamp) < now()", "calls now(), which is not the same"),
-        (f"{OLDER} TIMESTAMP 'now'", "line 1, column 59, has the time 'now', which is not the same each time"),
-        (f"{OLDER} TIMESTAMP_NTZ ' Today '", "has the time ' Today ', which"),
-        (f"{OLDER} CAST('tomorrow UTC' AS TIMESTAMP)", "has the time 'tomorrow UTC', which"),
-        (f"{OLDER} to_date('yesterday')", "has the time 'yesterday', which"),
-        (f'{OLDER} DATE "today"', "has the time 'today', which"),
-        (f"{OLDER} 'now'", "has the time 'now', which"),
-        ("SELECT * FROM records WHERE current_database() = 'x'", "calls current_schema(), which is not the same"),
-        (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}) = key", "calls aes_encrypt(), which is not the same"),
-        (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}, 'CBC') = key", "calls aes_encrypt(), which is not"),
-        ("SELECT * FROM records ORDER BY offset", "has ORDER BY: each row must be made from one record"),
-        ("SELECT * FROM records LIMIT 1", "has LIMIT: each row"),
-        ("SELECT DISTINCT * FROM records", "has DISTINCT: each row"),
-        ("SELECT a.* FROM records a JOIN records b ON a.key = b.key", "has a join: each row"),
-        ("SELECT * FROM records UNION ALL SELECT * FROM records", "has UNION: each row"),
-        ("SELECT max(key) AS key FROM records", "has an aggregate: each row"),
-        ("SELECT *, row_number() OVER (ORDER BY offset) AS n FROM records", "has a window function: each row"),
-        ("SELECT *, explode(headers) AS h FROM records", "has a generator such as explode: each row"),
-        ("SELECT * FROM records WHERE offset = (SELECT max(offset) FROM records)", "has a subquery: each row"),
-        ("SELECT 1", "has a query without FROM records"),
-        ("SELECT * FROM another", "the transform reads another: FROM records is all there is"),
-        ("DROP TABLE records", "has DropTable: each row"),
-        ("SELECT * EXCEPT (timestamp) FROM records", "drops the column timestamp: select it too"),
-        ("SELECT * EXCEPT (value), 'x' AS value FROM records", "makes the column value string, it has to be binary"),
-        (
-            "SELECT * EXCEPT (offset), offset + 1 AS offset FROM records",
-            "changes the column offset, which says where a record came from",
-        ),
+        ("SELEC * FROM records", "not understood, line 1, column 1: "),
+        ("SELECT *\nFROM records WHERE valu = '1'", "not understood, line 2, column 20: "),
+        ("SELECT *, nosuch(key) AS more FROM records", "not understood, line 1, column 11: "),
+        ("SELECT * FROM records WHERE rand() < 0.5", "line 1, column 29, calls rand(), "),
+        ("SELECT * FROM records WHERE timestamp_millis(timestamp) < now()", "calls now(), "),
+        (f"{OLDER} TIMESTAMP 'now'", " 59, has the time 'now', "),
+        (f"{OLDER} TIMESTAMP_NTZ ' Today '", "has the time ' Today ', "),
+        (f"{OLDER} CAST('tomorrow UTC' AS TIMESTAMP)", " the time 'tomorrow UTC', "),
+        (f"{OLDER} to_date('yesterday')", "has the time 'yesterday', "),
+        (f'{OLDER} DATE "today"', "has the time 'today', "),
+        (f"{OLDER} 'now'", "has the time 'now', "),
+        ("SELECT * FROM records WHERE current_database() = 'x'", "calls current_schema(), "),
+        (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}) = key", "calls aes_encrypt(), "),
+        (f"SELECT * FROM records WHERE aes_encrypt(key, {AES}, 'CBC') = key", "calls aes_encrypt(), "),
+        ("SELECT * FROM records ORDER BY offset", "has ORDER BY: "),
+        ("SELECT * FROM records LIMIT 1", "has LIMIT: "),
+        ("SELECT DISTINCT * FROM records", "has DISTINCT: "),
+        ("SELECT a.* FROM records a JOIN records b ON a.key = b.key", "has a join: "),
+        ("SELECT * FROM records UNION ALL SELECT * FROM records", "has UNION: "),
+        ("SELECT max(key) AS key FROM records", "has an aggregate: "),
+        ("SELECT *, row_number() OVER (ORDER BY offset) AS n FROM records", "has a window function: "),
+        ("SELECT *, explode(headers) AS h FROM records", " a generator such as explode: "),
+        ("SELECT * FROM records WHERE offset = (SELECT max(offset) FROM records)", "has a subquery: "),
+        ("SELECT 1", "query without FROM records: "),
+        ("SELECT * FROM another", "the transform reads another: "),
+        ("DROP TABLE records", "has DropTable: "),
+        ("SELECT * EXCEPT (timestamp) FROM records", "drops the column timestamp: "),
+        ("SELECT * EXCEPT (value), 'x' AS value FROM records", "the column value string, "),
+        ("SELECT * EXCEPT (offset), offset + 1 AS offset FROM records", "changes the column offset, "),
     ],
 )
 def test_sql_that_is_no_selection(book: Notebook, sql: str, words: str) -> None:
@@ -284,13 +278,14 @@ def test_sql_that_is_no_selection(book: Notebook, sql: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        ("drawn", "drawn: the transform calls rand(), which is not the same each time"),
-        ("counted", "counted: the transform has an aggregate"),
-        ("shifted", "shifted: the transform changes the column offset"),
-        ("nothing", "nothing answers NoneType: it has to answer the DataFrame"),
+        ("drawn", " calls rand(), "),
+        ("counted", " has an aggregate: "),
+        ("shifted", " changes the column offset, "),
+        ("nothing", " answers NoneType: "),
     ],
 )
 def test_functions_that_make_no_selection(book: Notebook, function: str, words: str) -> None:
     with pytest.raises(Failed) as caught:
         book.read(NO_RECORDS, {}, function=function)
+    assert function in str(caught.value)
     assert words in str(caught.value)

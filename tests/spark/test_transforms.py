@@ -321,49 +321,47 @@ def test_what_makes_spark_break_off_is_one_sentence_without_javas_stack(book: No
 
 
 @pytest.mark.parametrize(
-    ("lines", "words"),
+    ("lines", "facts"),
     [
-        (["where = nosuch(1)"], "ferry.transform.one.where: the transform's SQL is not understood, line 1, column 1: "),
-        (["where = partition WHER 1"], "ferry.transform.one.where: the transform's SQL is not understood"),
-        (["where = value"], "ferry.transform.one.where: the transform's SQL is not understood"),
-        (
-            ["target = `rand`()"],
-            "ferry.transform.one.target: the transform, line 1, column 1, calls rand(), which",
-        ),
+        (["where = nosuch(1)"], ["ferry.transform.one.where: ", "not understood, line 1, column 1: "]),
+        (["where = partition WHER 1"], ["ferry.transform.one.where: ", "SQL is not understood"]),
+        (["where = value"], ["ferry.transform.one.where: ", "SQL is not understood"]),
+        (["target = `rand`()"], ["ferry.transform.one.target: ", " line 1, column 1, calls rand(), "]),
         (
             ["sql = SELECT * FROM records WHERE offset IN (SELECT offset FROM records)"],
-            "ferry.transform.one.sql: the transform, line 1, column 36, has a subquery",
+            ["ferry.transform.one.sql: ", " line 1, column 36, has a subquery"],
         ),
         (
             ["sql = SELECT * EXCEPT (key) FROM (SELECT * FROM records)"],
-            "ferry.transform.one.sql: the transform drops the column key",
+            ["ferry.transform.one.sql: ", " drops the column key: "],
         ),
         (
             ["sql = SELECT * EXCEPT (timestamp) FROM (SELECT * FROM records)"],
-            "ferry.transform.one.sql: the transform drops the column timestamp: select it too",
+            ["ferry.transform.one.sql: ", " drops the column timestamp: "],
         ),
         (
             ["sql = SELECT * EXCEPT (topic), 'x' AS topic FROM (SELECT * FROM records)"],
-            "ferry.transform.one.sql: the transform changes the column topic, which says where",
+            ["ferry.transform.one.sql: ", " changes the column topic, "],
         ),
         (
             ["sql = SELECT * EXCEPT (target), 3 AS target FROM records"],
-            "ferry.transform.one.sql: the transform makes the column target int, it has to be string",
+            ["ferry.transform.one.sql: ", " the column target int, ", " to be string"],
         ),
-        (["function = nowhere.to_be:found"], "ferry.transform.one.function: nowhere.to_be:found cannot be imported"),
-        (["function = tests.spark.functions_of_flows:big"], "has no big; correct the name"),
-        (["function = tests.spark.functions_of_flows:NUMBER"], "is int, and cannot be called"),
-        (["function = tests.spark.functions_of_flows:raises"], "raises raises KeyError: 'a table that is not there'"),
-        (["function = tests.spark.functions:nothing"], "nothing answers NoneType: it has to answer the DataFrame"),
-        (["function = tests.spark.functions:drawn"], "calls rand(), which is not the same each time"),
-        (["function = tests.spark.functions:shifted"], "changes the column offset"),
-        (["function = tests.spark.functions:heedless"], "it changes spark.sql.caseSensitive of the session"),
-        (["function = tests.spark.functions:elsewhere"], "it changes spark.sql.session.timeZone of the session"),
+        (["function = nowhere.to_be:found"], ["one.function: ", " nowhere.to_be:found cannot be imported"]),
+        (["function = tests.spark.functions_of_flows:big"], [" has no big; "]),
+        (["function = tests.spark.functions_of_flows:NUMBER"], [":NUMBER is int, "]),
+        (["function = tests.spark.functions_of_flows:raises"], ["raises raises KeyError: ", "'a table that is"]),
+        (["function = tests.spark.functions:nothing"], ["nothing answers NoneType: "]),
+        (["function = tests.spark.functions:drawn"], [" calls rand(), "]),
+        (["function = tests.spark.functions:shifted"], [" changes the column offset, "]),
+        (["function = tests.spark.functions:heedless"], [" changes spark.sql.caseSensitive "]),
+        (["function = tests.spark.functions:elsewhere"], [" changes spark.sql.session.timeZone "]),
     ],
 )
-def test_what_is_not_understood_is_one_sentence(book: Notebook, lines: list[str], words: str) -> None:
+def test_what_is_not_understood_is_one_sentence(book: Notebook, lines: list[str], facts: list[str]) -> None:
     with pytest.raises(Failed) as told:
         book.transformed(ours(*lines), ONE)
-    assert words in str(told.value)
+    for fact in facts:
+        assert fact in str(told.value)
     assert str(told.value).startswith("ferry.transform.one.")
     assert "\n" not in str(told.value)

@@ -146,7 +146,7 @@ def test_what_is_compared_goes_in_portions_and_what_fails_is_told_while_the_rest
     for one in left[dealt]:
         assert (one["partition"], one["source_range"][0]) == (0, at_dealt)
         records = re.match(
-            rf"(\d+) records? of {lab.target_topic(dealt)}-\d, in \d+ chunks? repartitioned from topic {dealt}, ",
+            rf"(\d+) records? of {lab.target_topic(dealt)}-\d, .* {dealt}, ",
             one["message"],
         )
         assert records is not None, one

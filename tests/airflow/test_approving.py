@@ -41,18 +41,34 @@ FILE = (
         (BOB, "ann", Approvers(), None),
         (BOB, "bob", Approvers(), "another person"),
         (BOB, "7", Approvers(), "another person"),
-        (BOB, "", Approvers(), "does not say who triggered"),
+        (BOB, "", Approvers(), "who triggered"),
         (BOB, "bob", Approvers(own=True), None),
         (BOB, "", Approvers(own=True), None),
-        (None, "ann", Approvers(own=True), "does not say who answered"),
+        (None, "ann", Approvers(own=True), "who answered"),
         (BOB, "ann", Approvers(users=("carl",), own=True), "none of ferry.approvers"),
         (BOB, "ann", Approvers(users=("carl", "bob")), None),
         (BOB, "ann", Approvers(users=("7",)), None),
     ],
+    ids=[
+        "another person",
+        "the one who asked",
+        "the one who asked, by number",
+        "who asked is not known",
+        "the one who asked, which is allowed",
+        "who asked is not known, which is allowed",
+        "who answered is not known",
+        "not one of the approvers",
+        "one of the approvers",
+        "one of the approvers, by number",
+    ],
 )
-def test_who_may_approve(user: dict[str, str] | None, asked_by: str, approvers: Approvers, why: str | None) -> None:
+def test_who_may_approve(
+    user: dict[str, str] | None, asked_by: str, approvers: Approvers, why: str | None, golden: Golden
+) -> None:
     found = trouble_with(user, asked_by, approvers)
     assert found is None if why is None else why in str(found)
+    if found is not None:
+        golden(str(found))
 
 
 def test_others_texts_are_no_markdown_and_the_reason_is_last_and_quoted() -> None:

@@ -119,8 +119,9 @@ def test_a_superseded_run_says_by_which_one_and_what_to_do(lab: Lab, config: Pat
         for run in ("older", "newer"):
             runs.open_run(run, local_origin())
     refused = ferry("run", "--resume", "older", config=config)
-    said = "is superseded by newer, and did not finish 1 slice: resume newer, or start a new run"
-    assert (refused.code, said in refused.err) == (2, True), refused.err
+    assert refused.code == 2
+    for fact in ("run older of ", " superseded by newer, ", " 1 slice: ", " resume newer, "):
+        assert fact in refused.err
     assert ferry("run", "--resume", "newer", config=config).code == 0
     done = ferry("run", "--resume", "older", config=config)
     assert done.code == 0

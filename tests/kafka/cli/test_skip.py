@@ -72,14 +72,14 @@ def test_a_rotten_batch_is_passed_by_hand_and_the_ledger_says_who_did_it_and_why
     assert "ferry skip (--to 20" in refusal.message
 
     assert_looked_up(report, topic, config)
-    for answer, words in (
-        (skip(10), "--to 10 leads back: lane live is at offset 10"),
-        (skip(31), "--to 31 leads beyond what the source has"),
+    for answer, *facts in (
+        (skip(10), "--to 10 leads back: ", " live is at offset 10"),
+        (skip(31), "--to 31 leads beyond "),
         (skip(20, partition="7"), "has 1 partition,"),
-        (skip(20, of="elsewhere"), "does not copy topic elsewhere"),
+        (skip(20, of="elsewhere"), " not copy topic elsewhere"),
         (ferry("skip", flow, topic, "0", "--to", "20", "--reason", " ", config=config), "--reason is empty"),
     ):
-        assert (answer.code, words in answer.err) == (2, True), answer.err
+        assert (answer.code, [fact for fact in facts if fact not in answer.err]) == (2, []), answer.err
     dry = skip(20, "--dry-run", "--json").json("skip")
     assert (dry["run"], dry["gap"]["start"], dry["gap"]["end"]) == (None, 10, 20)
 

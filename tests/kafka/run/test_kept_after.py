@@ -201,7 +201,7 @@ def test_clients_move_to_a_transformed_copy_and_nothing_leads_back_from_it(
         assert_refused_until_left(back, options, pair, masked)
         options = replace(options, leave_topics=(masked,))
         back.open("back", options, "bob")
-        against = rf"group {group}-{masked}: it has offsets of {masked}-0 on .* made by a transform of "
+        against = rf" {group}-{masked}: .* {masked}-0 .* transform "
         with pytest.raises(Refused, match=against):
             back.run("back")
         back.abandon("back", "one group is in the way")
@@ -225,7 +225,11 @@ def assert_refused_until_left(back: Switcher, options: SwitchOptions, pair: Pair
     why = f"{masked} on {there} was made of {masked} on {here} by ferry.transform.some: "
     assert told.message.startswith(why)
     assert f" stays on {there} alone" in told.message
-    with pytest.raises(Refused, match=rf"{here} .*transforms: {why}.*--leave-topic {masked}"):
+    with pytest.raises(
+        Refused,
+        match=rf"{here} .*transforms: {masked} .. {there} .* {masked} .. {here} .*ferry\.transform\.some: .*"
+        f"--leave-topic {masked}",
+    ):
         back.open("back", options, "bob")
     with pytest.raises(Refused, match="--leave-topic other: "):
         back.open("back", replace(options, leave_topics=(masked, "other")), "bob")

@@ -250,12 +250,12 @@ def test_what_cannot_be_compared_is_said_and_the_rest_is_compared(
     assert (verified(lab, sample).is_equal, verified(lab, sample).records) == (True, verified(lab, sample).records)
     assert 0 < verified(lab, sample).records < 120
 
-    for wanted, words in (
-        (Wanted(topics=["other"]), "has copied nothing of source other"),
-        (Wanted(topics=[moving], partition=7), f"has copied nothing of source {moving}-7"),
-        (Wanted(run="none"), "has no receipts of run none"),
+    for wanted, name in (
+        (Wanted(topics=["other"]), "other"),
+        (Wanted(topics=[moving], partition=7), f"{moving}-7"),
+        (Wanted(run="none"), "none"),
     ):
-        with pytest.raises(BadInput, match=words):
+        with pytest.raises(BadInput, match=f" {name}: "):
             verified(lab, wanted)
     target_cluster.broker(1).pause()
     with pytest.raises(Unreachable):

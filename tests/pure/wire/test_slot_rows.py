@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -14,19 +16,25 @@ from hypothesis import strategies as st
 from ferry.copy.slot_end import SlotEnd, joined, refusals_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
+from ferry.features.sink.acts.ids import SlotSpec
+from ferry.features.sink.spark import stage as sink_stage
+from ferry.messages.catalogue import sentence
 from ferry.model import RefusalKind
 from ferry.protocol.slot import SlotResult
 from ferry.run.spark import stage
 from ferry.run.spark.columns import nullable_binaries
 from tests.pure.decide.test_unit_codec import ONE
 from tests.pure.decide.values import PLAN, RECEIPT, piece, refusal
+from tests.said import data_of
 
 SPEC = cast("TaskSpec", SimpleNamespace(ref=SimpleNamespace(slot=3)))
+NEWER = sentence("superseded.slot", run="r1", newer="r2", flow="a->b", lane="live")
 FAILURES = [
     None,
     Refused("no"),
     Retryable("later"),
     Superseded("by another"),
+    Superseded(NEWER),
     Unreachable("no answer"),
     OutcomeUnknown("?"),
 ]
@@ -47,6 +55,27 @@ def test_the_end_of_a_slot_comes_back_as_it_was_told(failure: FerryError | None)
     assert (first, second) == (other, end)
     assert first.failure is None
     assert (type(second.failure), str(second.failure)) == (type(failure), str(failure))
+    if failure is not None and second.failure is not None:
+        assert data_of(second.failure) == data_of(failure)
+
+
+@pytest.mark.parametrize("failure", [Superseded(NEWER), Retryable("later")])
+def test_a_slot_of_a_delivery_answers_with_the_code_of_its_error(
+    failure: FerryError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: object, batches: Iterable[object]) -> None:
+        assert list(batches)
+        raise failure
+
+    monkeypatch.setattr(sink_stage, "write_slot", failing)
+    monkeypatch.setattr(sink_stage, "with_narrow_edges", lambda batch: batch)
+    monkeypatch.setattr(sink_stage, "COLUMNS", ["slot"])
+    asked = pa.RecordBatch.from_pydict({"slot": pa.array([3], pa.int32())})
+    (answer,) = sink_stage.delivered({3: cast("SlotSpec", None)}, [asked])
+    (row,) = answer.to_pylist()
+    back = stage.parse_error(json.loads(row["failure"]))
+    assert (row["slot"], row["receipts"], type(back), str(back)) == (3, "[]", type(failure), str(failure))
+    assert data_of(back) == data_of(failure)
 
 
 def test_a_slot_that_was_stopped_is_not_done(monkeypatch: pytest.MonkeyPatch) -> None:

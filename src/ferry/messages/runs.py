@@ -1,4 +1,4 @@
-"""Why no run is opened, or a run must not continue: its ledger, its clusters, a newer run or attempt."""
+"""Why no run is opened, or a run ended or must not continue: its ledger, its clusters, its tasks, a newer run."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ RUNS: Mapping[str, Entry] = {
         "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
     ),
     "run.at-work": Entry(None, "run {run} is active on lane {lane}, or was killed", "{remedy}"),
+    # What ended a task, a driver, or the attempt at a run.
+    "slot.fenced": Entry(None, "slot {slot} of run {run} was fenced", "{why}"),
+    "slot.stopped": Entry(None, "slot {slot} of run {run} stopped, failure {failures}", "{why}"),
+    "driver.stopped": Entry(None, "run {run} of {flow} (lane {lane}) stopped, failure {failures}", "{why}"),
+    "driver.fenced": Entry(
+        None,
+        "the driver of run {run} of {flow} (lane {lane}) was fenced {times} times while no newer run is there ({why})",
+        "end the other drivers of the flow, then run again",
+    ),
+    "run.tasks-failed": Entry(None, "run {run} of {flow}: {failed} of {tasks} tasks failed", "{why}"),
     # A newer run of the lane, a newer attempt, or a switch has taken over.
     "superseded.driver": Entry(
         None,

@@ -22,7 +22,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.model import Record, RefusalKind
 from ferry.protocol import slot
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import MAX_FAILURES, SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.golden import Golden
 from tests.pure.protocol.broker import LAST_EPOCH
@@ -31,6 +31,7 @@ from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import TIMEOUT_MS, Lane, at_work, place
 from tests.pure.scripted.wire import scripted
+from tests.said import data_of
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT = transactional_id(FLOW, LANE, 0)
@@ -341,5 +342,7 @@ def test_results_of_a_slot_that_raises_are_what_was_committed(golden: Golden) ->
         with pytest.raises(Retryable) as caught:
             lane.copy(attempt, chunk_bytes=1, result=result)
         golden(caught.value)
+        code, facts = data_of(caught.value)
+        assert (code, facts["slot"], facts["run"], facts["failures"]) == ("slot.stopped", 0, "r", MAX_FAILURES + 1)
         assert [one.end for one in result.receipts] == [2]
         assert lane.copied(0) == [0, 1]

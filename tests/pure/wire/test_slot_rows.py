@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.copy.slot_end import SlotEnd, joined, refusals_of
+from ferry.copy.slot_end import SlotEnd, failure_of, joined, refusals_of
 from ferry.copy.task import TaskSpec
 from ferry.errors import FerryError, OutcomeUnknown, Refused, Retryable, Superseded, Unreachable
 from ferry.features.sink.acts.ids import SlotSpec
@@ -25,7 +25,7 @@ from ferry.run.spark import stage
 from ferry.run.spark.columns import nullable_binaries
 from tests.pure.decide.test_unit_codec import ONE
 from tests.pure.decide.values import PLAN, RECEIPT, piece, refusal
-from tests.said import data_of
+from tests.said import data_of, facts_in
 
 SPEC = cast("TaskSpec", SimpleNamespace(ref=SimpleNamespace(slot=3)))
 NEWER = sentence("superseded.slot", run="r1", newer="r2", flow="a->b", lane="live")
@@ -108,6 +108,42 @@ def test_slices_that_a_slot_gave_up_are_named_but_for_what_was_copied() -> None:
     for receipt, named in [(done, [1]), (almost, [0, 1])]:
         found = refusals_of(plan, [SlotEnd(slot=0, receipts=(receipt,), failure=Retryable("later"))])
         assert [(one.partition, one.kind) for one in found] == [(at, RefusalKind.SLOT_FAILED) for at in named]
+
+
+def test_what_failed_a_slot_is_a_fact_of_its_slices_and_of_the_attempt() -> None:
+    plan = replace(PLAN, slices=(piece("orders", 1),))
+    end = SlotEnd(slot=0, failure=Superseded(NEWER))
+    (refusal,) = refusals_of(plan, [end])
+    assert (refusal.code, refusal.kind, refusal.topic, refusal.partition) == (
+        "slot.failed",
+        RefusalKind.SLOT_FAILED,
+        "orders",
+        1,
+    )
+    facts = dict(refusal.facts)
+    assert facts == {**facts_in(NEWER), "of": NEWER.code, "piece": plan.slices[0].name, "why": str(NEWER)}
+    (plain,) = refusals_of(plan, [replace(end, failure=Retryable("later"))])
+    assert dict(plain.facts) == {"piece": plan.slices[0].name, "why": "later"}
+
+
+def test_an_attempt_that_failed_has_the_facts_of_its_first_failure() -> None:
+    refused = Refused(sentence("acls.no-authorizer", cluster="b"))
+    ends = [SlotEnd(slot=0, failure=refused), SlotEnd(slot=1), SlotEnd(slot=2, failure=Retryable("later"))]
+    failure = failure_of(PLAN, ends)
+    assert isinstance(failure, Retryable)
+    assert data_of(failure) == (
+        "run.tasks-failed",
+        {
+            "run": PLAN.run,
+            "flow": str(PLAN.flow),
+            "failed": 2,
+            "tasks": 3,
+            "why": str(refused),
+            "of": "acls.no-authorizer",
+            "cluster": "b",
+        },
+    )
+    assert failure_of(PLAN, [SlotEnd(slot=0)]) is None
 
 
 @given(st.lists(st.none() | st.binary(max_size=3), max_size=20))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ferry.config.text.problem import Problem, Severity
-from ferry.model import Refusal
+from ferry.model import Refusal, with_text
 from ferry.model.check import Check
 from ferry.model.finding import Finding, Grade
 from ferry.words import count_of
@@ -52,7 +52,12 @@ def of_problems(file: str, problems: Collection[Problem], flows: int) -> list[Fi
         return [Finding(about=FILE, check="configuration", grade=Grade.PASS, message=message)]
     grades = {Severity.ERROR: Grade.FAIL, Severity.WARNING: Grade.WARN}
     return [
-        Finding(about=FILE, check="configuration", grade=grades[problem.severity], message=str(problem))
+        Finding(
+            about=FILE,
+            check="configuration",
+            grade=grades[problem.severity],
+            message=with_text(problem.message, str(problem)),
+        )
         for problem in problems
     ]
 
@@ -71,14 +76,6 @@ def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
         oldest = ".".join(map(str, OLDEST[side]))
         grade, message = Grade.FAIL, f"{message}; upgrade it: a {side} needs Kafka {oldest} or newer"
     return Finding(about=flow, check=side, grade=grade, message=message)
-
-
-def of_same_cluster(flow: str, source: ClusterFacts, target: ClusterFacts) -> list[Finding]:
-    """Return a finding when both sides of a flow are one cluster; none when a cluster has no id."""
-    if not source.cluster_id or source.cluster_id != target.cluster_id:
-        return []
-    message = f"source and target are the same cluster ({source.cluster_id}): correct one of the bootstrap.servers"
-    return [Finding(about=flow, check="clusters", grade=Grade.FAIL, message=message)]
 
 
 def of_readiness(flow: str, checks: Iterable[Check]) -> Iterator[Finding]:

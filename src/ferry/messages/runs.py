@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ferry.messages.entry import Entry
+from ferry.messages.phrases import WORTH
 
 RUNS: Mapping[str, Entry] = {
     # A ledger whose topic would not keep receipts.
@@ -24,6 +25,12 @@ RUNS: Mapping[str, Entry] = {
         "ledger {ledger} on cluster {cluster} has {setting}={found}, which can lose receipts",
         "set it to {needed}",
     ),
+    # The writers of a ledger.
+    "ledger.writers": Entry(
+        None, "{who} may write to {topic}, " + WORTH, "take it from others (kafka-acls.sh --remove){whose}"
+    ),
+    "ledger.writers.all": Entry(None, "any client of the cluster may write to {topic}, " + WORTH, "{why}"),
+    "ledger.writers.not-known": Entry(None, "who else may write to {topic} is not known", "{why}"),
     # Clusters that are not the two of the flow.
     "clusters.same": Entry(
         None,

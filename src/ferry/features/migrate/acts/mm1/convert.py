@@ -418,7 +418,7 @@ class _Conversion:
             line = self.sheet.get(problem.key)
             place = line.origin if line is not None and line.origin is not None else Place(file="the new file")
             if problem.severity is Severity.ERROR:
-                raise BadInput(f"{place}: {problem.key}: {problem.message}")
+                raise BadInput(located(f"{place}: {problem.key}", problem.message))
             self.outcomes.append(
                 Outcome(
                     place=place,

@@ -16,6 +16,7 @@ from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, readin
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
 from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import refused
 from ferry.model import (
     AclBinding,
     AclChange,
@@ -510,6 +511,14 @@ def test_who_else_may_write_to_the_ledger_is_named(acls: tuple[AclBinding, ...],
     assert LEDGER in check.message
     assert check.warns is ("may write to" in check.message)
     assert check.outcome == ("warning" if check.warns else "ok")
+
+
+def test_the_check_of_refusals_has_the_code_of_the_first_one() -> None:
+    gone = refused("source.gone", "orders", partitions=3, cluster="a")
+    check = check_of(replace(WELL, plan=replace(PLAN, refusals=(gone, gone))), "refusals")
+    assert (check.ok, code_of(check.message)) == (False, "source.gone")
+    assert facts_in(check.message) == {"topic": "orders", "partitions": 3, "cluster": "a"}
+    assert gone.message in check.message
 
 
 def test_an_open_ledger_is_a_warning_and_one_that_is_not_known_is_not_known() -> None:

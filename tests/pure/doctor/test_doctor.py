@@ -55,6 +55,10 @@ def test_before_the_first_run_it_says_what_that_would_refuse(made: World) -> Non
         "ledger": "pass",
         "refusals": "fail",
     }
+    (found,) = (one for one in asked.body["findings"] if one["check"] == "refusals")
+    error = made.ask("lag", "a->b").body["error"]
+    assert found["code"] == error["code"] == "topics.none.name"
+    assert found["facts"] == error["facts"]
 
 
 def test_a_cluster_that_does_not_answer_fails_and_the_other_is_still_looked_at(made: World) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ferry.config.text.problem import Problem, Severity
+from ferry.messages.refusals import words_of
 from ferry.model import Refusal, with_text
 from ferry.model.check import Check
 from ferry.model.finding import Finding, Grade
@@ -97,7 +98,8 @@ def of_first_run(flow: str, refusals: Sequence[Refusal]) -> list[Finding]:
         message = "the first run would refuse nothing"
         return [ledger, Finding(about=flow, check="refusals", grade=Grade.PASS, message=message)]
     more = f" and {len(refusals) - 1} more, see ferry plan" if len(refusals) > 1 else ""
-    message = f"the first run would refuse: {refusals[0].message} [{refusals[0].kind}]{more}"
+    said = f"the first run would refuse: {refusals[0].message} [{refusals[0].kind}]{more}"
+    message = with_text(words_of(refusals[0]), said)
     return [ledger, Finding(about=flow, check="refusals", grade=Grade.FAIL, message=message)]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ferry.features.groups.rules.kept_snapshots import KEPT_SNAPSHOTS
 from ferry.plan.rules.clock import MAX_SKEW_MS
 from ferry.protocol.driver import KEPT_RUNS
 from tests.soak.steady.steady import Steady, steady
@@ -113,6 +114,7 @@ def assert_ledger_is_bounded(found: Steady) -> None:
     assert live.get("summary", 0) <= 2
     for kind in OF_RUNS:
         assert live[kind] <= (2 if kind == "plan" else 1) * (2 * KEPT_RUNS + 2), kind
+    assert live["snapshot"] <= KEPT_SNAPSHOTS
     half = next(one for one in found.samples if 2 * one["runs"] >= len(found.runs))
     if half["runs"] > KEPT_RUNS + 10:
         before, after = (_but_receipts(one) for one in (half["live"], live))

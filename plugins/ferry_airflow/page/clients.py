@@ -41,5 +41,6 @@ def last_moved(there: Status, back: Status) -> Moved | None:
     """Return which of the last switches in both directions was later; None while a ledger was not read."""
     if not there.ledger_ms or not back.ledger_ms:
         return None
-    moved = [one for one in (there.moved, back.moved) if one is not None]
-    return max(moved, key=lambda one: one.since_ms, default=None)
+    if there.moved is None or back.moved is None:
+        return there.moved or back.moved
+    return there.moved if there.moved.move.is_after(back.moved.move) else back.moved

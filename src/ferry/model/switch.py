@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -92,6 +92,10 @@ POINT_OF_NO_RETURN = Step.PROMOTE
 Begun is not done: its last check of the old cluster may refuse finally. No client is moved before the next step, which
 is not begun in an abandoned switch.
 """
+
+
+OPPOSITE = "opposite"
+"""The fact of the step `readiness` with the ids of the opposite switches then; None: they could not be read."""
 
 
 class SwitchOutcome(StrEnum):
@@ -257,10 +261,43 @@ class SwitchState:
         done = self.done.get(step)
         return () if done is None else tuple(row for row in done.evidence.rows if PASSED in row)
 
+    def in_order(self) -> list[StepDone]:
+        """Return the steps that are done, in the order of its verb: times may be of machines whose clocks differ."""
+        return [self.done[step] for step in STEPS[self.switch.verb] if step in self.done]
+
     def fact(self, step: Step, name: str) -> Any:
         """Return one fact of a step; None when there is none."""
         done = self.done.get(step)
         return None if done is None else done.evidence.facts.get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """That a switch moved clients: its id, when (ms), and the opposite switches that it found when it began."""
+
+    switch: str
+    found: Sequence[str] | None
+    """Their ids; None: they could not be read."""
+    at_ms: int
+
+    def is_after(self, other: Move) -> bool:
+        """Return whether this move came after one in the opposite direction.
+
+        The ledgers of both directions have no common order, and clocks of machines may differ. So the later one is the
+        one that found the other. Only if neither could read the other's ledger do the times decide.
+        """
+        if other.switch in (self.found or ()):
+            return True
+        return self.switch not in (other.found or ()) and self.at_ms > other.at_ms
+
+
+def move_of(state: SwitchState) -> Move | None:
+    """Return the move of clients by a switch; None if it has not promoted a cluster."""
+    done = state.done.get(POINT_OF_NO_RETURN)
+    if done is None:
+        return None
+    found = state.fact(Step.READINESS, OPPOSITE)
+    return Move(switch=state.switch.id, found=found if isinstance(found, list) else None, at_ms=done.done_ms)
 
 
 def next_step(state: SwitchState) -> Step | None:

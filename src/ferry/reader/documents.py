@@ -27,7 +27,7 @@ from ferry.model import (
     TopicPartition,
 )
 from ferry.model.check import Check
-from ferry.model.switch import SwitchOutcome, Verb
+from ferry.model.switch import Move, SwitchOutcome, Verb
 from ferry.page.cut import Cut
 from ferry.plan.rules.lag import PartitionLag, TotalLag
 
@@ -203,6 +203,13 @@ class Moved:
     """How the switch ended; None: it has not ended."""
     redirected: bool
     """Whether it sent clients there."""
+    found: tuple[str, ...] | None = None
+    """The switches in the opposite direction that it found when it began; None: their ledger could not be read."""
+
+    @property
+    def move(self) -> Move:
+        """The move of clients, to be compared with one in the opposite direction."""
+        return Move(switch=self.switch, found=self.found, at_ms=self.since_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

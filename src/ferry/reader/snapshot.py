@@ -15,7 +15,7 @@ from ferry.ledger.report import Report
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.units import read_ranges
 from ferry.model import OpenedRun, Pause
-from ferry.model.switch import POINT_OF_NO_RETURN, Step
+from ferry.model.switch import Step, move_of
 from ferry.plan.rules.lag import PartitionLag, TotalLag, total_of
 from ferry.reader.documents import Moved, RunDigest, Spell, TopicRow, TopicRun, Trouble
 from ferry.reader.lag_history import Column
@@ -206,13 +206,15 @@ def ledger_parts(view: LedgerView, now_ms: int) -> tuple[dict[str, Pause], tuple
 def moved_of(view: LedgerView) -> Moved | None:
     """Return the switch to the ledger's cluster that promoted it last."""
     last = clients_by(switch_states(view, with_rows=False).values())
-    if last is None:
+    move = None if last is None else move_of(last)
+    if last is None or move is None:
         return None
     return Moved(
         verb=last.switch.verb,
         switch=last.switch.id,
         cluster=last.switch.via.target,
-        since_ms=last.done[POINT_OF_NO_RETURN].done_ms,
+        since_ms=move.at_ms,
         end=None if last.end is None else last.end.outcome,
         redirected=Step.REDIRECT in last.done,
+        found=None if move.found is None else tuple(move.found),
     )

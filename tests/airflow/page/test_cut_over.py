@@ -126,6 +126,8 @@ def test_the_later_of_both_directions_counts() -> None:
     there, other = Status(ledger_ms=NINE, moved=MOVED), Status(ledger_ms=NINE, moved=back)
     assert last_moved(there, other) == last_moved(other, there) == back
     assert last_moved(there, replace(other, moved=None)) == MOVED
+    slow = replace(back, switch="b1", since_ms=NINE - 9, found=(MOVED.switch,))
+    assert last_moved(there, replace(other, moved=slow)) == slow, "it found the other one when it began"
     assert last_moved(there, Status(moved=back)) is None, "that ledger was not read"
     forth, way_back = flows("a->b", "b->a")
     forth, way_back = replace(forth, seen=there), replace(way_back, seen=other)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pytest
 
 from ferry.features.switch.rules.opposite import moved_sentence, opposing, opposing_sentence
+from ferry.features.switch.rules.steps import clients_by
 from ferry.model import Flow
 from ferry.model.switch import (
+    OPPOSITE,
     STEPS,
     Evidence,
     Step,
@@ -101,12 +103,39 @@ def test_the_remedy_is_named(golden: Golden) -> None:
 def test_who_would_move_clients_where_they_were_is_sent_to_the_newest_switch(
     others: list[SwitchState], golden: Golden
 ) -> None:
-    end = SwitchEnd(outcome=SwitchOutcome.FINISHED, who="ann@desk-7", why="", at_ms=5)
-    moved = SwitchState(switch=OWN, offset=3, end=end)
+    moved = at(replace(other(outcome=SwitchOutcome.FINISHED), switch=OWN, offset=3), 1)
     sentence = moved_sentence(moved, {one.switch.id: one for one in others})
     golden(sentence)
     assert sentence.count("ferry ") == 1, "one verb alone"
-    before = replace(moved, end=replace(end, at_ms=20))
-    newer = {"other": other(outcome=SwitchOutcome.FINISHED)}
-    assert "ferry failback 'primary->backup'" in moved_sentence(before, newer)
-    assert "failback" not in moved_sentence(before, newer, returns=False)
+    after = at(moved, 20)
+    earlier = {"other": other(outcome=SwitchOutcome.FINISHED)}
+    assert "ferry failback 'primary->backup'" in moved_sentence(after, earlier)
+    assert "failback" not in moved_sentence(after, earlier, returns=False)
+
+
+def at(state: SwitchState, ms: int, found: Sequence[str] | None = None) -> SwitchState:
+    """The same, with its steps done at a time; `found` are the opposite switches that it has found."""
+    done = {step: replace(one, done_ms=ms) for step, one in state.done.items()}
+    seen = Evidence(sentence="seen", facts={OPPOSITE: found})
+    return replace(state, done={**done, Step.READINESS: replace(done[Step.READINESS], evidence=seen)})
+
+
+@pytest.mark.parametrize("offset", [3, 70])
+def test_of_opposite_moves_the_one_that_found_the_other_is_later_whatever_the_clocks_say(offset: int) -> None:
+    moved = replace(other(outcome=SwitchOutcome.FINISHED), switch=OWN, offset=offset)
+    back = other(outcome=SwitchOutcome.FINISHED)
+    cases = [
+        (at(moved, 5), at(back, 9, ["own"]), back),
+        (at(moved, 9), at(back, 5, ["own"]), back),
+        (at(moved, 5, ["other"]), at(back, 9, []), moved),
+        (at(moved, 9), at(back, 5), moved),
+        (at(moved, 5), at(back, 9), back),
+        (at(moved, 5, []), at(back, 9, None), back),
+    ]
+    for one, way_back, last in cases:
+        for both in ([one, way_back], [way_back, one]):
+            found = clients_by(both)
+            assert found is not None
+            assert found.switch == last.switch
+        since = "has moved clients to primary since own" in moved_sentence(one, {"other": way_back})
+        assert since is (last is back)

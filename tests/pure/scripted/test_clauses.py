@@ -83,7 +83,7 @@ def test_an_abort_over_its_author_s_head_fences(version: int, golden: Golden) ->
 @pytest.mark.parametrize("topic", [TOPIC, LEDGER])
 def test_a_writer_that_was_fenced_writes_nothing_again(version: int, topic: str, golden: Golden) -> None:
     lane = Lane([[3]], version=version)
-    with at_work(lane):
+    with at_work(lane), no_look():
         attempt = lane.begin(lane.open("r"))
         fault = Fault(api="Produce", topic=topic, code=codes.INVALID_PRODUCER_EPOCH, times=9)
         lane.target.faults.append(fault)
@@ -141,7 +141,7 @@ def test_an_attempt_after_one_that_died_behind_its_commit_copies_nothing_twice(v
 def test_a_neighbours_open_transaction_does_not_hide_our_receipts(version: int) -> None:
     """The neighbour's receipts are written and not decided: the ledger's last stable offset stays before ours."""
     lane = Lane([[3], [2]], version=version)
-    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)), no_look():
         lane.connect([source, target])
         target.loop.run(elsewhere.refresh, None)
         plan = lane.open("r", 2)

@@ -16,11 +16,8 @@ from ferry.ledger.switch_codec import switch_states
 from ferry.messages.catalogue import sentence
 from ferry.model import TopicPartition
 from ferry.model.check import Check
-from ferry.model.switch import Step, Switch, SwitchState, Verb
+from ferry.model.switch import OPPOSITE, Step, Switch, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
-
-FACT = "opposite"
-"""The fact of the step `readiness` with the ids of the opposite switches then; None: they could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +53,7 @@ class Opposite:
 
     @property
     def known(self) -> list[str] | None:
-        """The ids for the evidence, under FACT; None: not known."""
+        """The ids for the evidence, under OPPOSITE; None: not known."""
         return None if self.unread is not None else sorted(self.states)
 
 
@@ -91,7 +88,7 @@ def refuse_opposed(sides: Sides, state: SwitchState, *, patience_s: float) -> No
         return  # `readiness` or `stop` has shown that it does not answer; the switch must not wait for it again
     needed = sides.verb is not Verb.FAILOVER and Step.PROMOTE not in state.done
     found = look_opposite(sides, patience_s=patience_s, needed=needed)
-    other = opposing(state.switch, found.states, state.fact(Step.READINESS, FACT))
+    other = opposing(state.switch, found.states, state.fact(Step.READINESS, OPPOSITE))
     if other is not None:
         raise Refused(opposing_sentence(other, state.switch))
 
@@ -99,4 +96,4 @@ def refuse_opposed(sides: Sides, state: SwitchState, *, patience_s: float) -> No
 def moved_on_along(back: FlowConfig, state: SwitchState, *, patience_s: float) -> SwitchState | None:
     """Return the switch along `back` that was begun since this switch began, if it can be read."""
     found = look_along(back, patience_s=patience_s, needed=False)
-    return opposing(state.switch, found.states, state.fact(Step.READINESS, FACT))
+    return opposing(state.switch, found.states, state.fact(Step.READINESS, OPPOSITE))

@@ -12,7 +12,7 @@ from ferry.errors import BadInput, EmptyFilter, FerryError, Refused
 from ferry.features.identical.acts.late import look_late
 from ferry.features.switch.acts.earlier import earlier_switch
 from ferry.features.switch.acts.group_plan import plan_groups
-from ferry.features.switch.acts.opposite import FACT, Opposite, look_opposite
+from ferry.features.switch.acts.opposite import Opposite, look_opposite
 from ferry.features.switch.acts.partition_state import look_at_standings, why_lost
 from ferry.features.switch.acts.readiness import check_readiness, look_since
 from ferry.features.switch.acts.sides import Sides
@@ -24,7 +24,7 @@ from ferry.lane.session import one_cluster
 from ferry.ledger.runs import has_run
 from ferry.model import sentence_of
 from ferry.model.check import Check
-from ferry.model.switch import Step, SwitchState, Verb
+from ferry.model.switch import OPPOSITE, Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
 from ferry.words import agreeing, count_of, several
 
@@ -43,7 +43,7 @@ def look_before(sides: Sides, state: SwitchState, *, patience_s: float) -> tuple
     )
     transforms = _transforms(sides, state.switch.options.leave_topics, patience_s)
     checks = (*readiness.checks, *transforms, opposite.check(state.switch))
-    return replace(readiness, checks=checks), {**facts, FACT: opposite.known}
+    return replace(readiness, checks=checks), {**facts, OPPOSITE: opposite.known}
 
 
 def _transforms(sides: Sides, leave: Collection[str], patience_s: float) -> list[Check]:

@@ -25,7 +25,7 @@ from ferry.features.switch.acts.freeze import frozen
 from ferry.features.switch.acts.groups import move_groups
 from ferry.features.switch.acts.history import abandon
 from ferry.features.switch.acts.journal import Journal
-from ferry.features.switch.acts.opposite import FACT, look_opposite, moved_on_along, refuse_opposed
+from ferry.features.switch.acts.opposite import look_opposite, moved_on_along, refuse_opposed
 from ferry.features.switch.acts.preflight import look_before
 from ferry.features.switch.acts.promote import promote
 from ferry.features.switch.acts.quiet import wait_for_quiet
@@ -52,7 +52,18 @@ from ferry.ledger.runs import has_run
 from ferry.ledger.switch_codec import ID
 from ferry.messages import catalogue
 from ferry.model.check import Check
-from ferry.model.switch import STEPS, Evidence, Step, StepDone, Switch, SwitchOptions, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import (
+    OPPOSITE,
+    STEPS,
+    Evidence,
+    Step,
+    StepDone,
+    Switch,
+    SwitchOptions,
+    SwitchOutcome,
+    SwitchState,
+    Verb,
+)
 from ferry.plan.rules.skipping import refuse_while_at_work
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.local import copy_plan
@@ -192,7 +203,7 @@ class Switcher:
         readiness, facts = look_before(self.sides, draft, patience_s=self._patience_s)
         refuse_unready(readiness, wanted)
         state = self._journal.open(wanted)
-        if facts[FACT] is not None:
+        if facts[OPPOSITE] is not None:
             self._give_way(state)
         return state
 

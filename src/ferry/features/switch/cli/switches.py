@@ -145,7 +145,7 @@ def switch_state_json(state: SwitchState) -> dict[str, Any]:
     return {
         "switch": switch_json(state.switch),
         "next_step": None if due is None else due.value,
-        "steps": [step_json(done) for done in sorted(state.done.values(), key=lambda one: one.done_ms)],
+        "steps": [step_json(done) for done in state.in_order()],
         "end": None
         if end is None
         else {

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from ferry.features.switch.rules.steps import left_of, named_facts
 from ferry.messages.catalogue import sentence
 from ferry.model import Sentence
-from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, SwitchState, Verb
+from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, SwitchState, Verb, move_of
 
 
 def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collection[str] | None) -> SwitchState | None:
@@ -41,20 +41,18 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, ret
     switch = moved.switch
     left = [one for one in others.values() if one.end is None]
     if left:
-        newest = max(left, key=lambda one: one.switch.at_ms).switch
+        newest = max(left, key=lambda one: one.offset).switch
         return (
             f"{newest.verb} {newest.id} of {newest.named}, which moves clients to {newest.via.target}, is not "
             f"finished, {left_of(others[newest.id])}: finish it first with ferry {newest.verb} '{newest.named}' --id "
             f"{newest.id}"
         )
-    ended_ms = moved.end.at_ms if moved.end is not None else 0
-    since = [
-        one
-        for one in others.values()
-        if one.end is not None and one.end.outcome is SwitchOutcome.FINISHED and one.end.at_ms > ended_ms
-    ]
-    if since:
-        newest = max(since, key=lambda one: one.end.at_ms if one.end is not None else 0).switch
+    own = move_of(moved)
+    finished = [one for one in others.values() if one.end and one.end.outcome is SwitchOutcome.FINISHED]
+    last = max(finished, key=lambda one: one.offset, default=None)
+    back = None if last is None else move_of(last)
+    if last is not None and back is not None and (own is None or back.is_after(own)):
+        newest = last.switch
         remedy = f": move them with ferry failback '{newest.via}', which starts it" if returns else ""
         return (
             f"{newest.verb} {newest.id} has moved clients to {newest.via.target} since {switch.id} moved them to "

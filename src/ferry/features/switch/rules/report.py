@@ -55,7 +55,7 @@ def timeline_steps(state: SwitchState) -> tuple[TimelineStep, ...]:
             approved_by=switch.approved_by,
             approved_ms=switch.approved_ms,
         )
-        for done in sorted(state.done.values(), key=lambda done: done.begun_ms)
+        for done in state.in_order()
     )
 
 

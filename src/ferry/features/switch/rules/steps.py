@@ -6,15 +6,18 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ferry.errors import BadInput, Refused
 from ferry.messages import catalogue
+from ferry.model import Flow
 from ferry.model.switch import (
     POINT_OF_NO_RETURN,
     STEPS,
+    Move,
     Step,
     Switch,
     SwitchOptions,
     SwitchOutcome,
     SwitchState,
     Verb,
+    move_of,
     next_step,
 )
 from ferry.words import to_the_second
@@ -72,15 +75,23 @@ def unfinished(states: Mapping[str, SwitchState]) -> SwitchState | None:
 
 
 def newest_finished(states: Mapping[str, SwitchState]) -> SwitchState | None:
-    """Return the switch that was finished last, if any."""
+    """Return the switch of one ledger that was finished last, if any: one begins when those before it have ended."""
     found = [state for state in states.values() if state.end and state.end.outcome is SwitchOutcome.FINISHED]
-    return max(found, key=lambda state: state.end.at_ms if state.end else 0, default=None)
+    return max(found, key=lambda state: state.offset, default=None)
 
 
 def clients_by(states: Iterable[SwitchState]) -> SwitchState | None:
     """Return the switch, along a flow or back, that moved clients last; None if no switch has promoted a cluster."""
-    moved = [state for state in states if POINT_OF_NO_RETURN in state.done]
-    return max(moved, key=lambda state: state.done[POINT_OF_NO_RETURN].done_ms, default=None)
+    last: dict[Flow, tuple[SwitchState, Move]] = {}
+    for state in sorted(states, key=lambda one: one.offset):
+        move = move_of(state)
+        if move is not None:
+            last[state.switch.via] = (state, move)
+    newest: tuple[SwitchState, Move] | None = None
+    for one in last.values():
+        if newest is None or one[1].is_after(newest[1]):
+            newest = one
+    return None if newest is None else newest[0]
 
 
 def clients_sentence(state: SwitchState) -> str:

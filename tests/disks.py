@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ferry.files import is_full
+from tests.commands import installed
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 """A file of a byte takes as much of a disk in memory."""
@@ -52,7 +53,10 @@ def small_disk(folder: Path, pages: int = PAGES) -> Iterator[SmallDisk]:
     folder.mkdir()
     size = f"size={pages * PAGE}"
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", size, "ferry-test", folder], capture_output=True, text=True, check=False
+        [installed("mount", "mount"), "-t", "tmpfs", "-o", size, "ferry-test", folder],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         pytest.fail(f"a small disk is mounted, which needs root: {done.stderr.strip()}")

@@ -146,7 +146,7 @@ class Writers:
 
     def close(self) -> None:
         """No more is written."""
-        self._old_times.close(timeout=10)
+        self._old_times.close(timeout=ANSWER_S)
 
     def _batches(self, client: Producer) -> None:
         """One batch for each partition of a third of the topics."""
@@ -160,7 +160,7 @@ class Writers:
                     headers=list(message.headers),
                     timestamp=message.timestamp,
                 )
-        assert client.flush(60) == 0
+        assert client.flush(ANSWER_S) == 0
 
     def _messages(self, topic: Topic) -> Iterator[Message]:
         rng = self._rng

@@ -54,6 +54,7 @@ FEATURES: Mapping[str, Feature] = {
         planning="ferry.features.acls.acts.sync:acls_of_plan",
         doctor="ferry.features.acls.acts.granted:check_grants",
         readiness="ferry.features.acls.acts.compared:check_acls",
+        sentences="ferry.features.acls.sentences:ACLS",
     ),
     "evidence": Feature(page="ferry.features.evidence.acts.page:PAGE"),
     "groups": Feature(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.durations import KEPT, read
 from tests.tiers import EXTRA, is_extra
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,11 @@ def test_no_test_that_a_guarantee_names_is_left_out() -> None:
     names = set(re.findall(r"`(test_\w+)`", GUARANTEES))
     assert names - set().union(*map(functions, files)) == set(), "there is no such test"
     assert names & set().union(*map(left_out, files)) == set()
+
+
+def test_make_test_runs_each_file_of_which_the_time_is_listed() -> None:
+    """A time of `make test-all` would hide one that doubles."""
+    assert [file for file in read(KEPT) if not kept(file)] == []
 
 
 @pytest.mark.parametrize(

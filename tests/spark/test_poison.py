@@ -79,7 +79,7 @@ def test_each_policy_does_what_it_says_and_stops_nothing_else(
         odd = [(RawName("?"), b"2")]
         with closing(KafkaProducer(bootstrap_servers=source_cluster.bootstrap)) as client:
             for at, value in enumerate(values(1)):
-                client.send(name, value, b"k", odd, partition=1, timestamp_ms=LATELY + at).get(30)
+                client.send(name, value, b"k", odd, partition=1, timestamp_ms=LATELY + at).get(ANSWER_S)
         key = f"ferry.transform.{policy}"
         settings |= {f"{key}.topics": name, f"{key}.redact": "$.card", f"{key}.poison": policy}
         settings |= {f"{key}.where": "value IS NULL OR length(value) > 0"}

@@ -11,6 +11,7 @@ from ferry.dev import RunningCluster
 from tests.clusters import PASSWORDS, SASL, USER
 from tests.harness import Message, create_topic, numbered, producer, read_topic, send
 from tests.spark.notebook import NO_RECORDS, Failed, Notebook, Read
+from tests.tiers import ANSWER_S
 
 LOGIN = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{USER}" password="{{}}";'
 DAY_MS = 86_400_000
@@ -80,17 +81,17 @@ def test_only_committed_records_are_read(book: Notebook, source_cluster: Running
     create_topic(source_cluster, topic)
     clients = [producer(source_cluster, transactional_id=f"{topic}-{end}") for end in ("commit", "abort", "open")]
     for client in clients:
-        client.init_transactions(60)
+        client.init_transactions(ANSWER_S)
     for client, end in zip(clients, ("commit", "abort", "open"), strict=True):
         client.begin_transaction()
         send(client, topic, [Message(value=end.encode())] * 3)
-    clients[1].abort_transaction(60)
-    clients[0].commit_transaction(60)
+    clients[1].abort_transaction(ANSWER_S)
+    clients[0].commit_transaction(ANSWER_S)
     send(producer(source_cluster), topic, [Message(value=b"behind the open one")])
     try:
         assert [row["value"] for row in book.read(topic, brokers(source_cluster)).rows] == [b"commit"] * 3
     finally:
-        clients[2].abort_transaction(60)
+        clients[2].abort_transaction(ANSWER_S)
     last = [b"commit"] * 3 + [b"behind the open one"]
     assert [row["value"] for row in book.read(topic, brokers(source_cluster)).rows] == last
 

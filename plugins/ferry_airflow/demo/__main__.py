@@ -31,7 +31,7 @@ from ferry.errors import FerryError, Refused, Unreachable
 from ferry.plan.lag import measure_lag
 from ferry.run.micro_run import MicroRuns
 from ferry_airflow import local
-from ferry_airflow.demo.compare import compare
+from ferry_airflow.demo.compare import compare, records_by_offset
 from ferry_airflow.demo.data import GROUP, TOPICS, create_topics, fill, group_offsets, let_group_stand
 from ferry_airflow.home import PASSWORD_FILE, USER, LocalHome
 from ferry_airflow.naming import dag_id
@@ -58,6 +58,11 @@ MOST_SECONDS = 1_740.0
 
 A minute remains to stop everything within half an hour.
 """
+
+IDENTICAL_FLOW = "exact->backup"
+IDENTICAL_FILE = "identical.properties"
+IDENTICAL_TOPIC = "payments"
+"""The topic that is also copied with identical offsets. Its producer commits and aborts transactions."""
 
 POLL_SECONDS = 1.0
 LIVE_FILE = "live.json"
@@ -157,6 +162,8 @@ class Demo:
             self.say("comparing both sides with another client (librdkafka, read_committed), record by record")
             equal = show_comparison(flow, source, target, at_least=count)
             show_group(flow, source, target)
+            self.say(f"copying {IDENTICAL_TOPIC} once more, with identical offsets: {IDENTICAL_FILE}")
+            equal &= show_identical(flow, source, target)
             self.farewell(airflow, source)
         return 0 if equal else 1
 
@@ -317,13 +324,59 @@ def show_group(flow: FlowConfig, source: RunningCluster, target: RunningCluster)
     print("\n".join(table(["partition", "offset at primary", "offset at backup"], rows)))
 
 
-def ferry(*arguments: str, shown: bool = True) -> int:
-    """Run the program on the demo's file; return its exit code."""
+def show_identical(flow: FlowConfig, source: RunningCluster, target: RunningCluster) -> bool:
+    """Copy a topic with identical offsets, and print its last offsets; return whether all records have the same ones.
+
+    Raises Refused when the run fails.
+    """
+    write_identical(source, target)
+    if ferry("run", IDENTICAL_FLOW, "--quiet", shown=False, file=IDENTICAL_FILE):
+        raise Refused(f"the run with identical offsets failed: run ferry run with {HOME / IDENTICAL_FILE} to see why")
+    copies = flow.copy_of(IDENTICAL_TOPIC), f"{IDENTICAL_FLOW.partition('->')[0]}.{IDENTICAL_TOPIC}"
+    wanted = records_by_offset(source.bootstrap, IDENTICAL_TOPIC)
+    translated, identical = (records_by_offset(target.bootstrap, copy) for copy in copies)
+    rows = [
+        [f"{IDENTICAL_TOPIC}-{number}", *(str(side[number][-1][0]) for side in (wanted, translated, identical))]
+        for number in sorted(wanted)
+    ]
+    print("Offsets of the same record, the last of each partition:")
+    print("\n".join(table(["partition", "at primary", f"in {copies[0]}", f"in {copies[1]}"], rows)))
+    different = [number for number in wanted if wanted[number] != identical.get(number)]
+    for number in different:
+        print(f"DIFFERENT  {IDENTICAL_TOPIC}-{number}: records or offsets of {copies[1]} are not those of primary")
+    return not different
+
+
+def write_identical(source: RunningCluster, target: RunningCluster) -> Path:
+    """Write a file with a flow of identical offsets; return its path.
+
+    It has a name of its own for the source, so its copy has a name of its own, too.
+    """
+    path = HOME / IDENTICAL_FILE
+    path.write_text(
+        f"""clusters = exact, backup
+# The same cluster as primary.
+exact.bootstrap.servers = {source.bootstrap}
+backup.bootstrap.servers = {target.bootstrap}
+exact->backup.enabled = true
+exact->backup.topics = {IDENTICAL_TOPIC}
+exact->backup.ferry.offsets = identical
+# A cluster of one broker may lose acknowledged records; with three brokers this line is not needed.
+exact->backup.ferry.offsets.may.lose = true
+exact->backup.emit.heartbeats.enabled = false
+replication.factor = 1
+"""
+    )
+    return path
+
+
+def ferry(*arguments: str, shown: bool = True, file: str = "ferry.properties") -> int:
+    """Run the program on a file of the demo; return its exit code."""
     command: list[str | Path] = [
         Path(sys.executable).with_name("ferry"),
         *arguments,
         "--config",
-        HOME / "ferry.properties",
+        HOME / file,
     ]
     return subprocess.run(command, check=False, stdout=None if shown else subprocess.DEVNULL).returncode
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from ferry.errors import Unreachable
 
+T = TypeVar("T")
 Place = tuple[str, int]
 """Topic and partition."""
 
@@ -95,6 +96,22 @@ def digests(bootstrap: str, topics: Collection[str]) -> dict[Place, list[bytes]]
 
     Raises Unreachable when one cannot be read up to its first known end: a transaction is still open there.
     """
+    return _read(bootstrap, topics, _digest)
+
+
+def records_by_offset(bootstrap: str, topic: str) -> dict[int, list[tuple[int, bytes]]]:
+    """Return offset and digest of all committed records of a topic, by partition, in order. Raises as `digests`."""
+    found = _read(bootstrap, [topic], lambda message: (message.offset() or 0, _digest(message)))
+    return {partition: records for (_, partition), records in found.items()}
+
+
+def _digest(message: Message) -> bytes:
+    headers = cast("Headers | None", message.headers())
+    return digest(message.key(), message.value(), headers, message.timestamp())
+
+
+def _read(bootstrap: str, topics: Collection[str], of: Callable[[Message], T]) -> dict[Place, list[T]]:
+    """Return what `of` makes of all committed records of every partition of the topics. Raises as `digests`."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -111,7 +128,7 @@ def digests(bootstrap: str, topics: Collection[str]) -> dict[Place, list[bytes]]
             (topic, partition) for topic in sorted(topics) if topic in known for partition in known[topic].partitions
         ]
         ends = _ends(bootstrap, places)
-        found: dict[Place, list[bytes]] = {place: [] for place in places}
+        found: dict[Place, list[T]] = {place: [] for place in places}
         consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in places])
         waiting = set(places)
         until = time.monotonic() + PATIENCE_SECONDS
@@ -125,7 +142,7 @@ def digests(bootstrap: str, topics: Collection[str]) -> dict[Place, list[bytes]]
                     f"{topic}-{partition} of {bootstrap} cannot be read up to offset {ends[topic, partition]}: "
                     "a transaction is still open there"
                 )
-            _take(messages, ends, found, waiting)
+            _take(messages, ends, waiting, lambda place, message: found[place].append(of(message)))
     finally:
         consumer.close()
     return found
@@ -145,7 +162,10 @@ def _ends(bootstrap: str, places: Sequence[Place]) -> dict[Place, int]:
 
 
 def _take(
-    messages: Iterable[Message], ends: Mapping[Place, int], found: dict[Place, list[bytes]], waiting: set[Place]
+    messages: Iterable[Message],
+    ends: Mapping[Place, int],
+    waiting: set[Place],
+    found: Callable[[Place, Message], None],
 ) -> None:
     for message in messages:
         topic, partition = message.topic(), message.partition()
@@ -154,8 +174,7 @@ def _take(
             raise Unreachable(f"a consumer failed: {error}")
         place = topic, partition
         if error is None:
-            headers = cast("Headers | None", message.headers())
-            found[place].append(digest(message.key(), message.value(), headers, message.timestamp()))
+            found(place, message)
         elif error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's public name for it
             raise Unreachable(f"{topic}-{partition} cannot be read: {error}")
         elif (message.offset() or 0) >= ends[place]:

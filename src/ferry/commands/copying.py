@@ -139,7 +139,7 @@ def translate_and_report(runs: MicroRuns, run: str, stop: Stop) -> tuple[Report,
     try:
         checkpoint(runs, run)
     except (Refused, Unreachable) as error:
-        return without_groups(runs.report(run), str(error)), error
+        return without_groups(runs.report(run), error), error
     return _verify_and_report(runs, run, stop)
 
 

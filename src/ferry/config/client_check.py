@@ -15,7 +15,7 @@ from ferry.config.reading.examine import Examined
 from ferry.config.reading.typos import without_comment
 from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.errors import BadInput, Refused
-from ferry.model import code_of
+from ferry.model import code_of, sentence_of, with_text
 
 _SERVERS = "bootstrap.servers"
 _PARTS = ("ssl.truststore.", "ssl.key", "sasl.")
@@ -84,7 +84,7 @@ def _first_error(
     try:
         resolved = config.clients.providers.resolve_all(properties)
     except BadInput as error:
-        return str(error), Severity.WARNING
+        return sentence_of(error), Severity.WARNING
     readers: list[Callable[[Mapping[str, str]], object]] = [kafka_python_options]
     if (side, role) == ("source", "consumer"):
         readers.append(fetch_options)
@@ -94,8 +94,8 @@ def _first_error(
         try:
             read(resolved)
         except (BadInput, Refused) as error:
-            missing = code_of(error.args[0]) in _NOT_HERE
-            return resolved.redacted(str(error)), Severity.WARNING if missing else Severity.ERROR
+            said = sentence_of(error)
+            return resolved.redacted(said), Severity.WARNING if code_of(said) in _NOT_HERE else Severity.ERROR
     return None, Severity.ERROR
 
 
@@ -123,7 +123,13 @@ def _problem(
     if name is None or origin is None:
         key, _, rest = message.partition(": ")
         key = f"{alias}.{key}"
-        return Problem(file=examined.entries.file, line=None, key=key, severity=severity, message=rest or message)
+        return Problem(
+            file=examined.entries.file,
+            line=None,
+            key=key,
+            severity=severity,
+            message=with_text(message, rest or message),
+        )
     entry = examined.entries.by_key.get(origin.key)
     correction = None if entry is None or severity is Severity.WARNING else without_comment(entry)
     return Problem(

@@ -29,6 +29,7 @@ from ferry.config.text.lookups import look_up
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, Providers, has_reference, is_secret
 from ferry.errors import BadInput, Refused
+from ferry.model import located, sentence_of
 
 T = TypeVar("T")
 
@@ -72,7 +73,7 @@ def record_source(options: Mapping[str, str]) -> RecordSource:
         connection = kafka_python_options({"client.id": "ferry-records", **properties})
         fetch = fetch_options(properties)
     except (BadInput, Refused) as error:
-        raise type(error)(f"cluster {alias}: {properties.redacted(str(error))}") from None
+        raise type(error)(located(f"cluster {alias}", properties.redacted(sentence_of(error)))) from None
     return RecordSource(
         alias=alias,
         connection=connection,
@@ -89,7 +90,7 @@ def read_option(options: Mapping[str, str], name: str, default: str, read: Calla
     try:
         return read(options.get(name, default))
     except BadValue as error:
-        raise BadInput(f"option {name}: {error}") from None
+        raise BadInput(located(f"option {name}", error.message)) from None
 
 
 def _bound(options: Mapping[str, str], name: str, default: str) -> Start:
@@ -151,7 +152,7 @@ def _refuse_shown_secret(key: str, value: str) -> None:
         try:
             login = parse_jaas(value)
         except BadValue as error:
-            raise BadInput(f"option {_KAFKA}{key}: {error}") from None
+            raise BadInput(located(f"option {_KAFKA}{key}", error.message)) from None
         shown = any(is_secret(name) and not has_reference(part) for name, part in login.options.items())
     if shown:
         raise BadInput(

@@ -20,7 +20,7 @@ from ferry.config.text.other_kinds import other_kind
 from ferry.config.text.problem import Problem, Severity
 from ferry.errors import BadInput
 from ferry.files import TooLong, read_bounded
-from ferry.model import Flow
+from ferry.model import Flow, with_text
 
 _MOST_NAMED = 4
 STANDARD_INPUT = Path("<standard input>")
@@ -170,7 +170,7 @@ def settings_of_file(examined: Examined, path: Path, deployment: str | None) -> 
     errors = [problem for problem in examined.problems if problem.severity is Severity.ERROR]
     if errors:
         more = f" ({len(errors) - 1} more in this file)" if len(errors) > 1 else ""
-        raise BadInput(f"{errors[0]}{more}")
+        raise BadInput(with_text(errors[0].message, f"{errors[0]}{more}"))
     selections = selections_of(examined.flows)
     default = of_file(path) if deployment is None else deployment
     by_flow = {one.flow: one for one in selections}

@@ -8,8 +8,9 @@ from operator import attrgetter
 
 from ferry.errors import FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.ledger.run_codec import Outcome
-from ferry.messages.refusals import refused
-from ferry.model import Plan, Receipt, Refusal
+from ferry.messages.catalogue import caused
+from ferry.messages.refusals import refused_as
+from ferry.model import Plan, Receipt, Refusal, RefusalKind
 from ferry.protocol.slot import SlotResult
 
 TRIES = 2
@@ -97,7 +98,7 @@ def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
         return known
     named = {_place(refusal) for refusal in known}
     return known + [
-        refused("slot.failed", *piece.source, piece=piece.name, why=str(end.failure))
+        refused_as(caused("slot.failed", end.failure, piece=piece.name), *piece.source, kind=RefusalKind.SLOT_FAILED)
         for piece in pieces
         if piece.source not in finished and piece.source not in named
     ]
@@ -124,4 +125,5 @@ def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
         kind = Unreachable
     elif not any(isinstance(failure, AGAIN) for failure in failures):
         kind = Refused
-    return kind(f"run {plan.run} of {plan.flow}: {len(failures)} of {len(ends)} tasks failed: {failures[0]}")
+    why, failed = failures[0], len(failures)
+    return kind(caused("run.tasks-failed", why, run=plan.run, flow=str(plan.flow), failed=failed, tasks=len(ends)))

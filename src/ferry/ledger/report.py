@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ferry.config.flow.guards import GUARD_KEYS
 from ferry.ledger.units import done_ranges
-from ferry.messages.catalogue import sentence
+from ferry.messages.catalogue import caused, sentence
 from ferry.model import (
     NOT_THROTTLED,
     FilterCounts,
@@ -358,9 +358,9 @@ def throttled_sentence(found: ThrottleTime) -> str | None:
     return f"throttled, added up over tasks: {', '.join(parts)}" if parts else None
 
 
-def without_groups(report: Report, why: str) -> Report:
-    """Return the report of a run whose groups could not be processed."""
-    left = Left(group="", place=None, why=Why.FAILED, message=sentence("groups.none-translated", why=why))
+def without_groups(report: Report, why: object) -> Report:
+    """Return the report of a run whose groups could not be processed; `why` is an error or a text."""
+    left = Left(group="", place=None, why=Why.FAILED, message=caused("groups.none-translated", why))
     return replace(report, groups=GroupOutcome(groups=0, offsets=0, unchanged=0, left=(left,), inexact={}))
 
 

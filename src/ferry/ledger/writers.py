@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from ferry.messages.catalogue import caused, sentence
 from ferry.model import EVERYBODY, WILDCARD, AclBinding
 from ferry.words import several
 
@@ -29,16 +30,16 @@ class LedgerWriters:
 
 def writers_sentence(writers: LedgerWriters) -> str:
     """Return who else may write to the ledger, for people. Super users of the brokers are in no ACL."""
-    topic, worth = writers.topic, "which is worth as much as Ferry's own rights on what the flow copies"
+    topic = writers.topic
     if writers.is_open:
-        return f"any client of the cluster may write to {topic}, {worth}: {writers.why}"
+        return caused("ledger.writers.all", writers.why, topic=topic)
     if writers.acls is None:
-        return f"who else may write to {topic} is not known: {writers.why}"
+        return caused("ledger.writers.not-known", writers.why, topic=topic)
     found = others(writers.acls, topic, writers.own)
     if not found:
         return f"no ACL lets another principal than {writers.own or 'Ferry'} write to {topic}"
     whose = "" if writers.own else "; the file does not show which of them is Ferry's own"
-    return f"{several(found)} may write to {topic}, {worth}: take it from others (kafka-acls.sh --remove){whose}"
+    return sentence("ledger.writers", who=several(found), topic=topic, whose=whose)
 
 
 def others(acls: Iterable[AclBinding], topic: str, own: str | None) -> list[str]:

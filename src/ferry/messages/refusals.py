@@ -53,6 +53,17 @@ def refused_as(why: object, topic: str, partition: int | None = None, *, kind: R
     )
 
 
+def words_of(refusal: Refusal) -> str:
+    """Return the sentence of a refusal, for an error or a longer text: with its code, its facts and its place.
+
+    It is a plain text if the refusal has no code.
+    """
+    if not refusal.code:
+        return refusal.message
+    placed = _placed(refusal.topic, refusal.partition, dict(refusal.facts))
+    return Sentence(refusal.message, refusal.code, tuple(sorted(placed.items())))
+
+
 def passed(code: str, refusal: Refusal, **facts: Fact) -> Sentence:
     """Return the note in place of a refusal that a guard lets pass."""
     key = f"ferry.guard.{refusal.kind.replace('-', '.')}"

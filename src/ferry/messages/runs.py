@@ -1,10 +1,11 @@
-"""Why no run is opened, or a run must not continue: its ledger, its clusters, a newer run or attempt."""
+"""Why no run is opened, or a run ended or must not continue: its ledger, its clusters, its tasks, a newer run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from ferry.messages.entry import Entry
+from ferry.messages.phrases import WORTH
 
 RUNS: Mapping[str, Entry] = {
     # A ledger whose topic would not keep receipts.
@@ -24,6 +25,12 @@ RUNS: Mapping[str, Entry] = {
         "ledger {ledger} on cluster {cluster} has {setting}={found}, which can lose receipts",
         "set it to {needed}",
     ),
+    # The writers of a ledger.
+    "ledger.writers": Entry(
+        None, "{who} may write to {topic}, " + WORTH, "take it from others (kafka-acls.sh --remove){whose}"
+    ),
+    "ledger.writers.all": Entry(None, "any client of the cluster may write to {topic}, " + WORTH, "{why}"),
+    "ledger.writers.not-known": Entry(None, "who else may write to {topic} is not known", "{why}"),
     # Clusters that are not the two of the flow.
     "clusters.same": Entry(
         None,
@@ -37,6 +44,16 @@ RUNS: Mapping[str, Entry] = {
         "correct the bootstrap servers ({source_line}, {target_line}), or use other aliases",
     ),
     "run.at-work": Entry(None, "run {run} is active on lane {lane}, or was killed", "{remedy}"),
+    # What ended a task, a driver, or the attempt at a run.
+    "slot.fenced": Entry(None, "slot {slot} of run {run} was fenced", "{why}"),
+    "slot.stopped": Entry(None, "slot {slot} of run {run} stopped, failure {failures}", "{why}"),
+    "driver.stopped": Entry(None, "run {run} of {flow} (lane {lane}) stopped, failure {failures}", "{why}"),
+    "driver.fenced": Entry(
+        None,
+        "the driver of run {run} of {flow} (lane {lane}) was fenced {times} times while no newer run is there ({why})",
+        "end the other drivers of the flow, then run again",
+    ),
+    "run.tasks-failed": Entry(None, "run {run} of {flow}: {failed} of {tasks} tasks failed", "{why}"),
     # A newer run of the lane, a newer attempt, or a switch has taken over.
     "superseded.driver": Entry(
         None,

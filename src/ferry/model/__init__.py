@@ -21,7 +21,7 @@ from ferry.model.record import Fate, LedgerRecord, Record
 from ferry.model.refusal import Refusal, RefusalKind
 from ferry.model.run import Attempt, OpenedRun, Origin, Pause, RunRecord
 from ferry.model.segment import Segment, joined
-from ferry.model.sentence import Fact, Sentence, code_of, facts_of, sentence_of, with_text
+from ferry.model.sentence import Fact, Sentence, code_of, facts_of, located, sentence_of, with_text
 from ferry.model.sifted import NOTHING_FILTERED, FilterCounts
 from ferry.model.throttled import NOT_THROTTLED, ThrottleTime
 from ferry.model.topic_id import parse_topic_id, topic_id_of, topic_id_text
@@ -112,6 +112,7 @@ __all__ = [
     "facts_of",
     "joined",
     "lane_kind",
+    "located",
     "parse_topic_id",
     "scratch_lane",
     "scratch_topic",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ferry.model.sentence import sentence_of
+
 
 class Grade(StrEnum):
     """How a check ended. UNKNOWN: nothing could be found out."""
@@ -29,10 +31,10 @@ class Finding:
 
 
 def failed(about: str, check: str, why: object) -> Finding:
-    """Return a finding that a check failed with an error, whose text has the remedy."""
-    return Finding(about=about, check=check, grade=Grade.FAIL, message=str(why))
+    """Return a finding that a check failed with an error or a sentence, whose text has the remedy."""
+    return Finding(about=about, check=check, grade=Grade.FAIL, message=sentence_of(why))
 
 
 def unknown(about: str, check: str, why: object) -> Finding:
     """Return a finding that a check could not be made."""
-    return Finding(about=about, check=check, grade=Grade.UNKNOWN, message=str(why))
+    return Finding(about=about, check=check, grade=Grade.UNKNOWN, message=sentence_of(why))

@@ -35,6 +35,11 @@ def with_text(said: str, text: str, facts: tuple[tuple[str, Fact], ...] | None =
     return Sentence(text, said.code, said.facts if facts is None else facts) if isinstance(said, Sentence) else text
 
 
+def located(place: str, said: str) -> str:
+    """Return `place: sentence`, with the code and the facts of the sentence."""
+    return with_text(said, f"{place}: {said}")
+
+
 def code_of(text: str) -> str:
     """Return the code of a sentence; empty for any other text, as of an earlier Ferry."""
     return text.code if isinstance(text, Sentence) else ""

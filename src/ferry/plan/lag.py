@@ -17,7 +17,8 @@ from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.ledger import UNREAD
-from ferry.model import TopicPartition
+from ferry.messages.refusals import words_of
+from ferry.model import TopicPartition, with_text
 from ferry.plan.gather import Positions, gather_facts
 from ferry.plan.rules.empty_filter import InVain, in_vain
 from ferry.plan.rules.facts import Facts
@@ -129,7 +130,8 @@ async def _lag_now(
     facts = replace(facts, source=replace(facts.source, absent=gone))
     vain = in_vain(flow.flow, flow.topics.guards, facts) if only is None else InVain()
     if vain.refusals:  # reporting no lag at all would read as health
-        raise EmptyFilter("; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED]))
+        said = "; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED])
+        raise EmptyFilter(with_text(words_of(vain.refusals[0]), said))
     return facts, lag_of(facts, flow.topics.policy, flow.flow.source, only), vain
 
 

@@ -33,7 +33,7 @@ from ferry.ledger.ledger import UNREAD, LedgerView, fold_on, resume_at
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import attempt_record, fenced_record, run_record
 from ferry.ledger.runs import expired, flows_to_fence, slots_to_fence, superseded_by
-from ferry.messages.catalogue import sentence
+from ferry.messages.catalogue import caused, sentence
 from ferry.model import Attempt, Fate, OpenedRun, Origin, Plan, Record, RunRecord
 from ferry.protocol.port import DriverPort, LedgerPort
 
@@ -123,7 +123,8 @@ class Driver:
         except (Retryable, OutcomeUnknown) as error:
             if failures >= MAX_FAILURES:
                 await self._port.leave()
-                raise Retryable(f"{self._what} stopped, failure {failures}: {error}") from error
+                stopped = caused("driver.stopped", error, **_run_facts(self.opened.record), failures=failures)
+                raise Retryable(stopped) from error
             log.warning("%s writes to the ledger again (failure %d): %s", self._what, failures + 1, error)
             return False
         except FerryError:  # no reader must wait for the transaction's timeout
@@ -170,14 +171,18 @@ class Driver:
     def _refuse_superseded(self, view: LedgerView) -> None:
         newer = superseded_by(view, self.opened.record.lane, self.opened.generation)
         if newer is not None:
-            own = self.opened.record
-            facts = {"run": own.run, "flow": str(own.flow), "lane": own.lane, "newer": newer.record.run}
-            raise Superseded(sentence("superseded.driver", **facts))
+            facts = _run_facts(self.opened.record)
+            raise Superseded(sentence("superseded.driver", **facts, newer=newer.record.run))
 
     @property
     def _what(self) -> str:
         record = self.opened.record
         return f"run {record.run} of {record.flow} (lane {record.lane})"
+
+
+def _run_facts(run: RunRecord) -> dict[str, str]:
+    """Return the facts that name a run in a sentence."""
+    return {"run": run.run, "flow": str(run.flow), "lane": run.lane}
 
 
 Decide = Callable[[Driver], Awaitable[Plan]]
@@ -206,10 +211,8 @@ async def fence_and_seal(port: DriverPort, record: RunRecord, decide: Decide, vi
             return await _open(port, record, decide, view)
         except Fenced as error:
             if not left:
-                raise Retryable(
-                    f"the driver of run {record.run} of {record.flow} (lane {record.lane}) was fenced {OPENINGS} times "
-                    f"while no newer run is there ({error}): end the other drivers of the flow, then run again"
-                ) from error
+                fenced = caused("driver.fenced", error, **_run_facts(record), times=OPENINGS)
+                raise Retryable(fenced) from error
     raise AssertionError("the last opening returns or raises")
 
 

@@ -24,8 +24,8 @@ from ferry.ledger.receipts import last_receipts
 from ferry.ledger.runs import newer_attempt, sealed_plan, superseded_by
 from ferry.ledger.unit_codec import last_units
 from ferry.ledger.units import rest_of
-from ferry.messages.catalogue import sentence
-from ferry.model import Fate, Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition
+from ferry.messages.catalogue import caused, sentence
+from ferry.model import Fate, Flow, LedgerRecord, Plan, Receipt, Refusal, Slice, TopicPartition, sentence_of, with_text
 from ferry.protocol.drops import Blocked, Drop, Dropped
 from ferry.protocol.port import SlotPort
 
@@ -109,7 +109,7 @@ async def copy_slot(
     except Fenced as fenced:
         records, end = await port.read(ref.generation, None)
         refuse_if_superseded(records, end, ref)
-        raise Retryable(f"slot {ref.slot} of run {ref.run} was fenced: {fenced}") from fenced
+        raise Retryable(caused("slot.fenced", fenced, slot=ref.slot, run=ref.run)) from fenced
     except FerryError:
         await port.leave()
         raise
@@ -137,7 +137,9 @@ async def _copy(
             _leave_out(dropped.drops, limits, result)
         except Unreachable as error:
             # The markers that end a transaction wait for the same brokers as its data did.
-            why = f"{hindrance}; until then its transaction cannot end ({error})" if hindrance else str(error)
+            why = sentence_of(error)
+            if hindrance is not None:
+                why = with_text(why, f"{hindrance}; until then its transaction cannot end ({error})")
             raise Unreachable(why) from error
         except (Retryable, OutcomeUnknown) as error:
             hindrance = error if isinstance(error, Blocked) else None
@@ -152,7 +154,8 @@ async def _copy(
                 _leave_out(error.drops, limits, result)
                 failures = 0
             elif failures > (MAX_WAITS if isinstance(error, Undecided) else MAX_FAILURES):
-                raise Retryable(f"slot {ref.slot} of run {ref.run} stopped, failure {failures}: {error}") from error
+                stopped = caused("slot.stopped", error, slot=ref.slot, run=ref.run, failures=failures)
+                raise Retryable(stopped) from error
             log.warning("slot %d of run %s takes over again (failure %d): %s", ref.slot, ref.run, failures, error)
             await port.back_off(failures)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import time
@@ -18,6 +19,7 @@ from tests.pure.decide.test_hostile_ledger import mutated
 from tests.pure.wire.fuzz import Account
 from tests.pure.wire.hostile import flipped
 
+ROUNDS = 30_000
 _RETURNED = (
     verified_json(VERIFIED),
     {
@@ -27,10 +29,11 @@ _RETURNED = (
 )  # fmt: skip
 
 
-def fuzzed(seed: int, seconds: float) -> Account:
+def fuzzed(seed: int, *, rounds: float = math.inf, seconds: float = math.inf) -> Account:
     """The account of the reader of XComs, which has the readers of `tests.pure.wire.fuzz` as its neighbours."""
     rng, account, until = random.Random(seed), Account(), time.monotonic() + seconds
-    while time.monotonic() < until:
+    while rounds > 0 and time.monotonic() < until:
+        rounds -= 1
         data = json.dumps(mutated(mutated(rng.choice(_RETURNED), rng), rng)).encode()
         text = (flipped(data, rng) if rng.random() < 0.3 else data).decode(errors="replace")
         if rng.random() < 0.02:
@@ -57,7 +60,8 @@ def _object(text: str) -> object:
 
 
 def test_hostile_xcoms_are_read_as_text_or_not_at_all() -> None:
-    account = fuzzed(20, 2)
+    account = fuzzed(20, rounds=ROUNDS)
+    assert account.inputs["XComs"] == ROUNDS
     assert not account.wrong, account.wrong[:20]
 
 
@@ -65,5 +69,5 @@ def test_hostile_xcoms_are_read_as_text_or_not_at_all() -> None:
 @pytest.mark.timeout(0)
 def test_hostile_xcoms_are_read_as_text_or_not_at_all_for_a_minute() -> None:
     seed = int(os.environ.get("FERRY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
-    account = fuzzed(seed, 60)
+    account = fuzzed(seed, seconds=60)
     assert not account.wrong, f"seed {seed}: {account.wrong[:20]}"

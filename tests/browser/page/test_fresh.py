@@ -112,7 +112,7 @@ def test_a_page_that_is_not_renewed_says_so_and_does_not_look_well(desk: Desk) -
         assert len(heard) == 4, heard
 
         # Old figures are told as old.
-        desk.watcher.amend(ledger_ms=wall_ms() - 301_000, lag_ms=wall_ms() - 290_000)
+        desk.watcher.amend(ledger_ms=wall_ms() - 301_000, lag_ms=wall_ms() - 1_000)
         page.evaluate("ferry.refresh(true)")
         expect(page.locator("#live-state")).to_have_text("stale")
         expect(page.locator("#live-why .age time")).to_have_class(["old", ""])

@@ -34,6 +34,7 @@ def test_every_term_of_a_template_has_a_row_in_the_glossary() -> None:
 def test_the_pointer_and_the_keyboard_show_what_a_term_means_and_escape_hides_it(desk: Desk) -> None:
     filled(desk)
     with served(desk) as address, chromium() as page:
+        page.clock.install()
         shown(page, address, f"{HERE}/run/{RUN}")
         for word, name in (("generation", "generation"), ("digest", "Digest"), ("transcoded", "Transcoded")):
             term = page.get_by_role("link", name=name, exact=True).first
@@ -51,7 +52,7 @@ def test_the_pointer_and_the_keyboard_show_what_a_term_means_and_escape_hides_it
             term.hover()
             expect(page.locator(TIP)).to_be_visible()
             page.locator(TIP).hover()
-            page.wait_for_timeout(400)
+            page.clock.run_for(400)
             expect(page.locator(TIP)).to_be_visible()
             page.mouse.move(2, 2)
             expect(page.locator(TIP)).to_be_hidden()

@@ -78,7 +78,7 @@ class JavaProcess:
         """As its manual says: it commits its positions."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(SECONDS)
+        self._process.wait(SECONDS * PATIENCE)
 
     def kill(self) -> None:
         """As a power cut."""

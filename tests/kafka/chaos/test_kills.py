@@ -167,7 +167,7 @@ def test_brokers_killed_at_random_points_lose_and_double_nothing(
         settings={"ferry.chunk.bytes": "100000", "replication.factor": "3"},
     )
     assert lab.micro_run().state is RunState.SUCCESS
-    sent = 0
+    sent = hit = 0
     for _ in range(BROKERS):
         send(writer, topic, numbered(6_000, partitions=6, size=300, start=sent))
         sent += 6_000
@@ -175,12 +175,14 @@ def test_brokers_killed_at_random_points_lose_and_double_nothing(
             assert wait_for_line(driver, "opening")
             pause(rng.uniform(0.05, 0.4))
             broker = rng.choice(three_brokers.brokers)
+            hit += driver.poll() is None
             broker.kill(signal.SIGKILL)
             driver.wait(4 * ANSWER_S)
         broker.start()
     three_brokers.wait_ready()
     assert finished(lab).state is RunState.SUCCESS
     assert lab.assert_equal() == sent
+    assert hit, "each run had ended before a broker was killed"
 
 
 def finished(lab: Lab) -> Report:

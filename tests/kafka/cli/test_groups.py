@@ -88,7 +88,6 @@ def standing(offset: int, log_size: int) -> dict[str, Any]:
     return {"offset": offset, "log_size": log_size, "lag": log_size - offset, "owner": None}
 
 
-@pytest.mark.timeout(180)
 def test_both_sides_of_groups_and_what_lies_between(lab: Lab, config: Path, topic: str) -> None:
     copied, other = f"{topic}-copied", f"other-{topic}"
     for name in (copied, other):

@@ -10,7 +10,7 @@ from ferry.clock import wall_ms
 from ferry.dev import RunningCluster
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster
-from tests.harness import create_topic, on_cluster, read_topic
+from tests.harness import awaited, create_topic, on_cluster, read_topic
 from tests.kafka.raw import Producer, Raw, empty_batch, empty_payload
 
 YEAR_MS = 365 * 24 * 3600 * 1000
@@ -223,11 +223,11 @@ def test_old_records_keep_no_state(broker: RunningCluster, topic: str) -> None:
     async def work(raw: Raw) -> None:
         who = await raw.init()
         assert await raw.produce(who, 0, 3, timestamp=wall_ms() - YEAR_MS) == (0, 0)
-        for _ in range(130):
-            if await raw.state(who) is None:
-                break
-            await raw.cluster.loop.sleep(5)
-        assert await raw.state(who) is None
+
+        async def dropped() -> bool:
+            return await raw.state(who) is None
+
+        await awaited(raw.cluster.loop, dropped, "a broker that drops the producer state", 650, every_s=5)
         assert await raw.produce(who, 40, 2) == (0, 3)
 
     at(broker, topic, work)

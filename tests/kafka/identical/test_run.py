@@ -256,3 +256,33 @@ def test_a_run_after_sigkill_continues_exactly(
     assert ferry("run", config=again.write(tmp_path)).code == 0
     assert assert_identical(again, topic) == 24_000
     assert sum(receipt.records for receipt in again.receipts()) == 24_000
+
+
+def test_of_two_topics_one_keeps_its_offsets_and_a_compacted_one_is_translated(
+    source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, tmp_path: Path
+) -> None:
+    """Also their groups, `verify`, and a topic that is taken off the list after it was copied."""
+    users, group = f"{topic}-users", f"{topic}-app"
+    create_topic(source_cluster, topic, partitions=PARTITIONS)
+    create_topic(source_cluster, users, config={"cleanup.policy": "compact"})
+    it = replace(lab(source_cluster, target_cluster, topic), topics=(topic, users))
+    it = replace(it, settings={**it.settings, "ferry.offsets.topics": topic, "sync.group.offsets.enabled": "true"})
+    config = it.write(tmp_path)
+    for begin in (0, 10_000):
+        feed(source_cluster, topic, 200, begin=begin)
+        send(producer(source_cluster), users, [Message(key=b"k%d" % one, value=b"v", partition=0) for one in range(9)])
+        commit_offsets(source_cluster, group, {(topic, 0): 70, (users, 0): 5})
+        done = ferry("run", "--json", config=config)
+        assert done.code == 0, done.out + done.err
+    assert {receipt.source.topic: receipt.identical for receipt in it.receipts()} == {topic: True, users: False}
+    assert assert_identical(it, topic) == 400
+    for name, offset in ((topic, 70), (users, 5)):
+        assert committed_offsets(target_cluster, group, it.target_topic(name), 1) == {0: offset}
+    equal = ferry("verify", "--json", config=config)
+    assert (equal.code, equal.json("verify")["identical"]) == (0, 400)
+    assert ferry("readiness", "--json", config=config).code == 0
+
+    taken = replace(it, settings={**it.settings, "ferry.offsets.topics": "none"}).write(tmp_path)
+    feed(source_cluster, topic, 40, begin=20_000)
+    shown = ferry("plan", "--json", config=taken).json("plan")
+    assert {(one["topic"], one["code"]) for one in shown["refusals"]} == {(topic, "identical.stays")}

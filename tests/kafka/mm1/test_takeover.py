@@ -37,8 +37,9 @@ def mirror(words: Sequence[str], target: RunningCluster, topic: str, wanted: int
             while len(values(target, topic)) < wanted:
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < until, log.read_text()
+                time.sleep(0.2)
             process.send_signal(signal.SIGTERM)
-            process.wait(SECONDS)
+            process.wait(SECONDS * PATIENCE)
         finally:
             process.kill()
             process.wait()
@@ -68,7 +69,7 @@ def test_ferry_goes_on_where_mirrormaker_1_stopped(
             "4.3.0", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
             *placed(told("kafka-consumer-groups.sh"), {"west-1:9092": source_cluster.bootstrap, "mirror": group}),
         ),
-        capture_output=True, text=True, timeout=SECONDS, check=True,
+        capture_output=True, text=True, timeout=SECONDS * PATIENCE, check=True,
     )  # fmt: skip
     (tmp_path / "positions.csv").write_text(exported.stdout)
     output, alias = tmp_path / "new.properties", new_alias()

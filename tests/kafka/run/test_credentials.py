@@ -171,9 +171,18 @@ def having(lab: Lab, settings: dict[str, str]) -> Lab:
 
 def copy_through(lab: Lab, end_credentials: Callable[[], object]) -> None:
     """Plan a run and copy its first slot; the credentials end when its first chunk is about to be committed."""
-    with lab.runs() as runs:
-        plan = runs.open_run("through", local_origin())
-        copy_held(runs, plan, plan.used_slots[0], Hooks(before={"append_receipts": end_credentials}))
+    ended: list[bool] = []
+
+    def end() -> None:
+        ended.append(True)
+        end_credentials()
+
+    try:
+        with lab.runs() as runs:
+            plan = runs.open_run("through", local_origin())
+            copy_held(runs, plan, plan.used_slots[0], Hooks(before={"append_receipts": end}))
+    finally:
+        assert ended, "the credentials ended before the chunk was there"
 
 
 def pass_by(moment: float) -> None:

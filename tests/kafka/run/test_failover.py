@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka import Message as ConsumerMessage
 from confluent_kafka.admin import ConfigResource
@@ -181,7 +180,6 @@ class Sources:
             wait_until(is_still, "a log that the cleaner leaves alone", PATIENCE_S)
 
 
-@pytest.mark.timeout(240)
 def test_consumers_go_on_at_the_target_and_come_back(
     source_cluster: RunningCluster, target_cluster: RunningCluster, topic: str, rng: random.Random
 ) -> None:

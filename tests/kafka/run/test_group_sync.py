@@ -23,7 +23,6 @@ from tests.kafka.run.groups import Groups, end, member
 from tests.tiers import ANSWER_S
 
 
-@pytest.mark.timeout(180)
 def test_groups_follow_the_source_and_what_others_did_on_the_target_stays(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     groups.commit(source, "done", {0: 20, 1: 20})

@@ -42,7 +42,6 @@ def while_looking(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) ->
     monkeypatch.setattr(GroupSync, "look", held_up)
 
 
-@pytest.mark.timeout(180)
 def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
     groups: Groups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +93,6 @@ def test_a_pass_that_was_held_up_leaves_groups_to_whoever_came_since(
     assert groups.at("other") == {0: 10}
 
 
-@pytest.mark.timeout(120)
 def test_a_sync_between_two_copies_carries_what_was_read(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     groups.commit(source, "app", {0: 10, 1: 10})
@@ -111,7 +109,6 @@ def test_a_sync_between_two_copies_carries_what_was_read(groups: Groups) -> None
     assert (groups.why(done), groups.at("app")[0]) == ({"app": {Why.MOVED}}, 17), "it reads on there"
 
 
-@pytest.mark.timeout(180)
 def test_a_sync_beside_a_running_copy_goes_by_what_is_committed(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     send(producer(source, batch_num_messages=5), groups.topic, numbered(20, partitions=1, start=40))
@@ -137,7 +134,6 @@ def test_a_sync_beside_a_running_copy_goes_by_what_is_committed(groups: Groups) 
     assert at < groups.at("app")[0], "the copy went on"
 
 
-@pytest.mark.timeout(180)
 def test_of_two_syncs_at_once_no_group_is_lost_or_goes_back(groups: Groups) -> None:
     source = groups.lab.source
     names = [f"app{number}" for number in range(6)]

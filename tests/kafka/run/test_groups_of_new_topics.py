@@ -20,7 +20,6 @@ from tests.tiers import ANSWER_S
 PROVIDERS = "org.apache.kafka.common.config.provider"
 
 
-@pytest.mark.timeout(180)
 def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_there(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     for count in range(3):
@@ -59,7 +58,6 @@ def test_a_group_waits_for_a_target_that_is_copied_again_and_goes_to_its_record_
         translate(replace(blind, settings={**blind.settings, **there}).flow, TopicPartition(groups.topic, 0), 4)
 
 
-@pytest.mark.timeout(180)
 def test_a_group_of_a_source_topic_that_was_created_again_is_not_translated_by_the_old_one(groups: Groups) -> None:
     source, target = groups.lab.source, groups.lab.target
     groups.commit(source, "app", {0: 20, 1: 20})

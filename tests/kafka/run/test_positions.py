@@ -61,7 +61,6 @@ def test_positions_that_are_gone_are_rebuilt_from_the_ledger(
     assert lab.assert_equal() == 4_100
 
 
-@pytest.mark.timeout(180)
 def test_positions_that_expired_are_rebuilt_from_the_ledger(
     source_cluster: RunningCluster, forgetful: RunningCluster, resting: Lab
 ) -> None:

@@ -32,7 +32,7 @@ def filled(source_cluster: RunningCluster, topic: str) -> str:
         for offset in offsets:
             writer.produce(topic, key=b"k", value=str(offset).encode(), partition=0)
         writer.flush(ANSWER_S)
-        (writer.commit_transaction if ends else writer.abort_transaction)(30)
+        (writer.commit_transaction if ends else writer.abort_transaction)(ANSWER_S)
     return topic
 
 

@@ -88,7 +88,6 @@ def assert_finished_by_bob(error: Superseded) -> None:
     assert (code, facts["outcome"], facts["who"]) == ("switch.lost.ended", "finished", "bob@desk-8")
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("asleep_in", ["plan_groups", "snapshot_record"])
 def test_groups_that_have_read_on_since_are_not_put_back(
     pair: Pair, clients: Clients, monkeypatch: pytest.MonkeyPatch, asleep_in: str
@@ -109,7 +108,6 @@ def test_groups_that_have_read_on_since_are_not_put_back(
     assert sorted(clients.read) == sorted(clients.produced), "each is read once"
 
 
-@pytest.mark.timeout(180)
 def test_a_checkpoint_that_wakes_after_a_finished_switch_leaves_the_group_where_it_reads_on(
     pair: Pair, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +131,6 @@ def test_a_checkpoint_that_wakes_after_a_finished_switch_leaves_the_group_where_
     assert sorted(clients.read) == sorted(clients.produced), "each is read once"
 
 
-@pytest.mark.timeout(180)
 def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
     pair: Pair, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +156,6 @@ def test_a_checkpoint_that_a_run_commits_late_does_not_put_a_moved_group_back(
     assert sorted(clients.read) == sorted(clients.produced), "each is read once"
 
 
-@pytest.mark.timeout(180)
 def test_the_hook_is_not_called_for_a_switch_that_another_process_has_finished(
     pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +168,6 @@ def test_the_hook_is_not_called_for_a_switch_that_another_process_has_finished(
     assert called.read_text().splitlines() == [pair.aliases[1]]
 
 
-@pytest.mark.timeout(180)
 def test_a_flow_that_somebody_has_resumed_since_is_not_paused_again(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +186,6 @@ def test_a_flow_that_somebody_has_resumed_since_is_not_paused_again(
         assert pauses(ledger.view(), wall_ms()) == {}
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("look", [1, 2])
 def test_a_flow_back_that_has_been_paused_since_is_not_resumed(
     pair: Pair, monkeypatch: pytest.MonkeyPatch, look: int

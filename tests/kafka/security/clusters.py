@@ -21,13 +21,13 @@ from confluent_kafka.admin import (
 )
 
 from ferry.dev import ClusterSpec, Listener, RunningCluster
-from ferry.dev.process import wait_for
 from ferry.jvm import FAST_START
 from ferry.plan.rules.permissions import Acl
+from tests.harness import wait_until
 from tests.kafka.security.kdc import Realm
 from tests.kafka.security.pki import Authority, pem_store
 from tests.kafka.security.tokens import TokenEndpoint
-from tests.tiers import ANSWER_S, PATIENCE
+from tests.tiers import ANSWER_S
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule"
@@ -35,7 +35,7 @@ SCRAM = f"{PACKAGE}.scram.ScramLoginModule"
 BEARER = f"{PACKAGE}.oauthbearer.OAuthBearerLoginModule"
 KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
 ADDRESS = "127.0.0.1"
-ACL_SECONDS = 20.0 * PATIENCE
+ACL_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class Secured:
         def known() -> bool:
             return holds(set(admin.describe_acls(everything).result(ANSWER_S)))
 
-        assert wait_for(known, seconds=ACL_SECONDS), f"the broker of {self.name} does not take the ACLs over"
+        wait_until(known, f"ACLs that the broker of {self.name} knows", ACL_SECONDS)
 
 
 def binding(acl: Acl, principal: str, permission: AclPermissionType = AclPermissionType.ALLOW) -> AclBinding:

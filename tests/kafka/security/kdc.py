@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ferry.dev.process import wait_for
 from ferry.ports import LOOPBACK, free_ports
 from tests.commands import gssapi, installed
-from tests.tiers import PATIENCE
+from tests.harness import wait_until
 
 COMMANDS = {"krb5kdc": "krb5-kdc", "kdb5_util": "krb5-kdc", "kadmin.local": "krb5-admin-server", "kinit": "krb5-user"}
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-START_SECONDS = 20.0 * PATIENCE
+START_SECONDS = 20.0
 
 
 def listens(port: int) -> bool:
@@ -77,7 +76,7 @@ class Realm:
             stdout=(self.folder / "kdc.log").open("wb"),
             stderr=subprocess.STDOUT,
         )
-        assert wait_for(lambda: listens(self.port) or process.poll() is not None, seconds=START_SECONDS)
+        wait_until(lambda: listens(self.port) or process.poll() is not None, "a KDC that listens", START_SECONDS)
         assert process.poll() is None, (self.folder / "kdc.log").read_text()
         return process
 

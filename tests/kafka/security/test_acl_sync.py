@@ -18,14 +18,13 @@ from confluent_kafka.admin import (
 
 from ferry import model
 from ferry.dev import RunningCluster
-from ferry.dev.process import wait_for
 from ferry.features.acls.acts.diff import acl_diff
 from ferry.kafka.admin.acls import NoAuthorizer, create_acls
 from ferry.kafka.connect.cluster import Cluster
 from ferry.ledger.report import Report, RunState
 from ferry.model import Fact, RefusalKind
 from ferry.plan.rules.permissions import Acl, Resource
-from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
+from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, wait_until
 from tests.kafka.security.clusters import ACL_SECONDS, Secured
 from tests.kafka.security.conftest import Pair
 from tests.kafka.security.test_logins import RECORDS, fill, flow, permit, plain, scram512
@@ -89,7 +88,7 @@ def add(side: Secured, marked: str, texts: Iterable[str]) -> None:
     wanted, admin = set(texts), side.admin()
     for future in admin.create_acls([acl(one) for one in wanted]).values():
         future.result(ANSWER_S)
-    assert wait_for(lambda: wanted <= acls_of(side, marked), seconds=ACL_SECONDS)
+    wait_until(lambda: wanted <= acls_of(side, marked), "ACLs that the broker knows", ACL_SECONDS)
 
 
 def remove(side: Secured, marked: str, one: str) -> None:
@@ -106,7 +105,7 @@ def remove(side: Secured, marked: str, one: str) -> None:
     )
     for future in admin.delete_acls([exactly]).values():
         assert len(future.result(ANSWER_S)) == 1
-    assert wait_for(lambda: one not in acls_of(side, marked), seconds=ACL_SECONDS)
+    wait_until(lambda: one not in acls_of(side, marked), "an ACL that the broker has deleted", ACL_SECONDS)
 
 
 def synced_run(lab: Lab) -> Report:
@@ -116,7 +115,7 @@ def synced_run(lab: Lab) -> Report:
         with lab.runs() as runs:
             return acl_diff(runs)[1] == 0
 
-    assert wait_for(due, seconds=ACL_SECONDS)
+    wait_until(due, "a sync of ACLs that is due", ACL_SECONDS)
     return lab.micro_run()
 
 
@@ -223,7 +222,7 @@ def test_a_run_that_dies_or_meets_a_refused_acl_leaves_the_rest_to_the_next(
         patched.setattr("ferry.features.acls.acts.sync.create_acls", created_and_dead)
         with pytest.raises(Died):
             lab(f"User:$1-{topic}").micro_run()
-    assert wait_for(lambda: acls_of(secured.target, topic) == both, seconds=ACL_SECONDS)
+    wait_until(lambda: acls_of(secured.target, topic) == both, "both ACLs at the broker", ACL_SECONDS)
 
     # A principal without its type is none: the broker says so of that ACL alone.
     second = lab("$1").micro_run()

@@ -87,3 +87,12 @@ def test_of_a_topic_that_was_deleted_it_is_not_known(made: World, command: tuple
     halfway(made, *command)
     made.a.delete("users")
     assert finished(made, *command)["rpo"]["records"] is None
+
+
+def test_a_failback_whose_old_cluster_is_the_new_one_is_refused_with_the_code(made: World) -> None:
+    finished(made, *FORCED, "--no-reverse")
+    made.a.alias = made.b.alias  # the id that it answers
+    back = made.ask("failback", "a->b", "--id", "s-2", "--approve-by", "bob", "--no-smoke")
+    error = back.body["error"]
+    assert (back.code, error["kind"], error["code"]) == (2, "bad-input", "clusters.same")
+    assert (error["facts"]["source"], error["facts"]["target"], error["facts"]["cluster"]) == ("b", "a", "b")

@@ -3,7 +3,14 @@
 import pytest
 
 from ferry.config.client_check import all_problems
+from ferry.config.flow.clients import flow_fetch_options
+from ferry.config.login.environment import from_environment
 from ferry.config.reading.examine import examine
+from ferry.config.record_source import record_source
+from ferry.config.settings import parse_settings
+from ferry.errors import BadInput
+from ferry.model import code_of
+from tests.said import data_of, facts_in
 
 BASE = """\
 clusters = west, east
@@ -39,6 +46,41 @@ east.producer.max.request.size = 0
         (12, "east.security.protocol", "error"),
         (13, "east.producer.max.request.size", "error"),
     ]
+
+
+def test_an_error_of_a_client_has_a_code_and_facts_but_no_facts_where_a_value_was_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FERRY_MANY", "some")
+    lines = """\
+west.consumer.request.timeout.ms = soon
+east.producer.request.timeout.ms = ${env:FERRY_MANY}
+"""
+    plain, resolved = (problem for problem in all_problems(examine(BASE + lines, "f", from_environment)))
+    assert (plain.line, code_of(plain.message), facts_in(plain.message)["value"]) == (5, "value.number", "soon")
+    assert (resolved.line, code_of(resolved.message), facts_in(resolved.message)) == (6, "value.number", {})
+    assert "some" not in resolved.message
+
+
+@pytest.mark.parametrize(("value", "facts"), [("soon", {"value": "soon"}), ("${env:FERRY_MANY}", {})])
+def test_a_command_that_cannot_use_a_client_has_the_code_of_the_reason(
+    value: str, facts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FERRY_MANY", "some")
+    flow = parse_settings(f"{BASE}west.consumer.fetch.max.bytes = {value}\n", "f", from_environment).flows[0]
+    with pytest.raises(BadInput) as caught:
+        flow_fetch_options(flow)
+    code, found = data_of(caught.value)
+    assert (code, {name: found[name] for name in found if name == "value"}) == ("value.number", facts)
+    assert str(caught.value).startswith("f:5: west.consumer.fetch.max.bytes: ")
+
+
+@pytest.mark.parametrize("wrong", ["task.records", "kafka.request.timeout.ms"])
+def test_a_record_source_with_a_wrong_option_or_client_has_the_code_of_the_reason(wrong: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        record_source({"kafka.bootstrap.servers": "h:9092", "topics": "orders", wrong: "few"})
+    code, facts = data_of(caught.value)
+    assert (code, facts["value"]) == ("value.number", "few")
 
 
 def test_what_others_on_the_network_could_use_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from ferry.errors import BadInput
 from ferry.model import Flow, TopicPartition
 from ferry.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from tests.golden import Golden
+from tests.said import data_of
 
 BASE = """\
 clusters = west, east
@@ -131,6 +132,15 @@ def test_of_many_flows_a_few_are_named(golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         settings.flow("c0->c2")
     golden(caught.value)
+
+
+@pytest.mark.parametrize("more", ["", "west.nonsense = 1\n"])
+def test_the_error_of_a_wrong_file_has_the_code_and_facts_of_its_first_problem(more: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        settings(f"{BASE}west->east.replication.factor = many\n{more}")
+    code, facts = data_of(caught.value)
+    assert (code, facts["value"]) == ("value.number", "many")
+    assert str(caught.value).startswith("mm2.properties:5: ")
 
 
 def test_an_unknown_flow_or_cluster_names_the_known_ones(golden: Golden) -> None:

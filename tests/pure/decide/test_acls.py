@@ -23,6 +23,7 @@ from ferry.features.acls.rules.acls import (
     unmapped_sentence,
     wide_sentence,
 )
+from ferry.features.acls.rules.compared import compared, not_permitted
 from ferry.ledger.acl_codec import (
     OwnAcl,
     acl_change_json,
@@ -37,7 +38,8 @@ from ferry.ledger.own_acls import due_in_ms, own_acls
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.run_codec import run_record
 from ferry.ledger.runs import sealed_plan
-from ferry.model import AclBinding, AclChange
+from ferry.messages.catalogue import sentence
+from ferry.model import AclBinding, AclChange, code_of
 from ferry.policy import (
     DefaultReplicationPolicy,
     IdentityReplicationPolicy,
@@ -569,6 +571,15 @@ def test_an_acl_of_a_prefix_that_a_transform_gave_a_name_of_its_own_goes_with_it
     ]
     left = named_as_ours(rules, made, "deny User:x Read on topic orders*", refused=frozenset({"orders-eu"}))
     assert left.foreign == (acl(made),)
+
+
+def test_acls_that_cannot_be_compared_are_shown_with_the_code_of_the_reason() -> None:
+    none = compared(None, sentence("acls.no-authorizer", cluster="b"))
+    assert (none.ok, code_of(none.message)) == (True, "acls.none-to-compare")
+    assert (facts_in(none.message)["of"], facts_in(none.message)["cluster"]) == ("acls.no-authorizer", "b")
+    unread = not_permitted(sentence("acls.unread", cluster="a", why="grant DESCRIBE"))
+    assert (unread.ok, code_of(unread.message)) == (False, "acls.not-compared")
+    assert (facts_in(unread.message)["of"], facts_in(unread.message)["cluster"]) == ("acls.unread", "a")
 
 
 def test_what_stays_because_nothing_but_the_ledger_shows_whose_it_is_is_said(golden: Golden) -> None:

@@ -11,9 +11,12 @@ import pytest
 from ferry.features.acls.rules.acls import AclDiff, LeftOut
 from ferry.features.acls.rules.compared import compared
 from ferry.features.doctor.rules.findings import of_readiness
-from ferry.features.switch.rules.readiness import Looked, Rpo, readiness_of
+from ferry.features.switch.cli.forms import READINESS
+from ferry.features.switch.rules.readiness import Looked, Readiness, Rpo, readiness_of
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, writers_sentence
+from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import refused
 from ferry.model import (
     AclBinding,
     AclChange,
@@ -28,6 +31,7 @@ from ferry.model import (
     TopicChange,
     TopicPartition,
     Why,
+    code_of,
 )
 from ferry.model.check import Check
 from ferry.model.finding import Grade
@@ -43,6 +47,7 @@ from ferry.policy import DefaultReplicationPolicy
 from tests.golden import Golden
 from tests.pure.decide.switched import switched
 from tests.pure.decide.values import FACTS, FLOW, LANE, PLAN, RECEIPT, facts_with, part, place, target, topic
+from tests.said import facts_in
 
 POLICY = DefaultReplicationPolicy()
 KEPT = {"retention.ms": "1000", "retention.bytes": "-1"}
@@ -511,11 +516,28 @@ def test_who_else_may_write_to_the_ledger_is_named(acls: tuple[AclBinding, ...],
     assert check.outcome == ("warning" if check.warns else "ok")
 
 
+def test_the_check_of_refusals_has_the_code_of_the_first_one() -> None:
+    gone = refused("source.gone", "orders", partitions=3, cluster="a")
+    check = check_of(replace(WELL, plan=replace(PLAN, refusals=(gone, gone))), "refusals")
+    assert (check.ok, code_of(check.message)) == (False, "source.gone")
+    assert facts_in(check.message) == {"topic": "orders", "partitions": 3, "cluster": "a"}
+    assert gone.message in check.message
+
+
 def test_an_open_ledger_is_a_warning_and_one_that_is_not_known_is_not_known() -> None:
     for is_open, outcome in ((True, "warning"), (False, "not known")):
-        looked = replace(WELL, writers=replace(WRITERS, acls=None, is_open=is_open, why="no authorizer"))
+        why = sentence("acls.no-authorizer", cluster="b")
+        looked = replace(WELL, writers=replace(WRITERS, acls=None, is_open=is_open, why=why))
         (check,) = [one for one in readiness_of(looked, POLICY, "a", Rpo()).checks if one.name == "writers"]
         assert (check.ok, check.outcome) == (True, outcome)
+        assert code_of(check.message) == ("ledger.writers.all" if is_open else "ledger.writers.not-known")
+        assert facts_in(check.message) == {"topic": LEDGER, "why": why, "of": why.code, "cluster": "b"}
+        (said,) = READINESS.dump(Readiness(checks=(check,)))["checks"]
+        assert (said["message"], said["code"], said["facts"]) == (
+            check.message,
+            code_of(check.message),
+            facts_in(check.message),
+        )
 
 
 def test_where_it_is_not_known_who_may_write_to_the_ledger_that_is_said(golden: Golden) -> None:

@@ -7,20 +7,24 @@ from dataclasses import replace
 import pytest
 
 from ferry.commands.views import show_report
+from ferry.errors import Refused
 from ferry.ledger.report import (
     RunState,
     throttled_sentence,
     transform_notes,
     unfinished_sentence,
+    without_groups,
 )
 from ferry.ledger.run_codec import Outcome
 from ferry.ledger.run_report import report_of
-from ferry.model import NOT_THROTTLED, GroupOutcome, Left, Plan, Receipt, RefusalKind, ThrottleTime, Why
+from ferry.messages.catalogue import sentence
+from ferry.model import NOT_THROTTLED, GroupOutcome, Left, Plan, Receipt, RefusalKind, ThrottleTime, Why, code_of
 from ferry.reader.run_sentences import done_besides
 from ferry_airflow.steps import Reported, complaint
 from ferry_airflow.tables import report_lines
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, RECEIPT, piece, place, refusal
+from tests.said import facts_in
 
 WHOLE = replace(RECEIPT, end=100)
 HALF = replace(RECEIPT, end=50)
@@ -96,6 +100,15 @@ def test_a_report_adds_its_receipts_up_in_the_order_of_partitions_and_offsets() 
 
 def test_a_run_without_receipts_took_no_time() -> None:
     assert report_of(ONE, 1_000, [], {}, None).seconds == 0
+
+
+def test_groups_that_could_not_be_processed_have_the_code_of_the_reason() -> None:
+    why = sentence("acls.unread", cluster="b", why="grant DESCRIBE")
+    report = without_groups(report_of(ONE, 1_000, [], {}, None), Refused(why))
+    assert report.groups is not None
+    (left,) = report.groups.left
+    assert (left.why, code_of(left.message)) == (Why.FAILED, "groups.none-translated")
+    assert facts_in(left.message) == {"why": why, "of": why.code, "cluster": "b"}
 
 
 def test_who_held_the_tasks_back_is_added_up(golden: Golden) -> None:

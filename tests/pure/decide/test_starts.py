@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.config.flow.start import Start, StartEarliest, StartLatest, StartOffsets, StartTime
+from ferry.errors import Refused
 from ferry.ledger.ledger import fold
 from ferry.model import Pause, RefusalKind
 from ferry.plan.rules.facts import SourceTopic
@@ -27,6 +28,7 @@ from ferry.plan.rules.starts import (
 )
 from tests.golden import Golden
 from tests.pure.decide.values import FACTS, LANE, RECEIPT, RULES, facts_with, lying, part, place, topic
+from tests.said import data_of
 
 STARTED = facts_with(
     FACTS,
@@ -83,6 +85,14 @@ def test_what_was_there_at_the_first_look_and_goes_before_it_is_copied_is_a_loss
     assert (gap.start, gap.end) == (7, 9), "or somebody passes it by hand"
     passed = decide_plan(RULES, facts_with(gone, lane={"skips": {place("orders"): (gap,)}}), "run", 4)
     assert (passed.refusals, [piece.start for piece in passed.slices]) == ((), [9])
+
+
+def test_a_skip_that_is_refused_has_the_code_of_the_refusal() -> None:
+    facts = facts_with(FACTS, source={"topics": {"orders": topic("orders", part(), leaderless=(1,))}})
+    wish = SkipRequest(source=place("orders", 1), to=9, who="ann", reason="known")
+    with pytest.raises(Refused) as caught:
+        skip_gap(RULES, facts, wish, "skip", 3)
+    assert data_of(caught.value) == ("source.no-leader", {"topic": "orders", "partition": 1, "source": "orders-1"})
 
 
 def test_partitions_that_come_later_are_recorded_by_the_first_plan_that_sees_them() -> None:

@@ -11,12 +11,17 @@ from typing import Any
 import pytest
 
 from ferry.commands.support_bundle import without
+from ferry.errors import Refused, Retryable
 from ferry.features.doctor.acts import machine
-from ferry.features.doctor.rules.findings import ClusterFacts, of_cluster, of_same_cluster
-from ferry.model.finding import Grade
+from ferry.features.doctor.cli.doctor import doctor_json
+from ferry.features.doctor.rules.findings import ClusterFacts, of_cluster
+from ferry.messages.catalogue import sentence
+from ferry.model import code_of
+from ferry.model.finding import Grade, failed, unknown
 from ferry.program import main
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import Answer, World, world
+from tests.said import facts_in
 
 PLANTED = "planted-9c1f0a"
 
@@ -50,6 +55,10 @@ def test_before_the_first_run_it_says_what_that_would_refuse(made: World) -> Non
         "ledger": "pass",
         "refusals": "fail",
     }
+    (found,) = (one for one in asked.body["findings"] if one["check"] == "refusals")
+    error = made.ask("lag", "a->b").body["error"]
+    assert found["code"] == error["code"] == "topics.none.name"
+    assert found["facts"] == error["facts"]
 
 
 def test_a_cluster_that_does_not_answer_fails_and_the_other_is_still_looked_at(made: World) -> None:
@@ -102,12 +111,33 @@ def test_a_cluster_that_is_too_old_fails(side: str, version: tuple[int, ...] | N
     assert of_cluster("a->b", side, facts).grade is grade
 
 
-@pytest.mark.parametrize(("ids", "findings"), [(("x", "x"), 1), (("x", "y"), 0), (("", ""), 0)])
-def test_one_cluster_under_two_aliases_is_found(ids: tuple[str, str], findings: int) -> None:
-    source, target = (
-        ClusterFacts(alias=one, cluster_id=one, brokers=1, version=(4, 3), transaction_version=2) for one in ids
-    )
-    assert len(of_same_cluster("a->b", source, target)) == findings
+def test_one_cluster_under_two_aliases_fails_with_its_code(made: World) -> None:
+    begun(made, topics={"users": 1})
+    assert "clusters" not in grades(made.ask("doctor"), "a->b")
+    made.b.alias = made.a.alias  # the id that it answers
+    asked = made.ask("doctor")
+    (found,) = (one for one in asked.body["findings"] if one["check"] == "clusters")
+    assert (asked.code, found["grade"], found["code"]) == (1, "fail", "clusters.same")
+    assert {name: found["facts"][name] for name in ("source", "target", "cluster")} == {
+        "source": "a",
+        "target": "b",
+        "cluster": "a",
+    }
+
+
+def test_findings_have_the_code_and_facts_of_what_they_were_made_of(made: World) -> None:
+    why = sentence("acls.unread", cluster="a", why="grant DESCRIBE")
+    for found in (failed("a->b", "runs", Refused(why)), unknown("a->b", "source ACLs", why)):
+        assert (found.message, code_of(found.message), facts_in(found.message)) == (why, why.code, facts_in(why))
+    begun(made, "replication.factor = many", topics={"users": 1})
+    (line,) = (one for one in made.ask("doctor").body["findings"] if one["about"] == "file")
+    (problem,) = (one for one in made.ask("config", "check").body["problems"] if one["severity"] == "error")
+    assert (line["code"], line["facts"]) == (problem["code"], problem["facts"])
+    assert line["message"].endswith(f"replication.factor: {problem['message']}")
+    plain = failed("a->b", "runs", Retryable("a text"))
+    assert doctor_json([plain])["findings"] == [
+        {"about": "a->b", "check": "runs", "grade": "fail", "message": "a text"},
+    ]
 
 
 def test_folders_that_may_not_be_written_fail(made: World, tmp_path: Path) -> None:

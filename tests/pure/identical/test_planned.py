@@ -18,6 +18,7 @@ from ferry.features.identical.rules.planned import (
     stays_identical,
     with_identical,
     without_skips,
+    without_unfit,
 )
 from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import parse_plan, plan_records
@@ -205,7 +206,7 @@ BEAT = replace(PIECE, source=BEATS, target=BEATS, start=7, compacted=True)
 @pytest.mark.parametrize("slots", [1, 2, 5])
 def test_heartbeats_stay_translated_in_a_slot_of_their_own_and_a_note_says_so(slots: int) -> None:
     pieces = (PIECE, replace(PIECE, source=ORDERS._replace(partition=1), target=ORDERS._replace(partition=1)), BEAT)
-    suits = replace(found(), heartbeats=frozenset({"heartbeats"}))
+    suits = replace(found(), translated=frozenset({"heartbeats"}), heartbeats=frozenset({"heartbeats"}))
     suits.topics["orders"].in_sync[1] = 2  # type: ignore[index]
     plan = with_identical(replace(PLAN, slots=slots, slices=pieces), suits, 42)
     assert {piece.source: piece.producer for piece in plan.slices} == {
@@ -221,9 +222,24 @@ def test_heartbeats_stay_translated_in_a_slot_of_their_own_and_a_note_says_so(sl
 
 
 def test_a_plan_of_heartbeats_alone_asks_for_nothing_of_the_target() -> None:
-    bare = found(topics={}, brokers={}, heartbeats=frozenset({"heartbeats"}))
-    plan = with_identical(replace(PLAN, slices=(BEAT,)), bare, 42)
+    beats = frozenset({"heartbeats"})
+    plan = with_identical(replace(PLAN, slices=(BEAT,)), found(topics={}, translated=beats, heartbeats=beats), 42)
     assert ([piece.producer for piece in plan.slices], plan.version) == ([None], 1)
+
+
+def test_topics_that_the_file_leaves_out_are_translated_without_a_note_unless_they_were_identical_once() -> None:
+    """A compacted topic may be translated where others keep their offsets. A late request could double a record."""
+    users = TopicPartition(topic="users", partition=0)
+    left_out = replace(PIECE, source=users, target=users, compacted=True)
+    once = replace(left_out, source=users._replace(partition=1), target=users._replace(partition=1))
+    suits = found(translated=frozenset({"users"}), written=frozenset({once.target}))
+    whole = replace(PLAN, slots=2, slices=(PIECE, left_out, once))
+    for plan in (with_identical(whole, suits, 42), without_unfit(whole, suits)):
+        assert [piece.source for piece in plan.slices] == [ORDERS, users]
+        assert [(one.code, one.partition) for one in plan.refusals] == [("identical.stays", 1)]
+        assert len({piece.slot for piece in plan.slices}) == 2
+        assert plan.notes == ()
+    assert [piece.producer for piece in with_identical(whole, suits, 42).slices] == [42, None]
 
 
 def test_a_partition_that_may_have_got_identical_offsets_is_never_copied_in_transactions_and_others_are() -> None:

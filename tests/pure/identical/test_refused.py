@@ -141,6 +141,26 @@ def test_a_command_is_refused_with_the_line(
     assert f"ferry {words[0]}" in err
 
 
+def test_topics_are_listed_and_heartbeats_never_keep_their_offsets() -> None:
+    settings, flow = kept()
+    every = flow.of(IdenticalSettings)
+    listed = parse_settings(f"{FILE}{KEPT}\na->b.ferry.offsets.topics = orders, pay.*\n", "mm2.properties")
+    some = next(one for one in listed.flows if one.flow.source == "a").of(IdenticalSettings)
+    policy = flow.topics.policy
+    names = ("orders", "payments", "users", "heartbeats")
+    assert [every.keeps_topic(policy, one) for one in names] == [True, True, True, False]
+    assert [some.keeps_topic(policy, one) for one in names] == [True, True, False, False]
+    assert some.digested() not in (None, every.digested())
+    translated = replace(some, offsets="translated")
+    assert (translated.keeps_topic(policy, "orders"), translated.digested()) == (False, None)
+    assert not settings.problems
+
+
+def test_a_list_of_topics_without_identical_offsets_is_warned_of() -> None:
+    warned = read("a->b.ferry.offsets.topics = orders").problems
+    assert [(one.severity, one.key) for one in warned] == [(Severity.WARNING, "a->b.ferry.offsets.topics")]
+
+
 def test_a_run_of_such_a_flow_has_a_slot_for_heartbeats_too() -> None:
     settings, flow = kept()
     back = next(one for one in settings.flows if one.flow.source == "b")

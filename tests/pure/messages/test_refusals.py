@@ -26,7 +26,7 @@ from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.ledger.run_codec import REFUSAL
 from ferry.messages.catalogue import ENTRIES, caused, sentence, what_is
 from ferry.messages.entry import Entry
-from ferry.messages.refusals import passed, refused, refused_as, what_of
+from ferry.messages.refusals import passed, refused, refused_as, what_of, words_of
 from ferry.model import Fact, GroupOutcome, Left, Refusal, RefusalKind, Sentence, TopicPartition, Why, code_of, facts_of
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN, lying
@@ -34,6 +34,7 @@ from tests.pure.decide.values import PLAN, lying
 SOURCE = Path(ferry.__file__).parent
 MAKERS = {"refused": 0, "passed": 0, "sentence": 0, "caused": 0, "drop": 0, "trouble": 0}
 """Functions that take a code, and its place among their arguments."""
+CUT: dict[str, Fact] = {"cluster": "a", "end": 20, "cut": 10, "epoch": 4}
 OWN = {"topic", "partition", "source"}
 """Facts that each refusal has."""
 
@@ -147,6 +148,16 @@ def test_a_refusal_has_the_code_of_the_sentence_that_was_made_elsewhere() -> Non
         assert what_of(refusal) == what_is(why)
     plain = refused_as(Retryable("a text"), "orders", kind=RefusalKind.CORRUPT)
     assert (plain.message, plain.code, plain.facts) == ("a text", "said", (("why", "a text"),))
+
+
+def test_the_words_of_a_refusal_have_its_code_its_facts_and_its_place() -> None:
+    refusal = refused("source.truncated.read", "orders", 3, kind=RefusalKind.SOURCE_TRUNCATED, **CUT)
+    words = words_of(refusal)
+    assert (words, code_of(words)) == (refusal.message, "source.truncated.read")
+    assert dict(facts_of(words)) == {**CUT, "topic": "orders", "partition": 3, "source": "orders-3"}
+    assert refused_as(Refused(words), "orders", 3, kind=refusal.kind) == refusal
+    earlier = words_of(replace(refusal, code="", facts=()))
+    assert (earlier, code_of(earlier)) == (refusal.message, "")
 
 
 def test_a_sentence_that_another_one_caused_has_that_ones_code_and_facts() -> None:

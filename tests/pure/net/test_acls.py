@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import ACLOperation, ACLPermissionType, ACLResourcePatternType, ACLResourceType
 
-from ferry.errors import Refused
+from ferry.errors import Refused, Unreachable
 from ferry.kafka.admin import acls
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.kafka.connect import codes
@@ -83,6 +83,10 @@ def test_what_cannot_be_read_is_named_with_its_cluster(
     with pytest.raises(acls.NoAuthorizer) as none:
         answered(act, codes.SECURITY_DISABLED)
     assert data_of(none.value) == ("acls.no-authorizer", {"cluster": "backup"})
+    with pytest.raises(Unreachable) as given_up:
+        answered(act, codes.REQUEST_TIMED_OUT)
+    found, facts = data_of(given_up.value)
+    assert (found, facts["cluster"]) == (code, "backup")
     golden(none.value, "no authorizer")
 
 

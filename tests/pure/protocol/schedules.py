@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ferry.errors import FerryError, Retryable, Superseded, Unreachable
+from ferry.messages.catalogue import sentence
 from ferry.model import Plan
-from ferry.protocol.drops import Dropped, drop
+from ferry.protocol.drops import Blocked, Dropped, drop
 from ferry.protocol.slot import SlotResult
 from tests.pure.decide.values import piece
 from tests.pure.protocol.broker import LEDGER
 from tests.pure.protocol.calls import Task
 from tests.pure.protocol.world import TOPIC, World, everything_is_copied
+from tests.said import data_of
 
 
 def _copy(world: World, run: str) -> None:
@@ -284,6 +286,19 @@ def gives_up_without_an_answer(version: int, place: str) -> None:
     world.end_well()
 
 
+def gives_up_for_a_reason_with_a_code(version: int, *before: Blocked) -> FerryError:
+    """A cluster cannot be reached, perhaps after a partition could not be written: what is raised then."""
+    world, task = _amid(version, "produce")
+    for error in before:
+        world.lose(task, "dropped", error)
+        world.run_until(task, "produce")
+    world.lose(task, "dropped", Unreachable(sentence("acls.unread", cluster="b", why="no answer")))
+    world.finish(task)
+    assert task.error is not None, world.trace
+    world.end_well()
+    return task.error
+
+
 def gives_up_after_a_refusal(version: int) -> SlotResult:
     """Partition 0 is dropped from the attempt, and then the cluster does not answer."""
     world = World([(1,), (1,)], version=version)
@@ -341,6 +356,7 @@ def timed_out(version: int) -> None:
     world.expire()
     world.finish(first)
     assert isinstance(first.error, Retryable), world.trace
+    assert data_of(first.error)[0] == "slot.fenced"
     again = world.attempt("a", 0)
     world.finish(again)
     assert again.result is not None, world.trace

@@ -125,6 +125,8 @@ def test_a_run_whose_driver_is_fenced_each_time_may_be_opened_later(version: int
             world.run_until(task, "append plan")
     world.finish(task)
     assert isinstance(task.error, Retryable), world.trace
+    code, facts = data_of(task.error)
+    assert (code, facts["run"], facts["times"]) == ("driver.fenced", "a", OPENINGS)
     assert world.trace.count(f"{task.name}: append run") == OPENINGS, world.trace
     assert world.decided() == {"start": [], "era": []}
     world.end_well()

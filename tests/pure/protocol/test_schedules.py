@@ -8,10 +8,14 @@ from contextlib import ExitStack
 import pytest
 
 from ferry.errors import FerryError, Refused, Unreachable
+from ferry.messages.catalogue import sentence
 from ferry.model import RefusalKind, TopicPartition
-from tests.pure.decide.values import refusal
+from ferry.protocol.drops import Blocked, drop
+from tests.pure.decide.values import piece, refusal
 from tests.pure.protocol import clauses, schedules
 from tests.pure.protocol.ports import ModelSlot
+from tests.pure.protocol.world import TOPIC
+from tests.said import data_of, facts_in
 
 Clause = Callable[[], ExitStack]
 Schedule = Callable[[int], None]
@@ -107,6 +111,19 @@ def test_a_slot_that_gives_up_ends_its_own_transaction(version: int, place: str,
 @pytest.mark.parametrize("place", ["describe", "leave"])
 def test_leaving_hides_no_error(version: int, place: str) -> None:
     schedules.gives_up_without_an_answer(version, place)
+
+
+@versions
+def test_a_slot_that_gives_up_raises_the_code_and_facts_of_the_reason(version: int) -> None:
+    reason = sentence("acls.unread", cluster="b", why="no answer")
+    error = schedules.gives_up_for_a_reason_with_a_code(version)
+    assert (type(error), str(error)) == (Unreachable, reason)
+    assert data_of(error) == (reason.code, facts_in(reason))
+    silent = drop("target.silent", piece(TOPIC, 0), 0, passing=True, place=f"{TOPIC}-0", cluster="b")
+    error = schedules.gives_up_for_a_reason_with_a_code(version, Blocked([silent]))
+    assert (type(error), data_of(error)) == (Unreachable, (reason.code, facts_in(reason)))
+    assert silent.refusal.message in str(error)
+    assert reason in str(error)
 
 
 @versions

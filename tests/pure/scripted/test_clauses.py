@@ -22,7 +22,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.model import Record, RefusalKind
 from ferry.protocol import slot
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import MAX_FAILURES, SlotResult
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.golden import Golden
 from tests.pure.protocol.broker import LAST_EPOCH
@@ -31,6 +31,7 @@ from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
 from tests.pure.scripted.lane import TIMEOUT_MS, Lane, at_work, place
 from tests.pure.scripted.wire import scripted
+from tests.said import data_of
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT = transactional_id(FLOW, LANE, 0)
@@ -82,7 +83,7 @@ def test_an_abort_over_its_author_s_head_fences(version: int, golden: Golden) ->
 @pytest.mark.parametrize("topic", [TOPIC, LEDGER])
 def test_a_writer_that_was_fenced_writes_nothing_again(version: int, topic: str, golden: Golden) -> None:
     lane = Lane([[3]], version=version)
-    with at_work(lane):
+    with at_work(lane), no_look():
         attempt = lane.begin(lane.open("r"))
         fault = Fault(api="Produce", topic=topic, code=codes.INVALID_PRODUCER_EPOCH, times=9)
         lane.target.faults.append(fault)
@@ -140,7 +141,7 @@ def test_an_attempt_after_one_that_died_behind_its_commit_copies_nothing_twice(v
 def test_a_neighbours_open_transaction_does_not_hide_our_receipts(version: int) -> None:
     """The neighbour's receipts are written and not decided: the ledger's last stable offset stays before ours."""
     lane = Lane([[3], [2]], version=version)
-    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)):
+    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)), no_look():
         lane.connect([source, target])
         target.loop.run(elsewhere.refresh, None)
         plan = lane.open("r", 2)
@@ -341,5 +342,7 @@ def test_results_of_a_slot_that_raises_are_what_was_committed(golden: Golden) ->
         with pytest.raises(Retryable) as caught:
             lane.copy(attempt, chunk_bytes=1, result=result)
         golden(caught.value)
+        code, facts = data_of(caught.value)
+        assert (code, facts["slot"], facts["run"], facts["failures"]) == ("slot.stopped", 0, "r", MAX_FAILURES + 1)
         assert [one.end for one in result.receipts] == [2]
         assert lane.copied(0) == [0, 1]

@@ -65,9 +65,10 @@ _JAAS = b'KafkaClient { a.b.PlainLoginModule required username="u" password="a\\
 _VALUE = {"card": {"number": "4711", "more": [1, 2.5, None, True]}, "name": "\N{SNOWMAN}", "list": [{"number": "x"}]}
 _MM1 = b"zk.connect=zoo:2181/kafka\nbootstrap.servers=west:9092\ngroup.id=mirror\nssl.keystore.password=x\n"
 _STARTS = (b"earliest", b"latest", b"2026-01-31T06:00:00Z", b"orders:0=5, orders:1=7")
+_FAILED = {"kind": "Superseded", "message": "x", "code": "superseded.slot", "facts": {"run": "r", "attempt": 2}}
 _ROWS = (
     (0, "receipt", json.loads(next(one.value or b"" for one in DOCUMENTED if one.key.startswith(b'["receipt"')))),
-    (0, "end", {"refusals": [], "retries": 0, "time_over": False, "failure": ["Refused", "x"], "slot": 0}),
+    (0, "end", {"refusals": [], "retries": 0, "time_over": False, "failure": _FAILED, "slot": 0}),
 )
 
 

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from ferry.dev import ClusterSpec, RunningCluster, up_all
 from ferry.dev.jars import jars, java
 from tests.clusters import KEPT
+from tests.commands import installed
 from tests.harness import Message, commit_offsets, create_topic, delete_topic, producer, send, watermark
 from tests.program import Answer, warm_ferry
 from tests.tiers import ANSWER_S, IN_PART
@@ -244,11 +245,11 @@ def _keys(folder: Path) -> None:
     hook = folder / "move-clients"
     hook.write_text('#!/bin/sh\necho "$FERRY_SWITCH_TO" >> moved\n')
     hook.chmod(0o755)
-    private = folder / "report.pem"
-    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
+    private, openssl = folder / "report.pem", installed("openssl", "openssl")
+    subprocess.run([openssl, "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
     private.chmod(0o600)
     for name in ("report.pub", "reports.pub.pem"):
-        subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", folder / name], check=True)
+        subprocess.run([openssl, "pkey", "-in", private, "-pubout", "-out", folder / name], check=True)
 
 
 def test_lines_that_need_no_cluster_end_as_they_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import installed
+
 
 @pytest.fixture(scope="module")
 def folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -29,7 +31,15 @@ def test_the_wheel_has_them(folder: Path) -> None:
 def test_groff_finds_no_fault(folder: Path) -> None:
     """In test-all, because groff is a package of the system, which `make` does not install."""
     done = subprocess.run(
-        ["groff", "-man", "-ww", "-z", "-T", "utf8", *sorted(path.name for path in folder.iterdir())],
+        [
+            installed("groff", "groff-base"),
+            "-man",
+            "-ww",
+            "-z",
+            "-T",
+            "utf8",
+            *sorted(path.name for path in folder.iterdir()),
+        ],
         cwd=folder,
         capture_output=True,
         text=True,

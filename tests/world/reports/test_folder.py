@@ -30,6 +30,7 @@ from ferry.features.evidence.acts.store import ALONE, LocalStore, store_of
 from ferry.features.evidence.cli.evidence import ended
 from ferry.features.evidence.rules.chain import number_of
 from ferry.model.evidence import EvidenceOutcome
+from tests.commands import installed
 from tests.golden import Golden
 from tests.program import SCHEMAS, closed
 from tests.program import warm_ferry as ferry
@@ -44,7 +45,7 @@ KINDS = {
 
 
 def openssl(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["openssl", *arguments], capture_output=True, check=False)
+    return subprocess.run([installed("openssl", "openssl"), *arguments], capture_output=True, check=False)
 
 
 def made(folder: Path, kind: str) -> tuple[Path, Path]:

@@ -20,7 +20,7 @@ from ferry.config.login.security import TlsOptions
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
-from ferry.model import Codec, Compression
+from ferry.model import Codec, Compression, located, sentence_of
 
 T = TypeVar("T")
 
@@ -63,7 +63,8 @@ def of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping
         properties = flow.client(side, role)
         return read(properties)
     except (BadInput, Refused) as error:
-        raise type(error)(placed(properties.redacted(str(error)), flow.clients.origins[side, role], alias)) from None
+        said = properties.redacted(sentence_of(error))
+        raise type(error)(placed(said, flow.clients.origins[side, role], alias)) from None
 
 
 def kafka_python_options(properties: Mapping[str, str]) -> ConnectionOptions:
@@ -133,7 +134,7 @@ def _read(properties: Mapping[str, str], key: str, default: T, convert: Callable
     try:
         return convert(properties[key])
     except BadValue as error:
-        raise BadInput(f"{key}: {error}") from None
+        raise BadInput(located(key, error.message)) from None
 
 
 def _number(properties: Mapping[str, str], key: str, default: int, low: int) -> int:

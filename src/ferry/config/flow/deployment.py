@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from ferry.config.keys import values
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
+from ferry.model import located
 
 DEPLOYMENT_VARIABLE = "FERRY_DEPLOYMENT"
 
@@ -32,7 +33,7 @@ def deployment_id(given: str, environment: Mapping[str, str], default: str) -> s
     try:
         return values.name(text)
     except BadValue as error:
-        raise BadInput(f"{DEPLOYMENT_VARIABLE}: {error}") from None
+        raise BadInput(located(DEPLOYMENT_VARIABLE, error.message)) from None
 
 
 def of_file(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ferry.config.text.properties import Property
+from ferry.model import located, with_text
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+)+(?=[:= ])")
 _ASKED_BY = (
@@ -60,14 +61,14 @@ def placed(message: str, origins: Mapping[str, Origin], alias: str) -> str:
     name = named_in(message)
     origin = None if name is None else origin_of(name, origins, alias)
     if name is None or origin is None:
-        return f"cluster {alias}: {message}"
-    return f"{origin}: {said_of(name, message)}"
+        return located(f"cluster {alias}", message)
+    return located(str(origin), said_of(name, message))
 
 
 def said_of(name: str, message: str) -> str:
-    """Return the rest of a sentence about a property, whose place is named before it."""
+    """Return the rest of a sentence about a property, whose place is named before it, with its code and facts."""
     rest = message.removeprefix(name)
     for mark in (": ", "="):
         if rest.startswith(mark):
-            return rest.removeprefix(mark).lstrip()
+            return with_text(message, rest.removeprefix(mark).lstrip())
     return message

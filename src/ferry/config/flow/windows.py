@@ -8,7 +8,7 @@ from contextlib import suppress
 from ferry.config.flow.start import StartOffsets, StartTime, parse_start
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
-from ferry.model import OffsetWindow, TimeWindow, TopicPartition, TopicWindows, Window
+from ferry.model import OffsetWindow, TimeWindow, TopicPartition, TopicWindows, Window, located
 
 
 def parse_window(
@@ -92,6 +92,6 @@ def _offsets(option: str, items: Sequence[str]) -> dict[TopicPartition, int]:
     try:
         whole = parse_start(",".join(items))
     except BadValue as error:  # a partition is given twice
-        raise BadInput(f"--{option}: {error}") from None
+        raise BadInput(located(f"--{option}", error.message)) from None
     assert isinstance(whole, StartOffsets)
     return dict(whole.offsets)

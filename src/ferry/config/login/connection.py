@@ -21,6 +21,7 @@ from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, has_reference, is_secret
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
+from ferry.model import located
 
 TYPE = "kafka_cluster"
 TYPES = (TYPE, KAFKA_TYPE)
@@ -68,7 +69,7 @@ def connection_properties(connection: AirflowConnection) -> ClientProperties:
     try:
         return ClientProperties(values_by_key=_properties(connection))
     except BadValue as error:
-        raise BadInput(f"Airflow connection {connection.conn_id!r}: {error}") from None
+        raise BadInput(located(f"Airflow connection {connection.conn_id!r}", error.message)) from None
 
 
 def _properties(connection: AirflowConnection) -> dict[str, str]:

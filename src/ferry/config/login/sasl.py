@@ -19,7 +19,7 @@ from ferry.config.text.secrets import shown_address
 from ferry.errors import BadInput, Refused
 from ferry.files import read_bounded
 from ferry.messages.catalogue import sentence
-from ferry.model import with_text
+from ferry.model import located
 
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _MODULES = {
@@ -97,7 +97,7 @@ def _read(key: str, action: Callable[[], JaasLogin]) -> JaasLogin:
     try:
         return action()
     except BadValue as error:
-        raise BadInput(with_text(error.message, f"{key}: {error}")) from None
+        raise BadInput(located(key, error.message)) from None
 
 
 def _kerberos(properties: Mapping[str, str], key: str, jaas: JaasLogin) -> KerberosLogin:
@@ -212,11 +212,11 @@ def _number(properties: Mapping[str, str], key: str, default: int) -> int:
     try:
         return values.integer(1, 2**31 - 1)(properties[key]) if key in properties else default
     except BadValue as error:
-        raise BadInput(f"{key}: {error}") from None
+        raise BadInput(located(key, error.message)) from None
 
 
 def _boolean(properties: Mapping[str, str], key: str) -> bool:
     try:
         return values.boolean(properties[key]) if key in properties else False
     except BadValue as error:
-        raise BadInput(f"{key}: {error}") from None
+        raise BadInput(located(key, error.message)) from None

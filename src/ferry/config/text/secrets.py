@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from ferry.config.text.secret_refs import LookedUp, without_values
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
+from ferry.model import with_text
 
 HIDDEN = "[hidden]"
 
@@ -101,8 +102,11 @@ class ClientProperties(Mapping[str, str]):
         return f"ClientProperties({self.shown()})"
 
     def redacted(self, message: str) -> str:
-        """Return `message`, which is about these properties, without resolved values."""
-        return without_values(message, self.looked_up)
+        """Return `message`, which is about these properties, without resolved values.
+
+        It keeps its code. Its facts may be such values, so it keeps them only if no reference was resolved.
+        """
+        return with_text(message, without_values(message, self.looked_up), () if self.looked_up else None)
 
     def shown(self) -> dict[str, str]:
         """Return the properties in key order, secrets hidden: fit for a screen or a digest."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ferry.messages.entry import Entry
 from ferry.model import RefusalKind as K
 
-_TRANSLATED = "copy the topic in a flow with ferry.offsets = translated"
+_TRANSLATED = "leave the topic out of ferry.offsets.topics, so that it is translated"
 _ELSEWHERE = "copy the topic to another target topic, in a flow with another alias for the source"
 _BACK = (
     "copy the topics back with translated offsets, under other names; or create the old cluster's topics again, and "
@@ -17,6 +17,9 @@ _AGAIN = f"save what only one side has, and {_ELSEWHERE}; late requests of this 
 
 IDENTICAL: Mapping[str, Entry] = {
     # When the file is read.
+    "line.no-effect.offsets": Entry(
+        None, "has no effect while ferry.offsets is translated; remove the line, or set ferry.offsets = identical"
+    ),
     "identical.file.transforms": Entry(
         None,
         "records with identical offsets are copied as they are, and this flow has transforms ({names})",
@@ -172,7 +175,7 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "this lane may have sent records of {source} to {place} with identical offsets, and a late request could "
         "double one there",
-        f"use ferry.offsets = identical, or {_ELSEWHERE}",
+        f"use ferry.offsets = identical for this topic, or {_ELSEWHERE}",
     ),
     "identical.passed": Entry(
         K.INVALID_CONFIG,
@@ -277,8 +280,8 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "offset {at} of {source} is a transaction's marker or an aborted record, and this run may not pass it by a "
         "marker at the target",
-        f"{_TRANSLATED}, and to another target topic if this one has records; or grant ALTER on the "
-        "target's cluster (ferry acls required)",
+        f"grant ALTER on the target's cluster (ferry acls required); or {_TRANSLATED}, or, if its copy has records, "
+        f"{_ELSEWHERE}",
     ),
     "identical.not-quiet": Entry(
         K.NO_LEADER,
@@ -296,7 +299,7 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "the log of {source} has no record at offset {at}: it was compacted or deleted, so another broker of the "
         "source may have it yet",
-        f"identical offsets do not pass such holes; {_TRANSLATED}, and to another target topic if this one has records",
+        f"identical offsets do not pass such holes; {_TRANSLATED}, or, if its copy has records, {_ELSEWHERE}",
     ),
     "identical.old": Entry(
         K.INVALID_CONFIG,

@@ -10,8 +10,10 @@ from ferry.config.flow.guards import FAIL
 from ferry.config.keys import values
 from ferry.config.keys.feature import FeatureSettings, setting
 from ferry.config.keys.key import FerryKey
+from ferry.config.text.filters import PatternList
 from ferry.errors import Refused
 from ferry.messages.catalogue import sentence
+from ferry.policy import ReplicationPolicy, is_heartbeats_topic
 
 if TYPE_CHECKING:
     from ferry.config.flow.flow import FlowConfig
@@ -30,6 +32,14 @@ OFFSETS = FerryKey(
     values="`translated` or `identical`",
     meaning="which offsets records get at the target; `identical`: those of the source, and what cannot have them is "
     "refused ([identical offsets](identical-offsets.md))",
+)
+EVERY_TOPIC = ".*"
+TOPICS = FerryKey(
+    name="ferry.offsets.topics",
+    default=EVERY_TOPIC,
+    values="list of patterns",
+    meaning="with `ferry.offsets = identical`: the source topics whose records keep their offsets; the flow's others "
+    "are translated ([identical offsets](identical-offsets.md#some-topics))",
 )
 MAY_LOSE = FerryKey(
     name="ferry.offsets.may.lose",
@@ -54,6 +64,8 @@ class IdenticalSettings(FeatureSettings):
     """What the file says of offsets."""
 
     offsets: str = setting(OFFSETS, values.one_of((TRANSLATED, KEPT)))
+    topics: PatternList = setting(TOPICS, values.pattern_list)  # noqa: RUF009 - declares a field
+    """The source topics whose records keep their offsets, if any do."""
     may_lose: bool = setting(MAY_LOSE, values.boolean)
     """Whether a target that may lose acknowledged records is taken: records can then get other offsets."""
 
@@ -65,8 +77,12 @@ class IdenticalSettings(FeatureSettings):
 
     @property
     def keeps(self) -> bool:
-        """Whether records get the offsets that they have at the source."""
+        """Whether records get the offsets that they have at the source, of some topics at least."""
         return self.offsets == KEPT
+
+    def keeps_topic(self, policy: ReplicationPolicy, topic: str) -> bool:
+        """Return whether the records of a source topic keep their offsets. Those of heartbeats never do."""
+        return self.keeps and self.topics.matches(topic) and not is_heartbeats_topic(policy, topic)
 
     @property
     def passes(self) -> bool:
@@ -75,12 +91,18 @@ class IdenticalSettings(FeatureSettings):
 
     @property
     def least_slots(self) -> int:
-        """Two with identical offsets: heartbeats stay translated, and a slot writes one kind of offsets."""
+        """Two with identical offsets: some topics stay translated, and a slot writes one kind of offsets."""
         return 2 if self.keeps else 1
 
     def placed(self, where: Callable[[str], str]) -> Self:
         """Return the settings with the place of `ferry.offsets`."""
         return replace(self, where=where(OFFSETS.name)) if self.keeps else self
+
+    def without_effect(self, flow: FlowConfig) -> Mapping[str, str]:
+        """Return the list of topics, with the reason, if no topic keeps its offsets."""
+        if self.keeps or self.topics.items == (EVERY_TOPIC,):
+            return {}
+        return {TOPICS.name: sentence("line.no-effect.offsets")}
 
     def refused(self, flow: FlowConfig) -> Mapping[str, str]:
         """Return why `ferry.offsets = identical` cannot be with other lines, such as transforms."""
@@ -146,4 +168,6 @@ class IdenticalSettings(FeatureSettings):
 
     def digested(self) -> object | None:
         """Return what changes the copies; None at the default."""
-        return None if self.offsets == TRANSLATED else self.offsets
+        if not self.keeps:
+            return None
+        return KEPT if self.topics.items == (EVERY_TOPIC,) else [KEPT, *self.topics.items]

@@ -24,7 +24,7 @@ from ferry.kafka.connect import codes
 from ferry.kafka.connect.manager import ConnectionManager, Selector
 from ferry.kafka.connect.refusal import LoginDelayed, refusal
 from ferry.kafka.connect.reliance import check_installed
-from ferry.model import TopicPartition, topic_id_of, topic_id_text
+from ferry.model import TopicPartition, sentence_of, topic_id_of, topic_id_text, with_text
 
 log = logging.getLogger(__name__)
 
@@ -272,7 +272,8 @@ class Cluster:
                 if isinstance(error.__cause__, LoginDelayed)
                 else "look at the cluster's health"
             )
-            raise Unreachable(f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)") from error
+            said = f"{error} (given up after {self.patience_s:g} s: {remedy}, then run again)"
+            raise Unreachable(with_text(sentence_of(error), said)) from error
 
     async def within(self, seconds: float, action: Callable[[], Awaitable[T]]) -> T:
         """Return what `action` returns, or raise Unreachable after `seconds`; its result is then ignored."""

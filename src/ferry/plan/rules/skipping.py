@@ -8,6 +8,7 @@ from ferry.errors import BadInput, Refused
 from ferry.ledger.history import PastState, past_runs
 from ferry.ledger.ledger import LedgerView
 from ferry.messages.catalogue import sentence
+from ferry.messages.refusals import words_of
 from ferry.model import Gap, OpenedRun, Plan, RefusalKind, RunRecord, Sentence, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.guards import cluster_sentence, leaderless_refusal, source_trouble
@@ -56,7 +57,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
             "the filters leave it out"
         )
     if source.partition in topic.leaderless:
-        raise Refused(leaderless_refusal(topic, source.partition).message)
+        raise Refused(words_of(leaderless_refusal(topic, source.partition)))
     part = topic.partitions.get(source.partition)
     if part is None:
         count = len(topic.partitions) + len(topic.leaderless)
@@ -66,7 +67,7 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     )
     owner = facts.lane.claims.get(target.topic, rules.lane)
     if owner != rules.lane:
-        raise Refused(owned(topic.name, target.topic, owner).message)
+        raise Refused(words_of(owned(topic.name, target.topic, owner)))
     transform = rules.transform_of(topic.name)
     if transform is not None and transform.partitions is not None:
         _check_dealt(rules, facts, wish, transform)
@@ -75,8 +76,10 @@ def skip_gap(rules: Rules, facts: Facts, wish: SkipRequest, run: str, generation
     if last is not None:
         why = cluster_sentence(facts, last)
         trouble = source_trouble(facts.source, topic, source.partition, last, stands)
-        if why is not None or trouble is not None:
-            raise Refused(why or (trouble.refusal.message if trouble is not None else ""))
+        if why is not None:
+            raise Refused(why)
+        if trouble is not None:
+            raise Refused(words_of(trouble.refusal))
     low = max(stands + 1, part.log_start)
     if not low <= to <= part.end:
         room = (
@@ -109,7 +112,7 @@ def _check_dealt(rules: Rules, facts: Facts, wish: SkipRequest, transform: Trans
     helped = (RefusalKind.RETENTION_PASSED, RefusalKind.POISON)
     for one in refusals:
         if one.kind not in helped and (one.partition is None or one.partition == wish.source.partition):
-            raise Refused(one.message)
+            raise Refused(words_of(one))
     if wish.source not in facts.lane.dealt:
         raise Refused(
             f"nothing of {wish.source} was copied to {several(targets)} yet, so there is no position to continue from: "

@@ -30,10 +30,11 @@ from ferry.errors import (
     Superseded,
     Unreachable,
 )
-from ferry.ledger.codec import encode
+from ferry.ledger.codec import Json, encode
 from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, receipt_json
 from ferry.ledger.run_codec import parse_refusal, refusal_json
-from ferry.model import Receipt
+from ferry.ledger.sentence_codec import read_sentence, sentence_fields
+from ferry.model import Receipt, sentence_of
 from ferry.protocol.slot import SlotResult
 from ferry.run.spark.columns import ints, strings
 from ferry.run.spark.package import unpacked
@@ -100,7 +101,7 @@ def answer_rows(end: SlotEnd) -> list[Row]:
         "refusals": [refusal_json(refusal) for refusal in end.refusals],
         "retries": end.retries,
         "time_over": end.time_over,
-        "failure": None if end.failure is None else [type(end.failure).__name__, str(end.failure)],
+        "failure": None if end.failure is None else error_json(end.failure),
     }
     return [
         *((end.slot, UNIT if one.dealt else RECEIPT, encode(receipt_json(one)).decode()) for one in end.receipts),
@@ -139,17 +140,23 @@ def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
             refusals=tuple(parse_refusal(item) for item in end["refusals"]),
             retries=end["retries"],
             time_over=end["time_over"],
-            failure=_parse_failure(end["failure"]),
+            failure=None if end["failure"] is None else parse_error(end["failure"]),
         )
         for slot, end in sorted(ends.items())
     ]
 
 
-def _parse_failure(failure: list[str] | None) -> FerryError | None:
-    if failure is None:
-        return None
-    name, message = failure
-    return ERRORS.get(name, FerryError)(message)
+def error_json(error: FerryError) -> Json:
+    """Return the error of a Spark task as JSON: its class and its sentence, with the sentence's code and facts."""
+    return {"kind": type(error).__name__, "message": str(error), **sentence_fields(sentence_of(error))}
+
+
+def parse_error(body: Json) -> FerryError:
+    """Return the error that `error_json` wrote; a class that is not in ERRORS becomes FerryError.
+
+    Raises an error of MALFORMED, or BadInput, for what Ferry did not write.
+    """
+    return ERRORS.get(body["kind"], FerryError)(read_sentence(body["message"], body))
 
 
 def batch_of_rows(answer: list[Row]) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from ferry.kafka.admin.acls import NoAuthorizer
 from ferry.kafka.admin.topics import NotPermitted
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.ledger import LedgerView
-from ferry.model import Plan
+from ferry.model import Plan, sentence_of
 from ferry.model.check import Check
 
 
@@ -19,6 +19,6 @@ async def check_acls(lane: OpenLane, view: LedgerView, plan: Plan) -> list[Check
     try:
         return [compared(await acls_of_plan(lane).diff(view, plan))]
     except NoAuthorizer as error:
-        return [compared(None, str(error))]
+        return [compared(None, sentence_of(error))]
     except NotPermitted as error:
-        return [not_permitted(str(error))]
+        return [not_permitted(sentence_of(error))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ferry.features.acls.rules.acls import AclDiff
+from ferry.messages.catalogue import caused
 from ferry.model.check import Check
 from ferry.words import agreeing, count_of, several
 
@@ -12,7 +13,7 @@ NAME = "acls"
 def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
     """Return the row. `diff` is None if the flow syncs no ACLs, or for the reason in `no_authorizer`."""
     if no_authorizer:
-        return Check(name=NAME, ok=True, message=f"there are none to compare: {no_authorizer}")
+        return Check(name=NAME, ok=True, message=caused("acls.none-to-compare", no_authorizer))
     if diff is None:
         detail = "not synced by this flow (sync.topic.acls.enabled): see to them by hand"
         return Check(name=NAME, ok=True, message=detail)
@@ -37,4 +38,4 @@ def compared(diff: AclDiff | None, no_authorizer: str = "") -> Check:
 
 def not_permitted(why: str) -> Check:
     """Return the row if the login may not read the ACLs: without them, clients may be denied at the target."""
-    return Check(name=NAME, ok=False, message=f"not known: {why}, or set sync.topic.acls.enabled = false")
+    return Check(name=NAME, ok=False, message=caused("acls.not-compared", why))

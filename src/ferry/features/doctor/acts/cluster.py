@@ -11,13 +11,13 @@ from ferry.features.doctor.rules.findings import (
     of_cluster,
     of_first_run,
     of_readiness,
-    of_same_cluster,
 )
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
 from ferry.kafka.connect.cluster import Cluster
 from ferry.lane.checks import flow_checks
 from ferry.lane.connections import EitherSide
+from ferry.lane.session import one_cluster
 from ferry.model.finding import Finding, Grade, failed, unknown
 from ferry.run.micro_run import MicroRuns
 
@@ -59,7 +59,9 @@ def _of_both(flow: FlowConfig, connections: EitherSide) -> Iterator[Finding]:
             seen[side] = facts_of(cluster)
             yield of_cluster(name, side, seen[side])
     if len(seen) == len(clusters):
-        yield from of_same_cluster(name, seen["source"], seen["target"])
+        same = one_cluster(flow, seen["source"].cluster_id, seen["target"].cluster_id)
+        if same is not None:
+            yield failed(name, "clusters", same)
     for check in flow_checks():
         yield from check(flow, connections)
 

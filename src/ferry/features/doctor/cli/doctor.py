@@ -14,6 +14,7 @@ from ferry.config.settings import properties_text
 from ferry.config.text.problem import Severity
 from ferry.features.doctor.acts.machine import look_at_machine
 from ferry.features.doctor.rules.findings import count_of_grade, of_problems
+from ferry.ledger.sentence_codec import OF_MESSAGE
 from ferry.model.finding import Finding, Grade
 
 ILL = 1
@@ -25,6 +26,7 @@ FINDING = Form(
     F("check", says="a stable word; more may come"),
     F("grade"),
     F("message", says="one sentence; if the grade is not pass, with what to do"),
+    *OF_MESSAGE,
 )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ferry.config.text.problem import Problem, Severity
-from ferry.model import Refusal
+from ferry.messages.refusals import words_of
+from ferry.model import Refusal, with_text
 from ferry.model.check import Check
 from ferry.model.finding import Finding, Grade
 from ferry.words import count_of
@@ -52,7 +53,12 @@ def of_problems(file: str, problems: Collection[Problem], flows: int) -> list[Fi
         return [Finding(about=FILE, check="configuration", grade=Grade.PASS, message=message)]
     grades = {Severity.ERROR: Grade.FAIL, Severity.WARNING: Grade.WARN}
     return [
-        Finding(about=FILE, check="configuration", grade=grades[problem.severity], message=str(problem))
+        Finding(
+            about=FILE,
+            check="configuration",
+            grade=grades[problem.severity],
+            message=with_text(problem.message, str(problem)),
+        )
         for problem in problems
     ]
 
@@ -71,14 +77,6 @@ def of_cluster(flow: str, side: str, facts: ClusterFacts) -> Finding:
         oldest = ".".join(map(str, OLDEST[side]))
         grade, message = Grade.FAIL, f"{message}; upgrade it: a {side} needs Kafka {oldest} or newer"
     return Finding(about=flow, check=side, grade=grade, message=message)
-
-
-def of_same_cluster(flow: str, source: ClusterFacts, target: ClusterFacts) -> list[Finding]:
-    """Return a finding when both sides of a flow are one cluster; none when a cluster has no id."""
-    if not source.cluster_id or source.cluster_id != target.cluster_id:
-        return []
-    message = f"source and target are the same cluster ({source.cluster_id}): correct one of the bootstrap.servers"
-    return [Finding(about=flow, check="clusters", grade=Grade.FAIL, message=message)]
 
 
 def of_readiness(flow: str, checks: Iterable[Check]) -> Iterator[Finding]:
@@ -100,7 +98,8 @@ def of_first_run(flow: str, refusals: Sequence[Refusal]) -> list[Finding]:
         message = "the first run would refuse nothing"
         return [ledger, Finding(about=flow, check="refusals", grade=Grade.PASS, message=message)]
     more = f" and {len(refusals) - 1} more, see ferry plan" if len(refusals) > 1 else ""
-    message = f"the first run would refuse: {refusals[0].message} [{refusals[0].kind}]{more}"
+    said = f"the first run would refuse: {refusals[0].message} [{refusals[0].kind}]{more}"
+    message = with_text(words_of(refusals[0]), said)
     return [ledger, Finding(about=flow, check="refusals", grade=Grade.FAIL, message=message)]
 
 

@@ -27,7 +27,7 @@ from ferry.features.switch.acts.switcher import Switcher, refuse_unready
 from ferry.features.switch.rules.report import FIRST_RECORD_MEANS, lost_sentence, switch_report
 from ferry.features.switch.settings import SwitchHook
 from ferry.lane.connections import FlowConnections
-from ferry.model import Flow
+from ferry.model import Flow, with_text
 from ferry.model.evidence import EvidenceKind, EvidenceReport, Sample, StepOutcome, TimelineStep
 from ferry.model.switch import Step, StepDone, SwitchOptions, SwitchOutcome, SwitchState, Verb, next_step
 from ferry.run.local import copy_plan
@@ -152,7 +152,9 @@ class FullDrill:
         failed = [one for one in unreturned(self._flow, back, leave, patience_s=self._patience_s) if not one.ok]
         if failed:
             more = f" ({len(failed) - 1} more like it)" if len(failed) > 1 else ""
-            raise Refused(f"clients are not moved to {flow.target}, because on the way back {failed[0].message}{more}")
+            why = failed[0].message
+            said = f"clients are not moved to {flow.target}, because on the way back {why}{more}"
+            raise Refused(with_text(why, said))
 
     def _id(self, way: str) -> str:
         return _id_of(self._options.drill, way)

@@ -82,7 +82,8 @@ class IdenticalPlanner:
         return stays_identical(plan, written_places(view))  # a lane may copy into the live lane's topics
 
     async def _found(self, view: LedgerView, plan: Plan) -> Found:
-        target = self.lane.target
+        target, policy = self.lane.target, self.lane.flow.topics.policy
+        sources = {piece.source.topic for piece in plan.slices}
         names = sorted({piece.target.topic for piece in plan.slices})
         created = frozenset(one.topic for one in plan.changes if one.kind is ChangeKind.CREATE)
         await target.refresh(names)
@@ -110,11 +111,9 @@ class IdenticalPlanner:
             receipts=last_receipts(view, self.lane.name),
             new=new,
             denied=listed.denied,
-            heartbeats=frozenset(
-                piece.source.topic
-                for piece in plan.slices
-                if is_heartbeats_topic(self.lane.flow.topics.policy, piece.source.topic)
-            ),
+            translated=frozenset(one for one in sources if not self._settings.keeps_topic(policy, one)),
+            heartbeats=frozenset(one for one in sources if is_heartbeats_topic(policy, one)),
+            written=written_places(view),
         )
 
     async def _may_mark(self) -> bool:

@@ -64,8 +64,12 @@ class Found:
     """What the lane is for; None: it is a live one."""
     new: frozenset[str] = frozenset()
     """Topics that are not there, because a plan that is only shown creates none: their settings are not known yet."""
+    translated: frozenset[str] = frozenset()
+    """Source topics whose records do not keep their offsets: those that the file leaves out, and heartbeats."""
     heartbeats: frozenset[str] = frozenset()
-    """Source topics of MirrorMaker 2's heartbeats: they stay translated."""
+    """Source topics of MirrorMaker 2's heartbeats, a part of `translated`."""
+    written: frozenset[TopicPartition] = frozenset()
+    """Target partitions to which any lane of the ledger may have sent batches at the source's offsets."""
     may_pass: bool = False
     """Whether copies may begin with empty records."""
     sent: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
@@ -118,8 +122,8 @@ def without_unfit(plan: Plan, found: Found) -> Plan:
 
 
 def is_kept(piece: Slice, found: Found) -> bool:
-    """Return whether the records of a slice are to have identical offsets: all but those of heartbeats."""
-    return piece.source.topic not in found.heartbeats
+    """Return whether the records of a slice are to have identical offsets."""
+    return piece.source.topic not in found.translated
 
 
 def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
@@ -127,7 +131,10 @@ def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
     gaps = {gap.source for gap in plan.gaps}
     slices, refusals = [], []
     for piece in plan.slices:
-        refusal = refusal_of(piece, found, passed=piece.source in gaps) if is_kept(piece, found) else None
+        if is_kept(piece, found):
+            refusal = refusal_of(piece, found, passed=piece.source in gaps)
+        else:
+            refusal = _stays(piece) if piece.target in found.written else None
         if refusal is None:
             slices.append(piece)
         else:
@@ -142,7 +149,11 @@ def stays_identical(plan: Plan, sent: Collection[TopicPartition]) -> Plan:
     """
     begun = [piece for piece in plan.slices if piece.target in sent]
     kept = [piece for piece in plan.slices if piece.target not in sent]
-    return _narrowed(plan, kept, [_refused(piece, "identical.stays", place=str(piece.target)) for piece in begun])
+    return _narrowed(plan, kept, [_stays(piece) for piece in begun])
+
+
+def _stays(piece: Slice) -> Refusal:
+    return _refused(piece, "identical.stays", place=str(piece.target))
 
 
 def without_skips(plan: Plan, copy_of: Callable[[str], str]) -> Plan:
@@ -327,7 +338,7 @@ def _refused(piece: Slice, code: str, **facts: Any) -> Refusal:
 
 
 def _apart(plan: Plan, found: Found) -> Plan:
-    """Return the plan whose slots have one kind of offsets each, with a note on topics that stay translated.
+    """Return the plan whose slots have one kind of offsets each, with a note on heartbeats, which stay translated.
 
     A run of the flow has two slots at least (`IdenticalSettings.least_slots`).
     """
@@ -336,12 +347,12 @@ def _apart(plan: Plan, found: Found) -> Plan:
         return plan
     slots = max(2, plan.slots)
     numbers = assigned_slots([piece.bytes_estimate for piece in plan.slices], translated, slots)
-    names = ", ".join(sorted({piece.source.topic for piece in plan.slices if not is_kept(piece, found)}))
+    names = ", ".join(sorted(found.heartbeats & {piece.source.topic for piece in plan.slices}))
     return replace(
         plan,
         slots=slots,
         slices=tuple(replace(piece, slot=slot) for piece, slot in zip(plan.slices, numbers, strict=True)),
-        notes=(*plan.notes, sentence("identical.heartbeats", topics=names)),
+        notes=(*plan.notes, sentence("identical.heartbeats", topics=names)) if names else plan.notes,
     )
 
 

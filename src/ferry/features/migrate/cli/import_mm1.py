@@ -26,6 +26,7 @@ from ferry.features.migrate.acts.mm1.login import Login, read_login
 from ferry.features.migrate.acts.mm1.offsets import read_offsets
 from ferry.features.migrate.acts.mm1.outcome import Fate, Outcome
 from ferry.features.migrate.acts.mm1.side import SideFile
+from ferry.model import located
 from ferry.words import count_of
 
 TO_DECIDE = 1
@@ -144,7 +145,7 @@ def _login(arguments: Arguments) -> Login | None:
     try:
         return read_login(read_text(path), str(path), path.resolve())
     except BadValue as error:
-        raise BadInput(f"{path}: {error}") from None
+        raise BadInput(located(str(path), error.message)) from None
 
 
 def _look_at_output(output: Path | None, *, copy_secrets: bool) -> None:
@@ -163,7 +164,7 @@ def _aliases(given: list[str] | None, count: int, target: str) -> tuple[str, ...
         try:
             values.name(alias)
         except BadValue as error:
-            raise BadInput(f"{option}: {error}") from None
+            raise BadInput(located(option, error.message)) from None
     if len({*aliases, target}) != count + 1:
         raise BadInput(f"aliases {', '.join([*aliases, target])}: two clusters have one name; give each its own")
     return tuple(aliases)

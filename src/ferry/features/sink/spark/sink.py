@@ -57,7 +57,7 @@ from ferry.features.sink.spark.stage import ANSWER, delivered, placed
 from ferry.model import TopicPartition
 from ferry.model.delivery import DeliveryReceipt, Due, Written
 from ferry.run.spark.session import at_once, is_remote
-from ferry.run.spark.stage import ERRORS
+from ferry.run.spark.stage import parse_error
 
 TRIES = 3
 """How many times failed slots are started within one call."""
@@ -241,8 +241,7 @@ def _by_slots(ordered: DataFrame, specs: dict[int, SlotSpec]) -> dict[TopicParti
                 receipts |= {one.place: one for one in _receipts(row)}
                 del todo[row.slot]
             else:
-                kind, sentence = json.loads(row.failure)
-                failures.append(ERRORS.get(kind, FerryError)(sentence))
+                failures.append(parse_error(json.loads(row.failure)))
         final = [one for one in failures if not isinstance(one, _AGAIN)]
         if final:
             raise next((one for one in final if isinstance(one, Superseded)), final[0])

@@ -16,12 +16,13 @@ from ferry.features.records.rules.partition_columns import partitions_of_records
 from ferry.features.sink.acts.ids import SlotSpec
 from ferry.features.sink.acts.slot import COLUMNS, write_slot
 from ferry.features.sink.rules.dealing import first_numbers
-from ferry.ledger.codec import encode
+from ferry.ledger.codec import Json, encode
 from ferry.run.spark.columns import ints, strings
+from ferry.run.spark.stage import error_json
 from ferry.wire.arrow_columns import bytes_behind, edges_of, numbers_of, valid_of, with_narrow_edges
 
 ANSWER = "slot int, failure string, receipts string"
-"""How each slot ended, as JSON: `failure` is an error's class and sentence, or null; `receipts` are lists of fields."""
+"""How each slot ended, as JSON: `failure` is an error (`ferry.run.spark.stage`) or null; `receipts` are lists."""
 
 Flags = npt.NDArray[np.bool_]
 
@@ -88,7 +89,7 @@ def delivered(specs: Mapping[int, SlotSpec], batches: Iterable[pa.RecordBatch]) 
                 raise Refused(f"rows of another slot came to slot {number} (a bug): nothing of the transaction counts")
             yield batch
 
-    failure: list[str] | None = None
+    failure: Json | None = None
     receipts: list[object] = []
     spec = specs[number]
     try:
@@ -97,7 +98,7 @@ def delivered(specs: Mapping[int, SlotSpec], batches: Iterable[pa.RecordBatch]) 
             for one in write_slot(spec, (with_narrow_edges(batch.select(COLUMNS)) for batch in rows()))
         ]
     except FerryError as error:
-        failure = [type(error).__name__, str(error)]
+        failure = error_json(error)
     failures = pa.array([None if failure is None else encode(failure).decode()], pa.string())
     yield pa.RecordBatch.from_arrays(
         [ints([number]), failures, strings([encode(receipts).decode()])], names=["slot", "failure", "receipts"]

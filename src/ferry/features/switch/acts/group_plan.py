@@ -178,9 +178,18 @@ async def _decided(
     wanted = {group: {*where, *blank.get(group, ())} for group, (where, _) in placed.items()}
     ends = await _known_offsets(target, {place for some in wanted.values() for place in some}, LATEST)
     begins |= await _known_offsets(target, {place for some in blank.values() for place in some}, EARLIEST)
-    if sides.via.of(IdenticalSettings).keeps:
+    kept, policy = sides.via.of(IdenticalSettings), sides.via.topics.policy
+    if kept.keeps:
         placed = {
-            group: ({place: without_receipt(one, ends.get(place)) for place, one in where.items()}, against)
+            group: (
+                {
+                    place: without_receipt(one, ends.get(place))
+                    if one.source is not None and kept.keeps_topic(policy, one.source.topic)
+                    else one
+                    for place, one in where.items()
+                },
+                against,
+            )
             for group, (where, against) in placed.items()
         }
     remembered_places = {place for group in memory for place in wanted[group]} & ends.keys()

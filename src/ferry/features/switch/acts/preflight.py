@@ -20,7 +20,9 @@ from ferry.features.switch.rules.moving import again_sentence
 from ferry.features.switch.rules.readiness import Readiness, Rpo
 from ferry.features.switch.rules.transformed import Made, leaving, returning, transformed_topics
 from ferry.lane.connections import FlowConnections, TargetFirst
+from ferry.lane.session import one_cluster
 from ferry.ledger.runs import has_run
+from ferry.model import sentence_of
 from ferry.model.check import Check
 from ferry.model.switch import OPPOSITE, Step, SwitchState, Verb
 from ferry.run.ledger.access import LedgerAccess
@@ -186,12 +188,13 @@ def _failback(sides: Sides, state: SwitchState, patience_s: float) -> tuple[Read
                 patience_s=patience_s,
             )
         except EmptyFilter as error:
-            raise Refused(str(error)) from error
+            raise Refused(sentence_of(error)) from error
         since = look_since(sides.via, before, patience_s=patience_s)
         return replace(readiness, checks=(*readiness.checks, *since)), facts
     with FlowConnections.of(sides.via, patience_s=patience_s) as connections:
-        if connections.source.cluster_id == connections.target.cluster_id:
-            raise BadInput(f"{sides.old} and {sides.new} are the same cluster: correct their bootstrap servers")
+        same = one_cluster(sides.via, connections.source.cluster_id, connections.target.cluster_id)
+        if same is not None:
+            raise BadInput(same)
     first = "the switch did not start it" if runs else "it has not run yet"
     message = f"{sides.old} and {sides.new} answer; {sides.via.flow} begins at the cut-over: {first}"
     since = look_since(sides.via, before, patience_s=patience_s)

@@ -27,7 +27,7 @@ from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.ledger import UNREAD, LedgerView, claims
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.writers import LedgerWriters
-from ferry.model import Left, Pause, Plan, TopicPartition, Why
+from ferry.model import Left, Pause, Plan, TopicPartition, Why, sentence_of
 from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
@@ -187,7 +187,7 @@ async def _writers(flow: FlowConfig, connections: FlowConnections) -> LedgerWrit
     try:
         acls = await described_acls(connections.target)
     except NoAuthorizer as error:
-        return LedgerWriters(topic=topic, own=own, acls=None, why=str(error), is_open=True)
+        return LedgerWriters(topic=topic, own=own, acls=None, why=sentence_of(error), is_open=True)
     except (Refused, Unreachable) as error:
-        return LedgerWriters(topic=topic, own=own, acls=None, why=str(error))
+        return LedgerWriters(topic=topic, own=own, acls=None, why=sentence_of(error))
     return LedgerWriters(topic=topic, own=own, acls=acls)

@@ -25,6 +25,7 @@ from ferry.errors import BadInput, Refused
 from ferry.features.switch.acts.engine import StillMine
 from ferry.features.switch.acts.sides import Sides
 from ferry.features.switch.settings import SwitchHook
+from ferry.model import with_text
 from ferry.model.switch import Evidence, SwitchState
 from ferry.redirects import NoRedirect
 
@@ -97,7 +98,7 @@ def refuse_unusable(hook: SwitchHook, what: str) -> None:
     try:
         callable_url = hook.url is None or values.optional_url(hook.url)
     except BadValue as error:
-        raise BadInput(f"--{what}-url {error}") from None
+        raise BadInput(with_text(error.message, f"--{what}-url {error}")) from None
     if not callable_url:
         raise BadInput(f"--{what}-url is empty: write an address, or omit it")
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from ferry.codec.form import F, Form
-from ferry.codec.kinds import FLOW, Kind, enum, fields, many, optional, typed
+from ferry.codec.kinds import FLOW, Kind, enum, many, optional, typed
 from ferry.features.switch.rules.readiness import Readiness
+from ferry.ledger.sentence_codec import OF_MESSAGE
 from ferry.model.check import Check
 from ferry.model.switch import POINT_OF_NO_RETURN, Step, SwitchOutcome, SwitchState, Verb, next_step
+
+CHECK = Form(
+    Check,
+    F(
+        "name",
+        says="a stable word: source, replication, lag, refusals, topics, target, retention, groups, checkpoints, "
+        "outside, acls, clock, ledger, writers, stranded, reverse, transforms, clusters, opposite",
+    ),
+    F("ok"),
+    F("message"),
+    F("known", says="false: it is not known, and holds up no switch"),
+    F("warns", says="true: read it before a switch, which it does not hold up"),
+    *OF_MESSAGE,
+)
 
 READINESS = Form(
     Readiness,
     F("ready"),
-    F(
-        "checks",
-        kind=many(
-            fields(
-                Check,
-                name="a stable word: source, replication, lag, refusals, topics, target, retention, groups, "
-                "checkpoints, outside, acls, clock, ledger, writers, stranded, reverse, transforms, clusters, opposite",
-                known="false: it is not known, and holds up no switch",
-                warns="true: read it before a switch, which it does not hold up",
-            )
-        ),
-    ),
+    F("checks", kind=many(CHECK.kind)),
     F("partitions"),
     F("records", says="not copied, of all partitions"),
     F("seconds", says="age of the oldest record that is not copied; null: not known"),

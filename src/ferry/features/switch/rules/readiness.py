@@ -9,7 +9,8 @@ from ferry.features.groups.rules.outside import OutsideGroup, named_with_reason,
 from ferry.features.switch.rules.partition_state import came_sentence
 from ferry.ledger.history import NOT_ENDED, PastRun, PastState
 from ferry.ledger.writers import LedgerWriters, others, writers_sentence
-from ferry.model import ChangeKind, Left, Pause, Plan, Refusal, TopicPartition, Why
+from ferry.messages.refusals import words_of
+from ferry.model import ChangeKind, Left, Pause, Plan, Refusal, TopicPartition, Why, with_text
 from ferry.model.check import Check
 from ferry.model.evidence import PassedOver
 from ferry.model.switch import Step, SwitchState
@@ -257,7 +258,8 @@ def _refused(refusals: Sequence[Refusal]) -> Check:
         return Check(name="refusals", ok=True, message="a run would refuse nothing")
     first = refusals[0]
     more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
-    return Check(name="refusals", ok=False, message=f"a run would refuse: {first.message} [{first.kind}]{more}")
+    message = with_text(words_of(first), f"a run would refuse: {first.message} [{first.kind}]{more}")
+    return Check(name="refusals", ok=False, message=message)
 
 
 def _run_once(looked: Looked) -> str:

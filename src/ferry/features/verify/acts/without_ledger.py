@@ -26,7 +26,6 @@ from ferry.kafka.fetch.source import SourceReader
 from ferry.lane.connections import FlowConnections
 from ferry.model import NotCompared, NotComparedKind, Segment, TopicPartition
 from ferry.plan.gather import isolation_of
-from ferry.policy import is_heartbeats_topic
 
 _STAMP = "message.timestamp.type"
 _NEWS_SECONDS = 0.5
@@ -108,7 +107,7 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
 
 
 def _is_identical(flow: FlowConfig, topic: str) -> bool:
-    return flow.of(IdenticalSettings).keeps and not is_heartbeats_topic(flow.topics.policy, topic)
+    return flow.of(IdenticalSettings).keeps_topic(flow.topics.policy, topic)
 
 
 def _by_offset(

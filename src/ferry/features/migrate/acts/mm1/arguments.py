@@ -15,6 +15,7 @@ from ferry.config.keys import values
 from ferry.config.text.problem import BadValue
 from ferry.errors import BadInput
 from ferry.features.migrate.acts.mm1.outcome import Fate
+from ferry.model import located
 
 JAAS_PROPERTY = "-Djava.security.auth.login.config"
 KERBEROS_PROPERTY = "-Djava.security.krb5.conf"
@@ -194,4 +195,4 @@ def _check(arguments: Arguments) -> None:
         try:
             values.integer(1)(given.value) if name == "num.streams" else values.boolean(given.value)
         except BadValue as error:
-            raise BadInput(f"{given.written}: {error}") from None
+            raise BadInput(located(given.written, error.message)) from None

@@ -23,7 +23,7 @@ from ferry.features.migrate.acts.mm1.outcome import Fate, Outcome, Place
 from ferry.features.migrate.acts.mm1.sheet import Sheet
 from ferry.features.migrate.acts.mm1.side import Side, SideFile, read_side
 from ferry.features.migrate.acts.mm1.topics import as_list, remark
-from ferry.model import Flow
+from ferry.model import Flow, located
 from ferry.policy import JAVA_PACKAGE
 
 T = TypeVar("T")
@@ -418,7 +418,7 @@ class _Conversion:
             line = self.sheet.get(problem.key)
             place = line.origin if line is not None and line.origin is not None else Place(file="the new file")
             if problem.severity is Severity.ERROR:
-                raise BadInput(f"{place}: {problem.key}: {problem.message}")
+                raise BadInput(located(f"{place}: {problem.key}", problem.message))
             self.outcomes.append(
                 Outcome(
                     place=place,
@@ -456,4 +456,4 @@ def _read(place: Place, key: str, value: str, convert: Callable[[str], T]) -> T:
     try:
         return convert(value)
     except BadValue as error:
-        raise BadInput(f"{place}: {key}: {error}") from None
+        raise BadInput(located(f"{place}: {key}", error.message)) from None

@@ -18,6 +18,7 @@ from ferry.errors import BadInput
 from ferry.features.migrate.acts.mm1.keys import CLASS_KEYS, KeyRule, Meaning
 from ferry.features.migrate.acts.mm1.outcome import Fate, Outcome, Place
 from ferry.features.migrate.acts.mm1.sheet import Line
+from ferry.model import located
 
 _COMMENT_BEHIND = re.compile(r"\s[#!]")
 
@@ -76,7 +77,7 @@ class Side:
 
     def bad(self, entry: Property, message: str) -> BadInput:
         """Return the error of an entry that cannot be read."""
-        return BadInput(f"{self.place(entry)}: {entry.key}: {message}")
+        return BadInput(located(f"{self.place(entry)}: {entry.key}", message))
 
     def write(self, entry: Property, key: str, value: str, why: str) -> None:
         """Add a line to the new file, with the cluster's alias.
@@ -165,5 +166,5 @@ def _apply(side: Side, rule: KeyRule, found: Sequence[Property], *, servers_give
             try:
                 value = rule.convert(entry.value)
             except BadValue as error:
-                raise side.bad(entry, str(error)) from None
+                raise side.bad(entry, error.message) from None
             side.write(entry, rule.becomes, value, rule.why)

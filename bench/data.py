@@ -28,6 +28,8 @@ class Shape:
     batch_records: int = 0
     hole_every: int = 0
     """One record of so many has the key of the one before it, which a log cleaner then removes; 0: none."""
+    commit_every: int = 0
+    """How many records a transaction has; 0: there are none."""
 
 
 def write(bootstrap: str, shape: Shape) -> None:
@@ -64,9 +66,14 @@ def send_all(bootstrap: str, shape: Shape, record: Callable[[int], Mapping[str, 
             "queue.buffering.max.kbytes": 512 << 10,
             "enable.idempotence": True,
             **({"batch.num.messages": shape.batch_records} if shape.batch_records else {}),
+            **({"transactional.id": shape.topic} if shape.commit_every else {}),
         }
     )
+    if shape.commit_every:
+        producer.init_transactions()
     for number in range(shape.records):
+        if shape.commit_every and number % shape.commit_every == 0:
+            producer.begin_transaction()
         while True:
             try:
                 producer.produce(shape.topic, **record(number))
@@ -75,6 +82,8 @@ def send_all(bootstrap: str, shape: Shape, record: Callable[[int], Mapping[str, 
                 producer.poll(0.1)
         if number % 10_000 == 0:
             producer.poll(0)
+        if shape.commit_every and (number + 1) % shape.commit_every == 0:
+            producer.commit_transaction()
     left = producer.flush(120)
     assert not left, f"{left} records of {shape.topic} were not written"
 

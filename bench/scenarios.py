@@ -396,6 +396,7 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
     million = max(1000, int(1_000_000 * scale))
     large = Shape(topic="large", partitions=4, records=million, size=1024)
     small = Shape(topic="small", partitions=4, records=million, size=200, batch_records=72)
+    commits = max(100, int(6_000 * scale))
     tiny = Shape(topic="tiny", partitions=4, records=1000, size=200)
     beside_mirror_maker = (
         _cpu("CPU against MirrorMaker 2, 1 task", ONE_COPY, MM2_COPY, 1 / 10),
@@ -575,6 +576,13 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
                 ("identical", f"{million:,} records of 1 KiB JSON, lz4, with identical offsets", large),
                 ("identicalsmall", f"{million:,} records in batches of 72, with identical offsets", small),
             )
+        ),
+        Scenario(
+            name="identicalcommits",
+            title=f"{commits:,} transactions of a record in each of 8 partitions, with identical offsets",
+            shape=Shape(topic="commits", partitions=8, records=8 * commits, size=200, batch_records=1, commit_every=8),
+            run=same_offsets,
+            aims=(_seconds("time of what 100 transactions a second take, s", SAME_WHOLE, commits / 100),),
         ),
         Scenario(
             name="identicalempty",

@@ -331,12 +331,14 @@ def show_identical(flow: FlowConfig, source: RunningCluster, target: RunningClus
     """
     write_identical(source, target)
     if ferry("run", IDENTICAL_FLOW, "--quiet", shown=False, file=IDENTICAL_FILE):
-        raise Refused(f"the run with identical offsets failed: run ferry run with {HOME / IDENTICAL_FILE} to see why")
+        command = f"ferry run '{IDENTICAL_FLOW}' --config {HOME / IDENTICAL_FILE}"
+        raise Refused(f"the run with identical offsets failed: see why with {command}")
     copies = flow.copy_of(IDENTICAL_TOPIC), f"{IDENTICAL_FLOW.partition('->')[0]}.{IDENTICAL_TOPIC}"
     wanted = records_by_offset(source.bootstrap, IDENTICAL_TOPIC)
     translated, identical = (records_by_offset(target.bootstrap, copy) for copy in copies)
+    sides = wanted, translated, identical
     rows = [
-        [f"{IDENTICAL_TOPIC}-{number}", *(str(side[number][-1][0]) for side in (wanted, translated, identical))]
+        [f"{IDENTICAL_TOPIC}-{number}", *(_last_offset(side.get(number, [])) for side in sides)]
         for number in sorted(wanted)
     ]
     print("Offsets of the same record, the last of each partition:")
@@ -347,13 +349,16 @@ def show_identical(flow: FlowConfig, source: RunningCluster, target: RunningClus
     return not different
 
 
-def write_identical(source: RunningCluster, target: RunningCluster) -> Path:
-    """Write a file with a flow of identical offsets; return its path.
+def _last_offset(records: Sequence[tuple[int, bytes]]) -> str:
+    return str(records[-1][0]) if records else "no record"
+
+
+def write_identical(source: RunningCluster, target: RunningCluster) -> None:
+    """Write a file with a flow of identical offsets.
 
     It has a name of its own for the source, so its copy has a name of its own, too.
     """
-    path = HOME / IDENTICAL_FILE
-    path.write_text(
+    (HOME / IDENTICAL_FILE).write_text(
         f"""clusters = exact, backup
 # The same cluster as primary.
 exact.bootstrap.servers = {source.bootstrap}
@@ -367,7 +372,6 @@ exact->backup.emit.heartbeats.enabled = false
 replication.factor = 1
 """
     )
-    return path
 
 
 def ferry(*arguments: str, shown: bool = True, file: str = "ferry.properties") -> int:

@@ -43,7 +43,8 @@ def skip_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
-    chosen.of(IdenticalSettings).refuse(chosen, "ferry skip")
+    if chosen.of(IdenticalSettings).keeps_topic(chosen.topics.policy, topic):
+        chosen.of(IdenticalSettings).refuse(chosen, "ferry skip")
     if not reason.strip():
         raise BadInput("--reason is empty: give the reason, for other operators")
     refuse_foreign_topic(chosen, topic)
@@ -51,7 +52,7 @@ def skip_command(
     wish = SkipRequest(source=source, to=to, who=person(), reason=reason.strip())
     run = None if dry_run else new_run("skip")
     with MicroRuns(chosen, patience_s=context.patience_s) as runs:
-        refuse_written(runs.wait_for(runs.view_if_any), chosen, "ferry skip")
+        refuse_written(runs.wait_for(runs.view_if_any), chosen, "ferry skip", topic=topic)
         if run is None:
             gap = runs.preview_skip(wish)
         else:

@@ -284,11 +284,16 @@ class Move:
         """Return whether this move came after one in the opposite direction.
 
         The ledgers of both directions have no common order, and clocks of machines may differ. So the later one is the
-        one that found the other. Only if neither could read the other's ledger do the times decide.
+        one that found the other. If only one could read the other's ledger, and the other one was not there, that other
+        one came later. Only if neither could read, or an earlier Ferry made both, do the times decide.
         """
         if other.switch in (self.found or ()):
             return True
-        return self.switch not in (other.found or ()) and self.at_ms > other.at_ms
+        if self.switch in (other.found or ()):
+            return False
+        if (self.found is None) != (other.found is None):
+            return self.found is None
+        return self.at_ms > other.at_ms
 
 
 def move_of(state: SwitchState) -> Move | None:

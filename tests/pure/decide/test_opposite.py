@@ -131,6 +131,8 @@ def test_of_opposite_moves_the_one_that_found_the_other_is_later_whatever_the_cl
         (at(moved, 9), at(back, 5), moved),
         (at(moved, 5), at(back, 9), back),
         (at(moved, 5, []), at(back, 9, None), back),
+        (at(moved, 9, []), at(back, 5, None), back),
+        (at(moved, 5, None), at(back, 9, []), moved),
     ]
     for one, way_back, last in cases:
         for both in ([one, way_back], [way_back, one]):

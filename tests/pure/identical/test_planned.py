@@ -23,7 +23,7 @@ from ferry.features.identical.rules.planned import (
 from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.messages.refusals import refused
-from ferry.model import Flow, Gap, LaneKind, Lifted, Plan, RefusalKind, Slice, TopicPartition
+from ferry.model import Flow, Gap, LaneKind, Lifted, Plan, RefusalKind, Slice, TopicPartition, facts_of
 from ferry.model import code_of as noted
 from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
 
@@ -190,7 +190,9 @@ def test_retention_that_passed_names_no_guard_that_skips() -> None:
         refused("source.retention-passed.one", "orders", 0, log_start=6, start=5),
         refused("identical.stays", "orders", 2, place="a.orders-2"),
     )
-    plan = without_skips(replace(PLAN, refusals=refusals), lambda topic: f"a.{topic}")
+    whole = replace(PLAN, refusals=refusals)
+    assert without_skips(whole, lambda topic: f"a.{topic}", lambda _: False) == whole, "of translated topics"
+    plan = without_skips(whole, lambda topic: f"a.{topic}", lambda _: True)
     assert [(one.code, one.kind, one.partition) for one in plan.refusals] == [
         ("identical.gone", RefusalKind.RETENTION_PASSED, 1),
         ("identical.gone", RefusalKind.RETENTION_PASSED, 0),
@@ -227,7 +229,7 @@ def test_a_plan_of_heartbeats_alone_asks_for_nothing_of_the_target() -> None:
     assert ([piece.producer for piece in plan.slices], plan.version) == ([None], 1)
 
 
-def test_topics_that_the_file_leaves_out_are_translated_without_a_note_unless_they_were_identical_once() -> None:
+def test_topics_that_the_file_leaves_out_are_translated_unless_they_were_identical_once() -> None:
     """A compacted topic may be translated where others keep their offsets. A late request could double a record."""
     users = TopicPartition(topic="users", partition=0)
     left_out = replace(PIECE, source=users, target=users, compacted=True)
@@ -238,7 +240,7 @@ def test_topics_that_the_file_leaves_out_are_translated_without_a_note_unless_th
         assert [piece.source for piece in plan.slices] == [ORDERS, users]
         assert [(one.code, one.partition) for one in plan.refusals] == [("identical.stays", 1)]
         assert len({piece.slot for piece in plan.slices}) == 2
-        assert plan.notes == ()
+        assert [(noted(one), facts_of(one)) for one in plan.notes] == [("identical.others", (("topics", "users"),))]
     assert [piece.producer for piece in with_identical(whole, suits, 42).slices] == [42, None]
 
 

@@ -156,9 +156,10 @@ def test_topics_are_listed_and_heartbeats_never_keep_their_offsets() -> None:
     assert not settings.problems
 
 
-def test_a_list_of_topics_without_identical_offsets_is_warned_of() -> None:
-    warned = read("a->b.ferry.offsets.topics = orders").problems
-    assert [(one.severity, one.key) for one in warned] == [(Severity.WARNING, "a->b.ferry.offsets.topics")]
+def test_an_empty_list_of_topics_is_refused() -> None:
+    (problem,) = read(KEPT, "ferry.offsets.topics =").problems
+    assert (problem.severity, problem.line, problem.key) == (Severity.ERROR, 8, "ferry.offsets.topics")
+    assert read("ferry.offsets.topics =").problems == ()
 
 
 def test_a_run_of_such_a_flow_has_a_slot_for_heartbeats_too() -> None:

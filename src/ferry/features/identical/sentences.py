@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from ferry.messages.entry import Entry
 from ferry.model import RefusalKind as K
 
-_TRANSLATED = "leave the topic out of ferry.offsets.topics, so that it is translated"
+_TRANSLATED = "set ferry.offsets.topics to a list without the topic, so that it is translated"
+_TRANSLATED_ONCE_BEGUN = (
+    "copy the topic with translated offsets: by a list in ferry.offsets.topics without it; once its copy has records, "
+    "in a flow with another alias for the source"
+)
 _ELSEWHERE = "copy the topic to another target topic, in a flow with another alias for the source"
 _BACK = (
     "copy the topics back with translated offsets, under other names; or create the old cluster's topics again, and "
@@ -17,8 +21,10 @@ _AGAIN = f"save what only one side has, and {_ELSEWHERE}; late requests of this 
 
 IDENTICAL: Mapping[str, Entry] = {
     # When the file is read.
-    "line.no-effect.offsets": Entry(
-        None, "has no effect while ferry.offsets is translated; remove the line, or set ferry.offsets = identical"
+    "identical.file.topics": Entry(
+        None,
+        "no topic keeps its offsets, because the list is empty",
+        "list patterns of topics, or use ferry.offsets = translated",
     ),
     "identical.file.transforms": Entry(
         None,
@@ -150,11 +156,14 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.lane": Entry(
         K.INVALID_CONFIG,
         "{source} would be appended after other records, so none gets the offset that it has at the source",
-        "copy the window in a lane backfill-NAME, which has topics of its own; or use ferry.offsets = translated",
+        f"copy the window in a lane backfill-NAME, which has topics of its own; or {_TRANSLATED}",
     ),
     "identical.heartbeats": Entry(
         None,
         "MirrorMaker 2's heartbeats ({topics}) are copied with translated offsets, because their topic is compacted",
+    ),
+    "identical.others": Entry(
+        None, "topics that ferry.offsets.topics does not list ({topics}) are copied with translated offsets"
     ),
     "identical.transform": Entry(
         K.INVALID_CONFIG,
@@ -164,12 +173,12 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.merged": Entry(
         K.INVALID_CONFIG,
         "other writers may write to {place}, so {source} cannot have identical offsets there",
-        "take it out of ferry.merge.topics, set ferry.guard.foreign.writer = fail, or use ferry.offsets = translated",
+        f"take it out of ferry.merge.topics, set ferry.guard.foreign.writer = fail, or {_TRANSLATED}",
     ),
     "identical.translated": Entry(
         K.INVALID_CONFIG,
         "{place} has records up to offset {offset} that were copied with translated offsets",
-        f"use ferry.offsets = translated, or {_ELSEWHERE}",
+        f"{_TRANSLATED}, or {_ELSEWHERE}",
     ),
     "identical.stays": Entry(
         K.INVALID_CONFIG,
@@ -180,7 +189,7 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.passed": Entry(
         K.INVALID_CONFIG,
         "offsets of {source} near {offset} would be skipped or copied again, which identical offsets do not permit",
-        "set the guards ferry.guard.* of the topic to fail, or use ferry.offsets = translated",
+        f"set the guards ferry.guard.* of the topic to fail, or {_TRANSLATED}",
     ),
     "identical.gone": Entry(
         K.RETENTION_PASSED,
@@ -191,13 +200,14 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.begins": Entry(
         K.INVALID_CONFIG,
         "{source} would be copied from offset {offset} on, and its copy {place} must continue at offset {end}",
-        f"identical offsets need the source's log from there on; {_TRANSLATED}; in a backfill, name another lane",
+        f"identical offsets need the source's log from there on; in a backfill, name another lane, or "
+        f"{_TRANSLATED_ONCE_BEGUN}",
     ),
     "identical.first": Entry(
         K.INVALID_CONFIG,
         "the copy of {source} begins at offset {offset}, so {place} needs as many empty records (about {seconds} s, "
         "{bytes:size}). Readers see them until they are deleted",
-        "stop the readers of the copy and set ferry.offsets.may.pass = true, or use ferry.offsets = translated",
+        f"stop the readers of the copy and set ferry.offsets.may.pass = true, or {_TRANSLATED}",
     ),
     "identical.first.note": Entry(
         None,
@@ -213,12 +223,12 @@ IDENTICAL: Mapping[str, Entry] = {
     "identical.too-long": Entry(
         K.INVALID_CONFIG,
         "{source} reaches offset {offset}, and identical offsets end at {most}, Kafka's highest sequence number",
-        _TRANSLATED,
+        _TRANSLATED_ONCE_BEGUN,
     ),
     "identical.compacted": Entry(
         K.INVALID_CONFIG,
         "{source} is compacted {where}, so its log has holes, and identical offsets do not pass holes yet",
-        _TRANSLATED,
+        _TRANSLATED_ONCE_BEGUN,
     ),
     "identical.ahead": Entry(
         K.TARGET_CHANGED,
@@ -280,8 +290,7 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "offset {at} of {source} is a transaction's marker or an aborted record, and this run may not pass it by a "
         "marker at the target",
-        f"grant ALTER on the target's cluster (ferry acls required); or {_TRANSLATED}, or, if its copy has records, "
-        f"{_ELSEWHERE}",
+        f"grant ALTER on the target's cluster (ferry acls required), or {_TRANSLATED_ONCE_BEGUN}",
     ),
     "identical.not-quiet": Entry(
         K.NO_LEADER,
@@ -299,7 +308,7 @@ IDENTICAL: Mapping[str, Entry] = {
         K.INVALID_CONFIG,
         "the log of {source} has no record at offset {at}: it was compacted or deleted, so another broker of the "
         "source may have it yet",
-        f"identical offsets do not pass such holes; {_TRANSLATED}, or, if its copy has records, {_ELSEWHERE}",
+        f"identical offsets do not pass such holes; {_TRANSLATED_ONCE_BEGUN}",
     ),
     "identical.old": Entry(
         K.INVALID_CONFIG,

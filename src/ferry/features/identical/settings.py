@@ -98,16 +98,16 @@ class IdenticalSettings(FeatureSettings):
         """Return the settings with the place of `ferry.offsets`."""
         return replace(self, where=where(OFFSETS.name)) if self.keeps else self
 
-    def without_effect(self, flow: FlowConfig) -> Mapping[str, str]:
-        """Return the list of topics, with the reason, if no topic keeps its offsets."""
-        if self.keeps or self.topics.items == (EVERY_TOPIC,):
-            return {}
-        return {TOPICS.name: sentence("line.no-effect.offsets")}
-
     def refused(self, flow: FlowConfig) -> Mapping[str, str]:
         """Return why `ferry.offsets = identical` cannot be with other lines, such as transforms."""
         if not self.keeps:
             return {}
+        if not self.topics.items:
+            return {TOPICS.name: sentence("identical.file.topics")}
+        why = self._against(flow)
+        return {} if why is None else {OFFSETS.name: why}
+
+    def _against(self, flow: FlowConfig) -> str | None:
         transforms = ", ".join(one.name for one in flow.records.transforms)
         merged = ", ".join(flow.topics.merge.items)
         guards = {name: getattr(flow.topics.guards, name) for name in PASSING}
@@ -115,14 +115,14 @@ class IdenticalSettings(FeatureSettings):
             f"ferry.guard.{name.replace('_', '.')} = {policy}" for name, policy in guards.items() if policy != FAIL
         )
         if transforms:
-            return {OFFSETS.name: sentence("identical.file.transforms", names=transforms)}
+            return sentence("identical.file.transforms", names=transforms)
         if merged:
-            return {OFFSETS.name: sentence("identical.file.merged", topics=merged)}
+            return sentence("identical.file.merged", topics=merged)
         if flow.topics.sync_topic_deletes:
-            return {OFFSETS.name: sentence("identical.file.deletes")}
+            return sentence("identical.file.deletes")
         if flow.copy.isolation_level != "read_committed":
-            return {OFFSETS.name: sentence("identical.file.isolation")}
-        return {OFFSETS.name: sentence("identical.file.guards", guards=passing)} if passing else {}
+            return sentence("identical.file.isolation")
+        return sentence("identical.file.guards", guards=passing) if passing else None
 
     def reads_target_settings(self) -> str:
         """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""

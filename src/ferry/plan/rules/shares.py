@@ -45,15 +45,18 @@ def even_bins(weights: Sequence[int], bins: int) -> list[int]:
     return chosen
 
 
-def assigned_slots(weights: Sequence[int], transformed: Sequence[bool], slots: int) -> list[int]:
+def assigned_slots(
+    weights: Sequence[int], transformed: Sequence[bool], slots: int, cost: int = TRANSFORMED_COST
+) -> list[int]:
     """Return a slot number for each weight, so that slots are about even and transformed and copied slices share none.
 
-    Copied slices have the lower numbers. Both kinds together need two slots or more.
+    Copied slices have the lower numbers. Both kinds together need two slots or more. `cost` is how much longer a byte
+    of the transformed ones takes.
     """
     if all(transformed) or not any(transformed):
         return even_bins(weights, slots)
     copied = sum(weight for weight, changed in zip(weights, transformed, strict=True) if not changed)
-    changed = TRANSFORMED_COST * (sum(weights) - copied)
+    changed = cost * (sum(weights) - copied)
     share = round(slots * changed / (copied + changed)) if copied + changed else slots // 2
     first = slots - min(max(1, share), slots - 1)
     kinds = {

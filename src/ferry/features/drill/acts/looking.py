@@ -33,7 +33,11 @@ def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, found: Found
         verified = verifier.sum_up(survey, verifier.compare(survey))
     found.verification = one = compared_of(verified)
     if verified.identical is not None:
-        found.checks.append(offsets_check(verified.identical, equal=one.equal))
+        kept = {stretch.source for stretch in survey.stretches if stretch.identical}
+        wrong = {each.source for each in verified.differences}
+        wrong |= {each.source for each in verified.not_compared if each.asked}
+        equal = one.equal or not (verified.more or kept & wrong)
+        found.checks.append(offsets_check(verified.identical, equal=equal))
     same = "equal" if one.records else "nothing to compare"
     word = same if one.equal else f"{one.differences} differences"
     entry.detail = f"{one.records} records: {word}"

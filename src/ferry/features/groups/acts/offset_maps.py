@@ -69,6 +69,8 @@ class PartitionMap:
     cut: Cut | None = None
     transformed: bool = False
     """Whether a transform made some of it, so that records may have been left out."""
+    identical: bool = False
+    """Whether the last records of it have identical offsets."""
 
     def trouble_at(self, offset: int) -> str | None:
         """Return why the map does not translate an offset, as a sentence; None when it does.
@@ -272,6 +274,7 @@ class _Loading:
             asked=asked,
             pruned=self.pruned,
             transformed=any(of.transform for of in self.rows),
+            identical=self.last.identical,
         )
 
 

@@ -48,7 +48,7 @@ class IdenticalPlanner:
         """Return the plan without the slices that its run would refuse; writes nothing."""
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        plan = without_skips(plan, self.lane.flow.copy_of)
+        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
         if not plan.slices:
             return plan
         return without_unfit(plan, await self._found(view, plan))
@@ -61,7 +61,7 @@ class IdenticalPlanner:
         view = driver.view
         if self._settings.offsets == TRANSLATED:
             return self._still_translated(view, plan)
-        plan = without_skips(plan, self.lane.flow.copy_of)
+        plan = without_skips(plan, self.lane.flow.copy_of, self._keeps)
         if not plan.slices:
             return plan
         found = await self._found(view, plan)
@@ -78,11 +78,14 @@ class IdenticalPlanner:
     def _settings(self) -> IdenticalSettings:
         return self.lane.flow.of(IdenticalSettings)
 
+    def _keeps(self, topic: str) -> bool:
+        return self._settings.keeps_topic(self.lane.flow.topics.policy, topic)
+
     def _still_translated(self, view: LedgerView, plan: Plan) -> Plan:
         return stays_identical(plan, written_places(view))  # a lane may copy into the live lane's topics
 
     async def _found(self, view: LedgerView, plan: Plan) -> Found:
-        target, policy = self.lane.target, self.lane.flow.topics.policy
+        target = self.lane.target
         sources = {piece.source.topic for piece in plan.slices}
         names = sorted({piece.target.topic for piece in plan.slices})
         created = frozenset(one.topic for one in plan.changes if one.kind is ChangeKind.CREATE)
@@ -111,8 +114,8 @@ class IdenticalPlanner:
             receipts=last_receipts(view, self.lane.name),
             new=new,
             denied=listed.denied,
-            translated=frozenset(one for one in sources if not self._settings.keeps_topic(policy, one)),
-            heartbeats=frozenset(one for one in sources if is_heartbeats_topic(policy, one)),
+            translated=frozenset(one for one in sources if not self._keeps(one)),
+            heartbeats=frozenset(one for one in sources if is_heartbeats_topic(self.lane.flow.topics.policy, one)),
             written=written_places(view),
         )
 

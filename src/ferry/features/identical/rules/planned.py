@@ -127,7 +127,7 @@ def is_kept(piece: Slice, found: Found) -> bool:
 
 
 def judged(plan: Plan, found: Found) -> tuple[list[Slice], list[Refusal]]:
-    """Return the slices whose records can have identical offsets, and the refusals of the others."""
+    """Return the slices that can be copied, with identical offsets or translated, and the refusals of the others."""
     gaps = {gap.source for gap in plan.gaps}
     slices, refusals = [], []
     for piece in plan.slices:
@@ -156,13 +156,14 @@ def _stays(piece: Slice) -> Refusal:
     return _refused(piece, "identical.stays", place=str(piece.target))
 
 
-def without_skips(plan: Plan, copy_of: Callable[[str], str]) -> Plan:
+def without_skips(plan: Plan, copy_of: Callable[[str], str], keeps: Callable[[str], bool]) -> Plan:
     """Return the plan whose refusals of retention that passed name what an operator can do here.
 
     The kernel's have a guard that skips, which identical offsets do not permit. They also say that nothing was copied,
-    but a run that died may have written records without receipts. `copy_of` names a source topic's copy.
+    but a run that died may have written records without receipts. `copy_of` names a source topic's copy. `keeps`:
+    whether a source topic's records keep their offsets; refusals of others stay.
     """
-    return replace(plan, refusals=tuple(_gone(one, copy_of) for one in plan.refusals))
+    return replace(plan, refusals=tuple(_gone(one, copy_of) if keeps(one.topic) else one for one in plan.refusals))
 
 
 def _gone(refusal: Refusal, copy_of: Callable[[str], str]) -> Refusal:
@@ -338,7 +339,7 @@ def _refused(piece: Slice, code: str, **facts: Any) -> Refusal:
 
 
 def _apart(plan: Plan, found: Found) -> Plan:
-    """Return the plan whose slots have one kind of offsets each, with a note on heartbeats, which stay translated.
+    """Return the plan whose slots have one kind of offsets each, with notes on topics that are translated.
 
     A run of the flow has two slots at least (`IdenticalSettings.least_slots`).
     """
@@ -346,13 +347,15 @@ def _apart(plan: Plan, found: Found) -> Plan:
     if not any(translated):
         return plan
     slots = max(2, plan.slots)
-    numbers = assigned_slots([piece.bytes_estimate for piece in plan.slices], translated, slots)
-    names = ", ".join(sorted(found.heartbeats & {piece.source.topic for piece in plan.slices}))
+    numbers = assigned_slots([piece.bytes_estimate for piece in plan.slices], translated, slots, cost=1)
+    topics = {piece.source.topic for piece in plan.slices} & found.translated
+    named = {"identical.heartbeats": topics & found.heartbeats, "identical.others": topics - found.heartbeats}
+    notes = [sentence(code, topics=", ".join(sorted(some))) for code, some in named.items() if some]
     return replace(
         plan,
         slots=slots,
         slices=tuple(replace(piece, slot=slot) for piece, slot in zip(plan.slices, numbers, strict=True)),
-        notes=(*plan.notes, sentence("identical.heartbeats", topics=names)) if names else plan.notes,
+        notes=(*plan.notes, *notes),
     )
 
 

@@ -16,14 +16,21 @@ def written_places(view: LedgerView) -> frozenset[TopicPartition]:
     return frozenset(place for lane in lane_producers(view) for place in sent_places(view, lane))
 
 
-def refuse_written(view: LedgerView, flow: FlowConfig, act: str, *, moves: bool = False) -> None:
+def refuse_written(
+    view: LedgerView, flow: FlowConfig, act: str, *, moves: bool = False, topic: str | None = None
+) -> None:
     """Raise Refused if the flow's lane has identical offsets, by the file or by the ledger: `act` supports none.
 
     A lane that wrote them keeps what they cost, also if the file says `translated` by now. Records may have no receipt,
-    and a request may be late. `moves`: it supports them if the file says `identical`, as moves of clients do.
+    and a request may be late. `moves`: it supports them if the file says `identical`, as moves of clients do. `topic`:
+    it is about this source topic alone.
     """
-    flow.of(IdenticalSettings).refuse(flow, act)
-    sent = sorted(sent_places(view, flow.lane))
+    settings = flow.of(IdenticalSettings)
+    if topic is None or settings.keeps_topic(flow.topics.policy, topic):
+        settings.refuse(flow, act)
+    sent = sorted(
+        place for place in sent_places(view, flow.lane) if topic is None or place.topic == flow.copy_of(topic)
+    )
     if sent:
         facts = {"act": act, "flow": str(flow.flow), "lane": flow.lane, "place": str(sent[0])}
         raise Refused(sentence("identical.written.moves" if moves else "identical.written", **facts))

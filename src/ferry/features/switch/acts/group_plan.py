@@ -16,7 +16,6 @@ from ferry.features.groups.rules.repartition_map import DealtMap, read_of
 from ferry.features.groups.rules.selection import merged_sentence
 from ferry.features.groups.rules.translated import dealt_checkpoints
 from ferry.features.groups.rules.written_offsets import HeldGroup
-from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.switch.acts.old_groups import GroupOffsets, OldSide, old_side
 from ferry.features.switch.acts.partition_state import read_ends
 from ferry.features.switch.acts.sides import Sides
@@ -178,20 +177,17 @@ async def _decided(
     wanted = {group: {*where, *blank.get(group, ())} for group, (where, _) in placed.items()}
     ends = await _known_offsets(target, {place for some in wanted.values() for place in some}, LATEST)
     begins |= await _known_offsets(target, {place for some in blank.values() for place in some}, EARLIEST)
-    kept, policy = sides.via.of(IdenticalSettings), sides.via.topics.policy
-    if kept.keeps:
-        placed = {
-            group: (
-                {
-                    place: without_receipt(one, ends.get(place))
-                    if one.source is not None and kept.keeps_topic(policy, one.source.topic)
-                    else one
-                    for place, one in where.items()
-                },
-                against,
-            )
-            for group, (where, against) in placed.items()
-        }
+    same = {one.target for one in maps.values() if one.identical}
+    placed = {
+        group: (
+            {
+                place: without_receipt(one, ends.get(place)) if one.by == "via" and place in same else one
+                for place, one in where.items()
+            },
+            against,
+        )
+        for group, (where, against) in placed.items()
+    }
     remembered_places = {place for group in memory for place in wanted[group]} & ends.keys()
     remembered_ends = await read_ends(sides, connections, {place: ends[place] for place in remembered_places})
     listed = await list_groups(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import merge
 
 from ferry.clock import wall_ms
 from ferry.config.flow.flow import FlowConfig
@@ -25,20 +26,23 @@ def all_switches(
 ) -> tuple[list[SwitchState], tuple[str, ...]]:
     """Return the switches of both directions, oldest first, and why a ledger was not read.
 
+    Those of one direction are in their ledger's order. Only between the two do times decide.
+
     Raises Unreachable or Refused if no ledger can be read.
     """
-    found: list[SwitchState] = []
+    found: list[list[SwitchState]] = []
     unread: list[str] = []
     both = _both(settings, flow)
     for one in both:
         try:
             with LedgerAccess(one, patience_s=patience_s) as ledger:
-                found += switch_states(ledger.view() if ledger.exists() else UNREAD).values()
+                states = switch_states(ledger.view() if ledger.exists() else UNREAD).values()
+                found.append(sorted(states, key=lambda state: state.offset))
         except (Unreachable, Refused) as error:
             unread.append(str(error))
             if len(unread) == len(both):
                 raise
-    return sorted(found, key=lambda state: state.switch.at_ms), tuple(unread)
+    return list(merge(*found, key=lambda state: state.switch.at_ms)), tuple(unread)
 
 
 def one_switch(settings: Settings, flow: FlowConfig, switch: str, *, patience_s: float) -> SwitchState:

@@ -128,7 +128,8 @@ def count_loss(sides: Sides, state: SwitchState, *, patience_s: float) -> Eviden
     lost_ms = state.switch.options.lost_at_ms
     losses = loss_of(found, _ages(sides, behind, patience_s), wall_ms() if lost_ms is None else lost_ms)
     clauses = [loss_sentence(losses, lost_ms=lost_ms, unseen=unseen_of(found)), beside_the_loss(passed_of(state))]
-    if sides.via.of(IdenticalSettings).keeps and any(one.records or not one.certain for one in losses):
+    kept, policy = sides.via.of(IdenticalSettings), sides.via.topics.policy
+    if any(kept.keeps_topic(policy, one.source.topic) and (one.records or not one.certain) for one in losses):
         clauses.append(sentence("identical.loss", cluster=sides.new))
     return Evidence(
         sentence="; ".join(filter(None, clauses)),

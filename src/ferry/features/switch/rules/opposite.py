@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ferry.features.switch.rules.steps import left_of, named_facts
+from ferry.features.switch.rules.steps import clients_by, left_of, named_facts, newest_finished, unfinished
 from ferry.messages.catalogue import sentence
 from ferry.model import Sentence
-from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, SwitchState, Verb, move_of
+from ferry.model.switch import POINT_OF_NO_RETURN, Switch, SwitchOutcome, SwitchState, Verb
 
 
 def opposing(switch: Switch, others: Mapping[str, SwitchState], known: Collection[str] | None) -> SwitchState | None:
@@ -39,19 +39,16 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, ret
     failback can bring the clients back.
     """
     switch = moved.switch
-    left = [one for one in others.values() if one.end is None]
-    if left:
-        newest = max(left, key=lambda one: one.offset).switch
+    left = unfinished(others)
+    if left is not None:
+        newest = left.switch
         return (
             f"{newest.verb} {newest.id} of {newest.named}, which moves clients to {newest.via.target}, is not "
-            f"finished, {left_of(others[newest.id])}: finish it first with ferry {newest.verb} '{newest.named}' --id "
+            f"finished, {left_of(left)}: finish it first with ferry {newest.verb} '{newest.named}' --id "
             f"{newest.id}"
         )
-    own = move_of(moved)
-    finished = [one for one in others.values() if one.end and one.end.outcome is SwitchOutcome.FINISHED]
-    last = max(finished, key=lambda one: one.offset, default=None)
-    back = None if last is None else move_of(last)
-    if last is not None and back is not None and (own is None or back.is_after(own)):
+    last = newest_finished(others)
+    if last is not None and clients_by([moved, last]) is last:
         newest = last.switch
         remedy = f": move them with ferry failback '{newest.via}', which starts it" if returns else ""
         return (

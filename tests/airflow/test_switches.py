@@ -141,7 +141,7 @@ def fail_back(switched: Switched, movers: Movers, file: Path) -> tuple[set[bytes
     flows.source.start()
     wait_until(lambda: not has_members(flows.source, movers.group), "an end of the group's members", WAIT_SECONDS)
     stood = committed_offsets(flows.source, movers.group, movers.topic, PARTITIONS)
-    run = switched.asked(Verb.FAILBACK, {**PLANNED, "export": str(file)})
+    run = switched.asked(Verb.FAILBACK, {**PLANNED, "output": str(file)})
     switched.answer(Verb.FAILBACK, run, "Approve")
     switched.at_work(Verb.FAILBACK, run, Step.QUIET)
     movers.directory.halt()

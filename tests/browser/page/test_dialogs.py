@@ -297,7 +297,7 @@ def test_a_time_that_cannot_be_sent_is_said_at_its_field(desk: Desk) -> None:
         _field(page, "until").evaluate("(field) => { field.value = '20260-01-01T00:00' }")
         page.locator("#ask-go").click()
         expect(_field(page, "until")).to_have_accessible_description(
-            "20260-01-01T00:00 is no time of the years 1 to 9999."
+            "20260-01-01T00:00 is not a time of the years 1 to 9999."
         )
         assert _field(page, "why").input_value() == "a migration"
 

@@ -583,6 +583,7 @@ def scenarios(scale: float) -> tuple[Scenario, ...]:
             shape=Shape(topic="commits", partitions=8, records=8 * commits, size=200, batch_records=1, commit_every=8),
             run=same_offsets,
             aims=(_seconds("time of what 100 transactions a second take, s", SAME_WHOLE, commits / 100),),
+            warm=False,  # the bare pump knows no transactions
         ),
         Scenario(
             name="identicalempty",

@@ -34,6 +34,8 @@ from tests.tiers import ANSWER_S, PATIENCE
 
 TRY_S = 10 * PATIENCE
 """How long one client waits for an answer to a request that another client may repeat."""
+NO_ANSWER = frozenset((KafkaError._TIMED_OUT, KafkaError._DESTROY_BROKER))
+"""What librdkafka says where it is not known what became of a request: also when it gave up a broker meanwhile."""
 FENCED = "are currently fenced"
 """In the controller's words for a new topic (ReplicationControlManager) when it has not heard of its brokers lately."""
 
@@ -235,7 +237,7 @@ def create_topics(cluster: RunningCluster, topics: Sequence[NewTopic]) -> None:
                 answer.result(ANSWER_S)
             except KafkaException as error:
                 code, words = error.args[0].code(), error.args[0].str()
-                if code == KafkaError._TIMED_OUT:
+                if code in NO_ANSWER:
                     unknown.add(name)
                     continue
                 if code == KafkaError.INVALID_REPLICATION_FACTOR and FENCED in words:

@@ -139,9 +139,9 @@ def test_a_transform_that_does_not_check_refuses_its_topics_alone(
     assert job.wait(240) == 0, job.text()
     with lab.runs() as runs:
         report = runs.report("r-1")
-    told = {refusal.topic: refusal for refusal in report.refusals}
-    assert told.keys() == {f"{topic}-{name}" for name in UNCHECKED if name != "alone"}
-    assert {one.kind for one in told.values()} == {RefusalKind.TRANSFORM}
+    found = {refusal.topic: refusal for refusal in report.refusals}
+    assert found.keys() == {f"{topic}-{name}" for name in UNCHECKED if name != "alone"}
+    assert {one.kind for one in found.values()} == {RefusalKind.TRANSFORM}
     for name, key, fact in (
         ("unknown", ".where: ", " not understood, line 1, column 1: "),
         ("dealt", ".where: ", " not understood, line 1, column 1: "),
@@ -150,8 +150,8 @@ def test_a_transform_that_does_not_check_refuses_its_topics_alone(
         ("changed", " is another one by", " since run r-1 was planned: "),
         ("first", " breaks off at ", f" at offset 0 of {topic}-first-0: CAST_INVALID_INPUT"),
     ):
-        assert told[f"{topic}-{name}"].message.startswith(f"ferry.transform.{name}{key}")
-        assert fact in told[f"{topic}-{name}"].message
+        assert found[f"{topic}-{name}"].message.startswith(f"ferry.transform.{name}{key}")
+        assert fact in found[f"{topic}-{name}"].message
     assert report.state is RunState.PARTIAL
     for name in {*UNCHECKED, "bytes"} - {"gone"}:  # which no topic was created for
         copied = read_topic(target_cluster.bootstrap, lab.target_topic(f"{topic}-{name}"))

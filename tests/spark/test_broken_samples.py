@@ -38,31 +38,31 @@ BROKEN = "ferry.transform.broken.where: ", " not understood, line 1, column 1: "
 
 
 def test_each_transform_is_shown_by_itself_and_the_record_that_breaks_one_is_named(book: Notebook) -> None:
-    told = book.sampled(FILE, ROWS, values=False, as_json=True)
-    assert told["code"] == 2
-    broken, number, whole = Answer(**told).json("plan-sample")["samples"]
+    done = book.sampled(FILE, ROWS, values=False, as_json=True)
+    assert done["code"] == 2
+    broken, number, whole = Answer(**done).json("plan-sample")["samples"]
     assert broken["error"].startswith(BROKEN[0])
     assert BROKEN[1] in broken["error"]
     assert (broken["records"], broken["digest"]) == ([], None)
     assert (number["error"], whole["error"]) == (None, None)
     assert [one["what"] for one in number["records"]] == ["left out", *["same"] * 4, "broken", "same"]
     assert [one["what"] for one in whole["records"]] == ["same"]
-    first, second = sorted(told["err"].splitlines())
+    first, second = sorted(done["err"].splitlines())
     assert first.startswith(f"ferry: {BROKEN[0]}")
     assert BROKEN[1] in first
     assert second.startswith(NUMBER[0])
     assert NUMBER[1] in second
-    assert SECRET.decode() not in told["out"] + told["err"]
+    assert SECRET.decode() not in done["out"] + done["err"]
 
 
 def test_of_many_records_that_break_it_the_first_is_named_and_the_others_are_counted(book: Notebook) -> None:
     rows = [row("orders", 0, offset, b"x%d" % offset) for offset in range(16)] + [row("payments", 0, 0, b"1")]
-    told = book.sampled(FILE, rows, values=True, as_json=False)
-    assert told["code"] == 2
-    assert "payments, the last 1 record: 1 " in told["out"]
-    assert "orders, the last 16 records: 16 " in told["out"]
-    assert " one of the 8 records " in " ".join(told["out"].split())
-    second = max(told["err"].splitlines())
+    done = book.sampled(FILE, rows, values=True, as_json=False)
+    assert done["code"] == 2
+    assert "payments, the last 1 record: 1 " in done["out"]
+    assert "orders, the last 16 records: 16 " in done["out"]
+    assert " one of the 8 records " in " ".join(done["out"].split())
+    second = max(done["err"].splitlines())
     assert " at offset 0 of orders-0 (" in second
     assert "x0" in second
     assert "), and 15 more records " in second
@@ -70,7 +70,7 @@ def test_of_many_records_that_break_it_the_first_is_named_and_the_others_are_cou
 
 def test_the_only_one_that_cannot_be_carried_out_ends_it_with_its_sentence(book: Notebook) -> None:
     file = FILE.replace("broken, number, whole", "broken").split("ferry.transform.number")[0]
-    told = book.sampled(file, [row("clicks", 0, 0, b"1")], values=False, as_json=True)
-    assert (told["code"], told["out"]) == (2, "")
-    assert told["err"].startswith(BROKEN[0])
-    assert BROKEN[1] in told["err"]
+    done = book.sampled(file, [row("clicks", 0, 0, b"1")], values=False, as_json=True)
+    assert (done["code"], done["out"]) == (2, "")
+    assert done["err"].startswith(BROKEN[0])
+    assert BROKEN[1] in done["err"]

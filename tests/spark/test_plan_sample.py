@@ -43,10 +43,10 @@ def test_records_are_shown_before_and_after_and_nothing_is_written(
     lines = "ferry.transform.masked.where = value IS NOT NULL\nferry.transform.masked.redact = $.card"
     file = file_of(tmp_path, source_cluster, target_cluster, topic, lines)
 
-    told = ferry("plan", "--sample", "4", "--json", config=file)
-    assert SECRET.decode() not in told.out + told.err
-    assert told.code == 1, told.err  # the one that is no JSON would be refused
-    (found,) = told.json("plan-sample")["samples"]
+    done = ferry("plan", "--sample", "4", "--json", config=file)
+    assert SECRET.decode() not in done.out + done.err
+    assert done.code == 1, done.err  # the one that is no JSON would be refused
+    (found,) = done.json("plan-sample")["samples"]
     assert (found["topic"], found["target"], found["transform"]) == (topic, f"a.{topic}", "masked")
     records = sorted(found["records"], key=lambda one: one["before"]["timestamp_ms"])
     assert [one["what"] for one in records] == ["changed", "same", "left out", "poison"]
@@ -72,9 +72,9 @@ def test_sql_that_is_not_understood_ends_it_with_its_place(
     create_topic(source_cluster, topic)
     create_topic(source_cluster, f"{topic}-plain")  # no run of one task copies both
     file = file_of(tmp_path, source_cluster, target_cluster, topic, "ferry.transform.masked.where = nosuch(1)")
-    told = ferry("plan", "--sample", "1", config=file)
-    assert (told.code, told.out) == (2, "")
-    sentence = told.err.splitlines()[-1]
+    done = ferry("plan", "--sample", "1", config=file)
+    assert (done.code, done.out) == (2, "")
+    sentence = done.err.splitlines()[-1]
     assert sentence.startswith("ferry: ferry.transform.masked.where: ")
     assert ", line 1, column 1: " in sentence
     run = ferry("run", "--spark", config=file)
@@ -112,8 +112,8 @@ def test_what_no_run_may_do_ends_it_with_one_sentence(
 ) -> None:
     create_topic(source_cluster, topic)
     file = file_of(tmp_path, source_cluster, target_cluster, topic, f"ferry.transform.masked.{key} = {value}")
-    told = ferry(*command, config=file)
-    assert (told.code, told.out) == (2, "")
-    sentence = told.err.splitlines()[-1]
+    done = ferry(*command, config=file)
+    assert (done.code, done.out) == (2, "")
+    sentence = done.err.splitlines()[-1]
     assert sentence.startswith(f"ferry: ferry.transform.masked.{key}: ")
     assert fact in sentence

@@ -359,9 +359,9 @@ def test_what_makes_spark_break_off_is_one_sentence_without_javas_stack(book: No
     ],
 )
 def test_what_is_not_understood_is_one_sentence(book: Notebook, lines: list[str], facts: list[str]) -> None:
-    with pytest.raises(Failed) as told:
+    with pytest.raises(Failed) as failed:
         book.transformed(ours(*lines), ONE)
     for fact in facts:
-        assert fact in str(told.value)
-    assert str(told.value).startswith("ferry.transform.one.")
-    assert "\n" not in str(told.value)
+        assert fact in str(failed.value)
+    assert str(failed.value).startswith("ferry.transform.one.")
+    assert "\n" not in str(failed.value)

@@ -246,8 +246,8 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(
     shown = {row.split()[1] for row in rows if row.startswith("default ")}
     assert not shown & idle
     left = {"refresh.topics.enabled"}
-    (told,) = [row for row in rows if {name.rstrip(",") for name in row.partition(": ")[2].split()} == idle - left]
-    golden(told.partition(": ")[0], "what is not implemented")
+    (line,) = [row for row in rows if {name.rstrip(",") for name in row.partition(": ")[2].split()} == idle - left]
+    golden(line.partition(": ")[0], "what is not implemented")
     for name in idle:
         assert [one.fate for one in explain(name)] == ["not acted on yet"]
 

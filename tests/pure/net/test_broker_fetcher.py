@@ -143,12 +143,12 @@ def test_an_offset_at_an_edge_of_its_log_is_not_lost(edges_now: tuple[int, int],
     assert (None if found is None else found[0]) is kind
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["its log answers", "its log does not answer"])
+@pytest.mark.parametrize("answers", [True, False], ids=["its log answers", "its log does not answer"])
 def test_an_offset_that_its_log_has_after_all_is_asked_for_again(
-    fetcher: BrokerFetcher, monkeypatch: pytest.MonkeyPatch, told: bool, golden: Golden
+    fetcher: BrokerFetcher, monkeypatch: pytest.MonkeyPatch, answers: bool, golden: Golden
 ) -> None:
     monkeypatch.setattr(
-        "ferry.kafka.fetch.broker_fetcher.log_edges", edges(0, 200, None if told else {PLACE: UNSERVED})
+        "ferry.kafka.fetch.broker_fetcher.log_edges", edges(0, 200, None if answers else {PLACE: UNSERVED})
     )
     with pytest.raises(NotServed) as caught:
         take_in(fetcher, part(PLACE, error_code=codes.OFFSET_OUT_OF_RANGE), part(OTHER, batch(10)))

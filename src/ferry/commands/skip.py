@@ -43,8 +43,7 @@ def skip_command(
     from ferry.run.micro_run import MicroRuns, local_origin  # noqa: PLC0415 - as above
 
     chosen = context.flow()
-    if chosen.of(IdenticalSettings).keeps_topic(chosen.topics.policy, topic):
-        chosen.of(IdenticalSettings).refuse(chosen, "ferry skip")
+    chosen.of(IdenticalSettings).refuse(chosen, "ferry skip", topic)
     if not reason.strip():
         raise BadInput("--reason is empty: give the reason, for other operators")
     refuse_foreign_topic(chosen, topic)

@@ -29,7 +29,7 @@ from ferry.config.text.lookups import look_up
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties, Providers, has_reference, is_secret
 from ferry.errors import BadInput, Refused
-from ferry.model import located, sentence_of
+from ferry.model import located
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def record_source(options: Mapping[str, str]) -> RecordSource:
         connection = kafka_python_options({"client.id": "ferry-records", **properties})
         fetch = fetch_options(properties)
     except (BadInput, Refused) as error:
-        raise type(error)(located(f"cluster {alias}", properties.redacted(sentence_of(error)))) from None
+        raise type(error)(located(f"cluster {alias}", properties.redacted(error))) from None
     return RecordSource(
         alias=alias,
         connection=connection,

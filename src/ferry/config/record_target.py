@@ -11,7 +11,7 @@ from ferry.config.flow.clients import kafka_python_options, produce_options
 from ferry.config.keys import values
 from ferry.config.record_source import check_names, cluster_of, read_option
 from ferry.errors import BadInput, Refused
-from ferry.model import Compression, located, sentence_of
+from ferry.model import Compression, located
 
 _OPTIONS = ("config", "cluster", "ledger.replication.factor", "transaction.timeout.ms")
 _OWN = ("transactional.id", "enable.idempotence", "acks")
@@ -41,7 +41,7 @@ def record_target(options: Mapping[str, str]) -> RecordTarget:
         connection = kafka_python_options({"client.id": "ferry-delivery", **properties})
         compression = produce_options(properties).compression
     except (BadInput, Refused) as error:
-        raise type(error)(located(f"cluster {alias}", properties.redacted(sentence_of(error)))) from None
+        raise type(error)(located(f"cluster {alias}", properties.redacted(error))) from None
     return RecordTarget(
         alias=alias,
         connection=connection,

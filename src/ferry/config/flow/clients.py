@@ -20,7 +20,7 @@ from ferry.config.login.security import TlsOptions
 from ferry.config.text.problem import BadValue
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Refused
-from ferry.model import Codec, Compression, located, sentence_of
+from ferry.model import Codec, Compression, located
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ def of_cluster(flow: FlowConfig, side: Side, role: Role, read: Callable[[Mapping
         properties = flow.client(side, role)
         return read(properties)
     except (BadInput, Refused) as error:
-        said = properties.redacted(sentence_of(error))
+        said = properties.redacted(error)
         raise type(error)(placed(said, flow.clients.origins[side, role], alias)) from None
 
 

@@ -95,7 +95,7 @@ def _by_certificate(properties: ClientProperties) -> Principal:
     try:
         chain = tls_options(properties).chain_pem
     except (BadInput, Refused) as error:
-        return _unknown(properties.redacted(str(error)))
+        return _unknown(properties.redacted(error))
     if chain is None:
         return _unknown("no client certificate is shown")
     subject = distinguished_name(x509.load_pem_x509_certificate(chain.encode()).subject)

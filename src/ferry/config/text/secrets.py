@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from ferry.config.text.secret_refs import LookedUp, without_values
 from ferry.errors import BadInput
 from ferry.messages.catalogue import sentence
-from ferry.model import with_text
+from ferry.model import sentence_of, with_text
 
 HIDDEN = "[hidden]"
 
@@ -101,11 +101,12 @@ class ClientProperties(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"ClientProperties({self.shown()})"
 
-    def redacted(self, message: str) -> str:
-        """Return `message`, which is about these properties, without resolved values.
+    def redacted(self, words: object) -> str:
+        """Return an error's sentence, or a text, about these properties, without resolved values.
 
         It keeps its code. Its facts may be such values, so it keeps them only if no reference was resolved.
         """
+        message = sentence_of(words)
         return with_text(message, without_values(message, self.looked_up), () if self.looked_up else None)
 
     def shown(self) -> dict[str, str]:

@@ -128,9 +128,12 @@ class IdenticalSettings(FeatureSettings):
         """Return for what a run must read the settings of the target's topics and brokers; empty: it need not."""
         return f"to see whether records can have identical offsets ({OFFSETS.name})" if self.keeps else ""
 
-    def refuse(self, flow: FlowConfig, act: str) -> None:
-        """Raise Refused if records keep their offsets: `act`, such as a command, does not support that."""
-        if self.keeps:
+    def refuse(self, flow: FlowConfig, act: str, topic: str | None = None) -> None:
+        """Raise Refused if records keep their offsets: `act`, such as a command, does not support that.
+
+        `topic`: it is about this source topic alone.
+        """
+        if self.keeps if topic is None else self.keeps_topic(flow.topics.policy, topic):
             raise Refused(sentence("identical.command", act=act, flow=str(flow.flow), where=self.where or OFFSETS.name))
 
     def refuse_back(self, back: FlowConfig, act: str, flow: FlowConfig) -> None:

@@ -25,9 +25,7 @@ def refuse_written(
     and a request may be late. `moves`: it supports them if the file says `identical`, as moves of clients do. `topic`:
     it is about this source topic alone.
     """
-    settings = flow.of(IdenticalSettings)
-    if topic is None or settings.keeps_topic(flow.topics.policy, topic):
-        settings.refuse(flow, act)
+    flow.of(IdenticalSettings).refuse(flow, act, topic)
     sent = sorted(
         place for place in sent_places(view, flow.lane) if topic is None or place.topic == flow.copy_of(topic)
     )

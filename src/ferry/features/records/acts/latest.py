@@ -14,7 +14,7 @@ from ferry.errors import BadInput
 from ferry.features.records.acts.reading import ReadSpec
 from ferry.features.records.acts.survey import survey
 from ferry.features.records.rules.ranges import distributed
-from ferry.model import located, sentence_of
+from ferry.model import located
 
 
 def latest_specs(
@@ -29,7 +29,7 @@ def latest_specs(
     try:
         connection = kafka_python_options({"client.id": "ferry-sample", **properties})
     except BadInput as error:
-        raise BadInput(located(f"cluster {flow.flow.source}", properties.redacted(sentence_of(error)))) from None
+        raise BadInput(located(f"cluster {flow.flow.source}", properties.redacted(error))) from None
     found = survey(
         RecordSource(
             alias=flow.flow.source,

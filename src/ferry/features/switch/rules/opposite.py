@@ -41,11 +41,11 @@ def moved_sentence(moved: SwitchState, others: Mapping[str, SwitchState], *, ret
     switch = moved.switch
     left = unfinished(others)
     if left is not None:
-        newest = left.switch
+        first = left.switch
         return (
-            f"{newest.verb} {newest.id} of {newest.named}, which moves clients to {newest.via.target}, is not "
-            f"finished, {left_of(left)}: finish it first with ferry {newest.verb} '{newest.named}' --id "
-            f"{newest.id}"
+            f"{first.verb} {first.id} of {first.named}, which moves clients to {first.via.target}, is not "
+            f"finished, {left_of(left)}: finish it first with ferry {first.verb} '{first.named}' --id "
+            f"{first.id}"
         )
     last = newest_finished(others)
     if last is not None and clients_by([moved, last]) is last:

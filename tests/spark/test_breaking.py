@@ -135,7 +135,7 @@ def test_a_transform_that_does_not_check_refuses_its_topics_alone(
     made = plan(lab, "r-1")
     assert len(made.row_slots) == 1, "what is lost, what is plain and what breaks off share a slot"
     by_then = replace(lab, settings={**settings, "ferry.transform.changed.where": "FALSE"})
-    job = submit(by_then, "r-1", tmp_path, master="local[2]")
+    job = submit(by_then, "r-1", tmp_path, master="local[2]", environment={"PYTHONPATH": ""})
     assert job.wait(240) == 0, job.text()
     with lab.runs() as runs:
         report = runs.report("r-1")

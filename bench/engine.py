@@ -21,7 +21,7 @@ from pathlib import Path
 from usage import Stopwatch, Usage, peak_mb
 
 from ferry.config.settings import load
-from ferry.copy.task import TaskSpec, run_slot
+from ferry.copy.task import SlotTask, run_slot
 from ferry.features.switch.acts.readiness import check_readiness
 from ferry.features.switch.rules.readiness import Rpo
 from ferry.features.verify.acts.verifier import Verifier
@@ -44,7 +44,7 @@ def plan(configuration: Path, run: str, specs: Path) -> dict[str, object]:
 
 def slot(specs: Path, number: int) -> dict[str, object]:
     """Copy one slot; the time counts from the line on standard input."""
-    told: dict[int, TaskSpec] = pickle.loads(specs.read_bytes())
+    told: dict[int, SlotTask] = pickle.loads(specs.read_bytes())
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()

@@ -34,7 +34,7 @@ from ferry.lane.connections import TargetConnection
 from ferry.lane.summaries import write_summary
 from ferry.ledger.block_index import NO_LINKS, LedgerDigest, Links, grown
 from ferry.ledger.ledger import LedgerView, fold
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.model import Fate, Flow, LedgerRecord, Origin, Receipt, Segment, TopicPartition
 from ferry.protocol.names import ledger_topic
@@ -104,7 +104,7 @@ def receipt_of(partition: int, number: int, clusters: tuple[str, str]) -> Receip
 class Text:
     """A partition's receipts as text with holes for what changes: encoding each would take ten times as long."""
 
-    chain: Chain
+    chain: ReceiptChain
     key: bytes
     last: bytes
     template: bytes
@@ -119,7 +119,7 @@ class Text:
             value = value.replace(b"%d" % number, b"%%(%s)d" % name.encode())
         value = value.replace(receipt.digest.encode(), b"%(digest)08x")
         return cls(
-            chain=Chain.of(receipt),
+            chain=ReceiptChain.of(receipt),
             key=of_start.key.replace(b"%d" % receipt.start, b"%d"),
             last=of_last.key,
             template=value,
@@ -170,7 +170,7 @@ class History:
     clusters: tuple[str, str]
     written: int = 0
     at: int = -1
-    links: dict[Chain, Links] = field(default_factory=dict)
+    links: dict[ReceiptChain, Links] = field(default_factory=dict)
     lasts: dict[bytes, tuple[int, bytes]] = field(default_factory=dict)
 
     def write(self, upto: int) -> None:
@@ -190,7 +190,7 @@ class History:
         texts = [Text.of(partition, self.clusters) for partition in range(PARTITIONS)]
         topic = ledger_topic(FLOW.source)
         for first in range(self.written, upto, ROUND):
-            rows: dict[Chain, list[MapEntry]] = {text.chain: [] for text in texts}
+            rows: dict[ReceiptChain, list[MapEntry]] = {text.chain: [] for text in texts}
             producer.begin_transaction()
             for number in range(first, min(first + ROUND, upto)):
                 filled = holes(number)
@@ -215,7 +215,7 @@ class History:
     def summarise(self, begin: int) -> None:
         """Write a summary of all that was written, and of what the ledger had up to `begin`."""
 
-        async def work() -> Mapping[Chain, Links]:
+        async def work() -> Mapping[ReceiptChain, Links]:
             before = fold(*await self.connection.ledger.read(0, begin))
             newest = {
                 key.decode(): LedgerRecord(offset=offset, key=key, value=value, fate=Fate.COMMITTED, producer_id=1)

@@ -28,7 +28,7 @@ from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
 from ferry.model import Attempt, LedgerRecord, Plan, Receipt
 from ferry.plan.options import RunOptions
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.tiers import ANSWER_S, PATIENCE
 
@@ -106,7 +106,7 @@ class Lab:
         runs.record_outcome(plan, attempt, ends)
         return runs.report(plan.run)
 
-    def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int, attempt: Attempt | None = None) -> SlotResult:
+    def copy_slot(self, runs: MicroRuns, plan: Plan, slot: int, attempt: Attempt | None = None) -> SlotProgress:
         """Copy one slot in this process, in an attempt of its own unless one is given."""
         spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
         return run_slot(spec, lambda: False, lambda _: None)

@@ -12,7 +12,7 @@ from typing import Any
 from ferry.codec.form import Form
 from ferry.codec.kinds import SECONDS, Kind, fields
 from ferry.codec.schema import Json, described, nullable, object_of, of_type
-from ferry.commands.config import shapes
+from ferry.commands.config import forms
 from ferry.commands.config.explain import KEY
 from ferry.commands.explain import WORD
 from ferry.commands.flows import FLOW_CONFIG
@@ -228,15 +228,13 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
     "config-check": (
         "ferry config check",
         document(
-            clusters=many(of(shapes.CLUSTER)),
-            flows=many(
-                described(of(shapes.FLOW), "a flow that is not enabled has its source, target and enabled only")
-            ),
-            lines=(many(of(shapes.LINE)), "what every line of the file does"),
-            unneeded=(many(of(shapes.UNNEEDED)), "lines that Ferry knows and does not need"),
-            problems=many(of(shapes.PROBLEM)),
+            clusters=many(of(forms.CLUSTER)),
+            flows=many(described(of(forms.FLOW), "a flow that is not enabled has its source, target and enabled only")),
+            lines=(many(of(forms.LINE)), "what every line of the file does"),
+            unneeded=(many(of(forms.UNNEEDED)), "lines that Ferry knows and does not need"),
+            problems=many(of(forms.PROBLEM)),
             corrected=(
-                many(of(shapes.PROBLEM)),
+                many(of(forms.PROBLEM)),
                 "what --fix corrected, one item for each line of the old file; correction: what is in the new one",
             ),
             written=(

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.steps import Change, HashKey, Json, Provenance, Sample, Step
 from ferry.config.flow.transforms import Poison
-from ferry.features.records.acts.cutoffs import OnFailure, Withheld
+from ferry.features.records.acts.cutoffs import Cutoff, OnFailure
 from ferry.features.records.acts.reading import Noted
 from ferry.features.records.acts.source_logs import EpochNotes
 from ferry.features.records.rules.dead_letters import PoisonRule
@@ -76,25 +76,25 @@ def test_rows_end_where_a_step_breaks_off_and_those_of_others_go_on(
         changes={"t": cast("ArrowSteps", Breaking())},
         rules={"t": RULE},
     )
-    withheld: dict[TopicPartition, Withheld] = {}
+    cutoffs: dict[TopicPartition, Cutoff] = {}
     counts: Counter[tuple[str, str]] = Counter()
     got: dict[int, list[int]] = {}
-    for batch in changed_rows(one, ARROW, withheld, counts, EpochNotes()):
+    for batch in changed_rows(one, ARROW, cutoffs, counts, EpochNotes()):
         for row in batch.to_pylist():
             got.setdefault(row["partition"], []).append(row["offset"])
-            known = [place.partition for place in withheld]
+            known = [place.partition for place in cutoffs]
             assert all(number <= row["partition"] or not got.get(number) for number in known), "told too late"
     wanted = {
         number: values.index(b"bad") if b"bad" in values else len(values) for number, values in enumerate(every, 1)
     }
     assert got == {number: list(range(end)) for number, end in wanted.items() if end}
     bad = {number for number, values in enumerate(every, 1) if b"bad" in values}
-    ends = {place.partition: (one.offset, one.refusal.kind) for place, one in withheld.items()}
+    ends = {place.partition: (one.offset, one.refusal.kind) for place, one in cutoffs.items()}
     assert ends == {number: (wanted[number], RefusalKind.TRANSFORM) for number in bad} | (
         {0: (0, RefusalKind.NO_LEADER)} if unread else {}
     )
     for number in bad:
-        message = withheld[TopicPartition("t", number)].refusal.message
+        message = cutoffs[TopicPartition("t", number)].refusal.message
         assert f"the record at offset {wanted[number]} of t-{number}: KeyError in a step" in message
         assert "a secret" not in message
     assert counts[READ, "t"] == counts[KEPT, "t"] == sum(wanted.values())

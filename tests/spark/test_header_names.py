@@ -17,7 +17,7 @@ from ferry.features.records.spark.rows import rows_of
 from ferry.features.records.spark.sample import shown_records
 from ferry.features.records.spark.schema import SCHEMA
 from ferry.features.records.spark.steps import ArrowSteps
-from ferry.features.verify.spark.holding import HELD, held_rows
+from ferry.features.verify.spark.compare_rows import COMPARE_COLUMNS, rows_to_compare
 from ferry.model import Codec, Compression, TopicPartition
 from ferry.run.spark.columns import texts
 from ferry.wire.batch import batches
@@ -67,18 +67,20 @@ def test_what_python_changes_alone_is_written_byte_by_byte(read: pa.RecordBatch)
     rows = Rows([rows_of_piece(rule, changed, TopicPartition("a.t", 0))])
     shown = rows.next()
     assert shown is not None
-    stretch = rows.take(shown.size)
-    written = batch_of_columns(stretch.columns(), Compression(codec=Codec.NONE))
+    span = rows.take(shown.size)
+    written = batch_of_columns(span.columns(), Compression(codec=Codec.NONE))
     assert [parse_headers(one.headers) for one in contents(written, 1 << 20)] == WANTED
     # One by one, as dead letters are made.
-    assert [stretch.part(at, at + 1).row().record.headers for at in range(3)] == WANTED
+    assert [span.part(at, at + 1).row().record.headers for at in range(3)] == WANTED
 
 
 def test_a_copy_is_held_against_them(read: pa.RecordBatch) -> None:
     numbers = pa.array([0, 0, 0], pa.int32())
-    rest = [read.column(name) for name in HELD[3:-1]]
-    held = pa.RecordBatch.from_arrays([numbers, numbers, numbers, *rest, pa.nulls(3, pa.string())], names=list(HELD))
-    found = [parse_headers(row.content.headers) for row in held_rows([held])]
+    rest = [read.column(name) for name in COMPARE_COLUMNS[3:-1]]
+    held = pa.RecordBatch.from_arrays(
+        [numbers, numbers, numbers, *rest, pa.nulls(3, pa.string())], names=list(COMPARE_COLUMNS)
+    )
+    found = [parse_headers(row.content.headers) for row in rows_to_compare([held])]
     assert found == [[(RAW, b"1"), (b"x", None), (RAW, None)], [], [(b"x", b"2"), ("ü".encode(), b"\xff")]]
 
 

@@ -24,10 +24,10 @@ from ferry.words import ms_of
 from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_clear, refuse
 from ferry_airflow.page.airflow_side import audit, clear_failed
+from ferry_airflow.page.filters import counted
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, fragment
-from ferry_airflow.page.shown import counted
 from ferry_airflow.page.starting import (
     Asked,
     RunAsked,

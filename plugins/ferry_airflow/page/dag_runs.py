@@ -23,14 +23,18 @@ from ferry.model.evidence import EvidenceKind
 from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, groups_dag_id, other_dags, verify_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
-from ferry_airflow.page.run_words import DAG_MOODS, Mood
-from ferry_airflow.page.shown import ms_of
+from ferry_airflow.page.filters import ms_of
+from ferry_airflow.page.run_words import DAG_MOODS, Condition
 from ferry_airflow.tables import begin_lines, verified_sentence
 
 ASKING = "awaiting_input"
 """The state of a task that waits for an answer of a user."""
-TASK_MOODS = DAG_MOODS | {"upstream_failed": Mood.BAD, "up_for_retry": Mood.WARN, ASKING: Mood.HELD}
-"""The moods of tasks by their states."""
+TASK_MOODS = DAG_MOODS | {
+    "upstream_failed": Condition.BAD,
+    "up_for_retry": Condition.WARN,
+    ASKING: Condition.COMPARE_COLUMNS,
+}
+"""The conditions of tasks by their states."""
 PREVIEW = "preview"
 """The task of a drill or a switch that returns what its approver is shown."""
 NEWEST = 10
@@ -280,19 +284,19 @@ def _reasons(session: Session, dag: str, run: str) -> dict[str, str]:
 class Outcome:
     """The outcome of a run, as a word and in sentences, and where its report is on the page."""
 
-    mood: Mood
+    condition: Condition
     word: str
     lines: tuple[str, ...] = ()
     report: int | None = None
 
 
 _MOODS = {
-    **dict.fromkeys(("success", "finished", "synced"), Mood.GOOD),
-    **dict.fromkeys(("deviations", "abandoned"), Mood.WARN),
-    "left alone": Mood.HELD,
-    "dry run": Mood.UNKNOWN,
+    **dict.fromkeys(("success", "finished", "synced"), Condition.GOOD),
+    **dict.fromkeys(("deviations", "abandoned"), Condition.WARN),
+    "left alone": Condition.COMPARE_COLUMNS,
+    "dry run": Condition.UNKNOWN,
 }
-"""The moods of drills, switches and syncs of groups by their outcomes; any other is bad."""
+"""The conditions of drills, switches and syncs of groups by their outcomes; any other is bad."""
 
 
 def outcome_of(story: DagRunStory) -> Outcome | None:
@@ -321,7 +325,7 @@ def _outcome(story: DagRunStory) -> Outcome | None:
     left = [one["message"] for one in body.get("left", ())]
     lines = (body.get("summary"), *body.get("refusals", ()), *body.get("deviations", ()), *left)
     return Outcome(
-        mood=_MOODS.get(word, Mood.BAD),
+        condition=_MOODS.get(word, Condition.BAD),
         word=word,
         lines=tuple(line for line in dict.fromkeys(lines) if line),
         # The page shows the folder of the flow's file, and the form may have named another.
@@ -331,17 +335,17 @@ def _outcome(story: DagRunStory) -> Outcome | None:
 
 def _verified(body: Mapping[str, Any]) -> Outcome:
     if body["differences"]:
-        mood, word = Mood.BAD, "differs"
+        condition, word = Condition.BAD, "differs"
     elif not body["equal"]:
-        mood, word = Mood.WARN, "incomplete"
+        condition, word = Condition.WARN, "incomplete"
     else:
-        mood, word = (Mood.GOOD, "equal") if body["records"] else (Mood.UNKNOWN, "nothing to compare")
+        condition, word = (Condition.GOOD, "equal") if body["records"] else (Condition.UNKNOWN, "nothing to compare")
     left = [f"Not compared: {one['message']}" for one in body["not_compared"]]
     more = [f"{len(left) - MOST} more could not be compared: the task's log has all."] if len(left) > MOST else []
     begun = begin_lines(body)
     rest = [f"{len(begun) - MOST} more partitions were not compared whole: the task's log has all."]
     return Outcome(
-        mood=mood,
+        condition=condition,
         word=word,
         lines=(
             verified_sentence(body), *left[:MOST], *more, *begun[:MOST], *rest[: len(begun) > MOST], *body["notes"]

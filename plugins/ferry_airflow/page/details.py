@@ -27,7 +27,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
-from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Mood, run_badge
+from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Condition, run_badge
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, TimeRange
@@ -41,10 +41,10 @@ Asked = Annotated[int, Query(ge=0, le=INT32)]
 Offset = Annotated[int | None, Query(ge=0, le=INT64)]
 Key = Annotated[str, Query(max_length=1000)]
 DEALT = {
-    Dealt.PASSED: (Mood.GOOD, "among these"),
-    Dealt.AHEAD: (Mood.BUSY, "not repartitioned yet"),
-    Dealt.FORGOTTEN: (Mood.WARN, "no receipt left"),
-    Dealt.EARLIER: (Mood.WARN, "before this rule"),
+    Dealt.PASSED: (Condition.GOOD, "among these"),
+    Dealt.AHEAD: (Condition.BUSY, "not repartitioned yet"),
+    Dealt.FORGOTTEN: (Condition.WARN, "no receipt left"),
+    Dealt.EARLIER: (Condition.WARN, "before this rule"),
 }
 """The page's words for whether a record is in a target partition."""
 NOTHING: Cut[Any] = Cut.of((), 1)

@@ -10,8 +10,8 @@ from ferry.features.observe.rules.due import due_ms, shortest_interval
 from ferry.features.observe.settings import AlertSettings
 from ferry.reader.documents import NOT_ENDED, SILENT_MS, Behind, PastState, RunDigest, Status
 from ferry_airflow.page.airflow_side import UNDER_WAY, DagRunRow, DagState
-from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Mood
-from ferry_airflow.page.shown import counted, duration, ms_of, number, size
+from ferry_airflow.page.filters import counted, duration, ms_of, number, size
+from ferry_airflow.page.run_words import PLANNING, RUNNING, TASK_FAILED, UNFINISHED, Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Standing:
     `run`: the run that it is about, if it is about one; `why` has its id.
     """
 
-    mood: Mood
+    condition: Condition
     word: str
     why: str
     also: tuple[Standing, ...] = ()
@@ -66,7 +66,9 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     make a healthy flow less so: it is in `also`.
     """
     if not seen.number and not seen.troubles and not seen.hindrances:
-        return Standing(mood=Mood.UNKNOWN, word="looking", why="The clusters are being asked for the first time.")
+        return Standing(
+            condition=Condition.UNKNOWN, word="looking", why="The clusters are being asked for the first time."
+        )
     last = ended_run(seen, dag, now_ms)
     stopped = stopped_at(seen, last, expected.budget)
     possible = (
@@ -87,17 +89,17 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
     )
     found = [one for one in possible if one is not None]
     why = stopped or "The last run copied all that it should copy."
-    well = Standing(mood=Mood.GOOD, word="healthy", why=why)
+    well = Standing(condition=Condition.GOOD, word="healthy", why=why)
     is_well = last is not None and last.state is PastState.SUCCESS
-    judged = [one for one in found if not (is_well and one.mood is Mood.BUSY)]
-    worst = min((*judged, well), key=lambda one: _RANKS.get(one.mood, len(_RANKS)))
+    judged = [one for one in found if not (is_well and one.condition is Condition.BUSY)]
+    worst = min((*judged, well), key=lambda one: _RANKS.get(one.condition, len(_RANKS)))
     return replace(
-        worst, also=tuple(one for one in found if one is not worst and (one.mood in _BESIDES or one.word == STALE))
+        worst, also=tuple(one for one in found if one is not worst and (one.condition in _BESIDES or one.word == STALE))
     )
 
 
-_RANKS = {Mood.BAD: 0, Mood.WARN: 1}
-_BESIDES = frozenset({Mood.BUSY, Mood.HELD})
+_RANKS = {Condition.BAD: 0, Condition.WARN: 1}
+_BESIDES = frozenset({Condition.BUSY, Condition.COMPARE_COLUMNS})
 
 
 def ended_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
@@ -153,7 +155,7 @@ def _unreachable(seen: Status) -> Standing | None:
         return None
     names = " and ".join(trouble.cluster for trouble in seen.troubles)
     who = f"Cluster {names} does not" if len(seen.troubles) == 1 else f"Clusters {names} do not"
-    return Standing(mood=Mood.BAD, word="unreachable", why=f"{who} answer.")
+    return Standing(condition=Condition.BAD, word="unreachable", why=f"{who} answer.")
 
 
 def _stale(seen: Status, now_ms: int) -> Standing | None:
@@ -169,14 +171,14 @@ def _stale(seen: Status, now_ms: int) -> Standing | None:
         return None
     parts = " and ".join(f"the {what} of {duration(age / 1000)} ago" for what, age in old.items())
     why = f"The page shows {parts}: the clusters are being asked again. If this stays, see the API server's log."
-    return Standing(mood=Mood.UNKNOWN, word=STALE, why=why)
+    return Standing(condition=Condition.UNKNOWN, word=STALE, why=why)
 
 
 def _paused(seen: Status) -> Standing | None:
     pause = seen.pause
     if pause is None:
         return None
-    return Standing(mood=Mood.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
+    return Standing(condition=Condition.COMPARE_COLUMNS, word="paused", why=f"Paused by {pause.who}: {pause.why}")
 
 
 def _under_way(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
@@ -191,9 +193,11 @@ def _by_hand(seen: Status, dag: DagState, now_ms: int) -> Standing | None:
     if last is None:
         return None
     if last.state is PastState.UNPLANNED:
-        return Standing(mood=PLANNING.mood, word=PLANNING.word, why=f"Run {last.run} is being planned.", run=last.run)
+        return Standing(
+            condition=PLANNING.condition, word=PLANNING.word, why=f"Run {last.run} is being planned.", run=last.run
+        )
     why = f"Run {last.run}, of {last.who}, is under way."
-    return Standing(mood=RUNNING.mood, word=RUNNING.word, why=why, run=last.run)
+    return Standing(condition=RUNNING.condition, word=RUNNING.word, why=why, run=last.run)
 
 
 def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, now_ms: int) -> Standing:
@@ -202,17 +206,17 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
     is_queued = run.state == "queued"
     if dag.paused and is_queued:
         why = f"Run {run.run} is queued, and begins when its DAG is unpaused."
-        return Standing(mood=Mood.HELD, word="DAG paused", why=why, run=run.run)
+        return Standing(condition=Condition.COMPARE_COLUMNS, word="DAG paused", why=why, run=run.run)
     if is_queued and waited_ms > PATIENCE_MS:
         long = duration(waited_ms / 1000)
         why = f"Run {run.run} has been queued for {long}: see that Airflow's scheduler runs, and what it logs."
-        return Standing(mood=Mood.WARN, word="queued", why=why, run=run.run)
+        return Standing(condition=Condition.WARN, word="queued", why=why, run=run.run)
     if _is_late(seen, expected, waited_ms, now_ms):
         many = f"{expected.late_intervals} intervals of {expected.schedule}"
         why = f"Run {run.run} is {run.state}, and no run has succeeded for {many}: its tasks' logs say what it is at."
-        return Standing(mood=Mood.WARN, word="late", why=why, run=run.run)
+        return Standing(condition=Condition.WARN, word="late", why=why, run=run.run)
     more = "; Airflow begins no other task of it until its DAG is unpaused" if dag.paused else ""
-    return Standing(mood=Mood.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.", run=run.run)
+    return Standing(condition=Condition.BUSY, word=run.state, why=f"Run {run.run} is {run.state}{more}.", run=run.run)
 
 
 def _is_late(seen: Status, expected: Expected, waited_ms: int, now_ms: int) -> bool:
@@ -229,7 +233,7 @@ def _without_dag(dag: DagState) -> Standing | None:
     if dag.known:
         return None
     why = "Airflow has no DAG of it, so no schedule starts it: see Airflow's import errors, or add a DAG file."
-    return Standing(mood=Mood.WARN, word="no DAG", why=why)
+    return Standing(condition=Condition.WARN, word="no DAG", why=why)
 
 
 def _overdue(dag: DagState, now_ms: int) -> Standing | None:
@@ -238,13 +242,13 @@ def _overdue(dag: DagState, now_ms: int) -> Standing | None:
         return None
     long = duration((now_ms - due) / 1000)
     why = f"Its next run was due {long} ago, and Airflow has not begun it: see that Airflow's scheduler runs."
-    return Standing(mood=Mood.WARN, word="overdue", why=why)
+    return Standing(condition=Condition.WARN, word="overdue", why=why)
 
 
 def _hindered(seen: Status) -> Standing | None:
     if not seen.hindrances:
         return None
-    return Standing(mood=Mood.WARN, word="not seen", why="The page cannot look at all of it; below is why.")
+    return Standing(condition=Condition.WARN, word="not seen", why="The page cannot look at all of it; below is why.")
 
 
 def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> Standing | None:
@@ -262,7 +266,7 @@ def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> S
             return None
         known = "" if seen.hindrances else ", and the ledger does not know it"
         why = f"Airflow's run {newest.run} failed{known}: the logs of its tasks say why."
-        return Standing(mood=Mood.BAD, word="failed", why=why, run=newest.run)
+        return Standing(condition=Condition.BAD, word="failed", why=why, run=newest.run)
     if last is not None and last.run == newest.run:
         return _beside_the_ledger(last)
     return None
@@ -272,10 +276,10 @@ def _beside_the_ledger(last: RunDigest) -> Standing | None:
     """Return how a failure in Airflow changes the ledger's state of a run; None if the ledger shows as much."""
     if last.state is PastState.SUCCESS:
         why = f"Run {last.run} copied all that it should copy, then a task failed: its log in Airflow says why."
-        return Standing(mood=TASK_FAILED.mood, word=TASK_FAILED.word, why=why, run=last.run)
+        return Standing(condition=TASK_FAILED.condition, word=TASK_FAILED.word, why=why, run=last.run)
     if last.state is PastState.OPEN:
         why = f"Run {last.run} failed before it had copied all: its tasks' logs say why; the next run copies the rest."
-        return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
+        return Standing(condition=Condition.BAD, word="failed", why=why, run=last.run)
     return None
 
 
@@ -284,7 +288,10 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
         return None
     if last.state is PastState.FAILED:
         return Standing(
-            mood=Mood.BAD, word="failed", why=f"Run {last.run} copied nothing of what it should copy.", run=last.run
+            condition=Condition.BAD,
+            word="failed",
+            why=f"Run {last.run} copied nothing of what it should copy.",
+            run=last.run,
         )
     if last.state is PastState.PARTIAL:
         rest = "its page names what else is unfinished" if last.undone_in_all else "the rest is copied"
@@ -293,7 +300,7 @@ def _ended_badly(last: RunDigest | None) -> Standing | None:
             if last.refused
             else f"Run {last.run} refused nothing to copy; its page names what is unfinished, failed or differs."
         )
-        return Standing(mood=Mood.WARN, word="partial", why=why, run=last.run)
+        return Standing(condition=Condition.WARN, word="partial", why=why, run=last.run)
     return None
 
 
@@ -306,22 +313,22 @@ def _unplanned(seen: Status, dag: DagState, last: RunDigest | None) -> Standing 
         return None
     if last != seen.last_run or any(one.run == last.run for one in dag.runs):
         why = f"Run {last.run} ended before its plan was sealed: its log says why."
-        return Standing(mood=Mood.BAD, word="failed", why=why, run=last.run)
+        return Standing(condition=Condition.BAD, word="failed", why=why, run=last.run)
     why = f"Run {last.run}, of {last.who}, has no sealed plan and is silent: whether it still runs is not known."
-    return Standing(mood=UNFINISHED.mood, word=UNFINISHED.word, why=why, run=last.run)
+    return Standing(condition=UNFINISHED.condition, word=UNFINISHED.word, why=why, run=last.run)
 
 
 def _left_open(last: RunDigest | None) -> Standing | None:
     if last is None or last.state is not PastState.OPEN:
         return None
     why = f"Run {last.run}, of {last.who}, has not ended and is silent: if it was killed, the next run copies the rest."
-    return Standing(mood=UNFINISHED.mood, word=UNFINISHED.word, why=why, run=last.run)
+    return Standing(condition=UNFINISHED.condition, word=UNFINISHED.word, why=why, run=last.run)
 
 
 def _not_begun(seen: Status) -> Standing | None:
     if seen.last_run is not None and not seen.never_ran:
         return None
-    return Standing(mood=Mood.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
+    return Standing(condition=Condition.UNKNOWN, word="never ran", why="Start a run, or unpause its DAG.")
 
 
 def limits_of(budget: Budget | None) -> str:
@@ -346,14 +353,16 @@ def stopped_at(seen: Status, last: RunDigest | None, budget: Budget | None) -> s
 def _behind(seen: Status, limit: RecoveryPoint, stopped: str) -> Standing | None:
     if seen.behind is None:
         return None
-    return Standing(mood=Mood.WARN, word="behind", why=" ".join(filter(None, [_beyond(seen.behind, limit), stopped])))
+    return Standing(
+        condition=Condition.WARN, word="behind", why=" ".join(filter(None, [_beyond(seen.behind, limit), stopped]))
+    )
 
 
 def _at_rest(dag: DagState) -> Standing | None:
     if not (dag.known and dag.paused) or dag.under_way is not None:
         return None
     why = "Airflow starts no runs of its DAG until it is unpaused."
-    return Standing(mood=Mood.HELD, word="DAG paused", why=why)
+    return Standing(condition=Condition.COMPARE_COLUMNS, word="DAG paused", why=why)
 
 
 def _beyond(behind: Behind, limit: RecoveryPoint) -> str:

@@ -12,9 +12,9 @@ from ferry.model import Flow
 from ferry.plan.rules.lag import TotalLag
 from ferry.reader.documents import Trouble
 from ferry_airflow.page.page_state import OpenFlow
-from ferry_airflow.page.run_words import Mood
+from ferry_airflow.page.run_words import Condition
 
-ORDER = (Mood.BAD, Mood.WARN, Mood.HELD, Mood.UNKNOWN, Mood.BUSY, Mood.GOOD)
+ORDER = (Condition.BAD, Condition.WARN, Condition.COMPARE_COLUMNS, Condition.UNKNOWN, Condition.BUSY, Condition.GOOD)
 """The order in which an operator should read them."""
 
 
@@ -50,9 +50,9 @@ def _shared(found: Sequence[tuple[Flow, Trouble]], kind: Callable[[Trouble], Has
     return sorted(made, key=lambda one: one.trouble.since_ms)
 
 
-def sorted_by_mood(flows: Sequence[OpenFlow]) -> list[OpenFlow]:
+def sorted_by_condition(flows: Sequence[OpenFlow]) -> list[OpenFlow]:
     """Return the flows, the worst first, then in the order of the file."""
-    return sorted(flows, key=lambda one: ORDER.index(one.standing.mood))
+    return sorted(flows, key=lambda one: ORDER.index(one.standing.condition))
 
 
 def _largest(figure: Callable[[TotalLag], float | None]) -> Callable[[OpenFlow], float]:
@@ -75,7 +75,7 @@ SORTS: dict[str, Callable[[OpenFlow], Any]] = {
 
 def sorted_by(flows: Sequence[OpenFlow], sort: str) -> list[OpenFlow]:
     """Return the flows sorted by a key of `SORTS`, else the worst first; among equals, the worst first."""
-    found = sorted_by_mood(flows)
+    found = sorted_by_condition(flows)
     return sorted(found, key=SORTS[sort]) if sort in SORTS else found
 
 
@@ -85,7 +85,7 @@ def chosen(flows: Sequence[OpenFlow], text: str) -> list[OpenFlow]:
     return [one for one in flows if wanted in str(one.flow).lower() or wanted in one.standing.word.lower()]
 
 
-def counts(flows: Sequence[OpenFlow]) -> list[tuple[Mood, str, int]]:
+def counts(flows: Sequence[OpenFlow]) -> list[tuple[Condition, str, int]]:
     """Return for each word how many flows have it, the worst word first."""
-    found = Counter((one.standing.mood, one.standing.word) for one in sorted_by_mood(flows))
-    return [(mood, word, count) for (mood, word), count in found.items()]
+    found = Counter((one.standing.condition, one.standing.word) for one in sorted_by_condition(flows))
+    return [(condition, word, count) for (condition, word), count in found.items()]

@@ -10,15 +10,15 @@ from functools import cache
 
 from ferry.cli import words
 from ferry.cli.words import Of
-from ferry_airflow.page.run_words import Mood
+from ferry_airflow.page.run_words import Condition
 
-COLOURS: Mapping[str, Mood] = {
-    "green": Mood.GOOD,
-    "blue": Mood.BUSY,
-    "amber": Mood.WARN,
-    "red": Mood.BAD,
-    "violet": Mood.HELD,
-    "grey": Mood.UNKNOWN,
+COLOURS: Mapping[str, Condition] = {
+    "green": Condition.GOOD,
+    "blue": Condition.BUSY,
+    "amber": Condition.WARN,
+    "red": Condition.BAD,
+    "violet": Condition.COMPARE_COLUMNS,
+    "grey": Condition.UNKNOWN,
 }
 """The colours of badges, by their names in docs/page.md."""
 SHOWN = ("state", "kind", "term")
@@ -39,9 +39,11 @@ class Word:
     fixes: str
 
     @property
-    def mood(self) -> Mood:
+    def condition(self) -> Condition:
         """Its colour, the first one if it may have several."""
-        return COLOURS.get(self.colour.partition(";")[0], Mood.BAD if self.section.startswith("What") else Mood.WARN)
+        return COLOURS.get(
+            self.colour.partition(";")[0], Condition.BAD if self.section.startswith("What") else Condition.WARN
+        )
 
     @property
     def anchor(self) -> str:

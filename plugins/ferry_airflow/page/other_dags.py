@@ -10,9 +10,9 @@ from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_read, refuse
 from ferry_airflow.page.airflow_side import dag_states
 from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
+from ferry_airflow.page.filters import ms_of
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import may_continue, shown_page
-from ferry_airflow.page.shown import ms_of
 from ferry_airflow.page.threads import page_router
 
 router = page_router(prefix="/flow/{source}/{target}")
@@ -50,6 +50,6 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         outcome=story and outcome_of(story),
         clears=story is not None and may_continue(open_flow, user, dag, story.row),
         state=dag_states({dag: 0})[dag],
-        task_moods=TASK_MOODS,
-        check_moods=CHECK_MOODS,
+        task_conditions=TASK_MOODS,
+        check_conditions=CHECK_MOODS,
     )

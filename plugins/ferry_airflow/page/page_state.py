@@ -34,6 +34,7 @@ from ferry_airflow.page.access import (
     seen_by,
 )
 from ferry_airflow.page.airflow_side import DagState, dag_states, with_older
+from ferry_airflow.page.filters import ms_of
 from ferry_airflow.page.flow_health import (
     Expected,
     Standing,
@@ -46,7 +47,6 @@ from ferry_airflow.page.flow_health import (
     standing,
 )
 from ferry_airflow.page.run_words import Badge, run_badge
-from ferry_airflow.page.shown import ms_of
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import in_page_threads
 

@@ -24,6 +24,7 @@ from ferry_airflow.page.chart_shapes import WIDTH
 from ferry_airflow.page.clients import clients_of, clients_of_all
 from ferry_airflow.page.dag_runs import approvals, first_reasons, may_see_reasons, reasons_of, runs_beside
 from ferry_airflow.page.files import charts_version
+from ferry_airflow.page.filters import moment, ms_of
 from ferry_airflow.page.flow_summary import SORTS, chosen, counts, hindrances, outages, sorted_by
 from ferry_airflow.page.page_state import (
     FlowDep,
@@ -39,7 +40,6 @@ from ferry_airflow.page.page_state import (
 from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_list import EitherRun, Fold, chosen_runs, folded, merged, words_of
 from ferry_airflow.page.run_words import DAG_MOODS
-from ferry_airflow.page.shown import moment, ms_of
 from ferry_airflow.page.sparkline import sparklines
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
@@ -78,7 +78,7 @@ def shown_page(
         tab="backfills" if lane else tab,
         tabs=office_of(request).tabs,
         charts=charts_version(),
-        dag_moods=DAG_MOODS,
+        dag_conditions=DAG_MOODS,
         span=span,
         spans=CHOICES,
         **what,

@@ -22,7 +22,7 @@ import ferry
 from ferry.clock import wall_ms
 from ferry.words import readable
 from ferry_airflow.drill_fields import FIELDS
-from ferry_airflow.page import shown
+from ferry_airflow.page import filters
 from ferry_airflow.page.glossary import anchor_of, meaning_of
 
 log = logging.getLogger(__name__)
@@ -58,17 +58,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
-        "number": shown.number,
-        "counted": shown.counted,
+        "number": filters.number,
+        "counted": filters.counted,
         "readable": readable,
         "anchor": anchor_of,
         "meaning": meaning_of,
-        "size": shown.size,
-        "duration": shown.duration,
-        "iso": shown.iso,
-        "moment": shown.moment,
-        "ms": shown.ms_of,
-        "short_run": shown.short_run,
+        "size": filters.size,
+        "duration": filters.duration,
+        "iso": filters.iso,
+        "moment": filters.moment,
+        "ms": filters.ms_of,
+        "short_run": filters.short_run,
         "breakable": breakable,
         "part": lambda text: quote(str(text), safe=""),
     }

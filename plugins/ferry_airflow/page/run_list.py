@@ -10,7 +10,7 @@ from itertools import groupby
 from ferry.reader.documents import PastState, RunDigest
 from ferry_airflow.page.airflow_side import DagRunRow
 from ferry_airflow.page.page_state import OpenFlow
-from ferry_airflow.page.run_words import RUNNING, Badge, Mood, beside_badge, dag_badge
+from ferry_airflow.page.run_words import RUNNING, Badge, Condition, beside_badge, dag_badge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +83,10 @@ def chosen_runs(rows: Sequence[EitherRun], *, state: str, copied: bool, since_ms
     ]
 
 
-def words_of(rows: Sequence[EitherRun]) -> list[tuple[Mood, str, int]]:
+def words_of(rows: Sequence[EitherRun]) -> list[tuple[Condition, str, int]]:
     """Return for each word of a state how many runs have it, the most frequent first."""
-    found = Counter((badge.mood, badge.word) for row in rows for badge in dict.fromkeys(row.badges))
-    return [(mood, word, count) for (mood, word), count in found.most_common()]
+    found = Counter((badge.condition, badge.word) for row in rows for badge in dict.fromkeys(row.badges))
+    return [(condition, word, count) for (condition, word), count in found.most_common()]
 
 
 def folded(rows: Sequence[EitherRun]) -> list[Fold]:

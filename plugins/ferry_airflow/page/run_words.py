@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.reader.documents import Mood, PastState
+from ferry.reader.documents import Condition, PastState
 
-__all__ = ["Mood"]
+__all__ = ["Condition"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badge:
     """A word with its colour."""
 
-    mood: Mood
+    condition: Condition
     word: str
 
 
-RUNNING = Badge(mood=Mood.BUSY, word="running")
-PLANNING = Badge(mood=Mood.BUSY, word="planning")
+RUNNING = Badge(condition=Condition.BUSY, word="running")
+PLANNING = Badge(condition=Condition.BUSY, word="planning")
 """For an active run that is open and whose plan is not sealed yet."""
-UNFINISHED = Badge(mood=Mood.WARN, word="unfinished")
+UNFINISHED = Badge(condition=Condition.WARN, word="unfinished")
 """For a run that is open in the ledger and not active."""
-TASK_FAILED = Badge(mood=Mood.WARN, word="task failed")
+TASK_FAILED = Badge(condition=Condition.WARN, word="task failed")
 
 _ENDED = {
-    PastState.SUCCESS: Badge(mood=Mood.GOOD, word="success"),
-    PastState.PARTIAL: Badge(mood=Mood.WARN, word="partial"),
-    PastState.FAILED: Badge(mood=Mood.BAD, word="failed"),
+    PastState.SUCCESS: Badge(condition=Condition.GOOD, word="success"),
+    PastState.PARTIAL: Badge(condition=Condition.WARN, word="partial"),
+    PastState.FAILED: Badge(condition=Condition.BAD, word="failed"),
     PastState.OPEN: UNFINISHED,
-    PastState.UNPLANNED: Badge(mood=Mood.BAD, word="unplanned"),
+    PastState.UNPLANNED: Badge(condition=Condition.BAD, word="unplanned"),
 }
 
-DAG_MOODS = {"success": Mood.GOOD, "failed": Mood.BAD, "running": Mood.BUSY, "queued": Mood.BUSY}
-"""The moods of Airflow's runs by their states."""
+DAG_MOODS = {"success": Condition.GOOD, "failed": Condition.BAD, "running": Condition.BUSY, "queued": Condition.BUSY}
+"""The conditions of Airflow's runs by their states."""
 
 
 def run_badge(state: PastState, *, at_work: bool) -> Badge:
@@ -45,7 +45,7 @@ def run_badge(state: PastState, *, at_work: bool) -> Badge:
 
 def dag_badge(state: str) -> Badge:
     """Return the badge of a run in Airflow that is not in the ledger."""
-    return Badge(mood=DAG_MOODS.get(state, Mood.UNKNOWN), word=state)
+    return Badge(condition=DAG_MOODS.get(state, Condition.UNKNOWN), word=state)
 
 
 def beside_badge(state: PastState, dag_state: str | None) -> Badge | None:
@@ -54,4 +54,4 @@ def beside_badge(state: PastState, dag_state: str | None) -> Badge | None:
         return None
     if state is PastState.SUCCESS:
         return TASK_FAILED
-    return Badge(mood=Mood.BAD, word=TASK_FAILED.word) if state is PastState.OPEN else None
+    return Badge(condition=Condition.BAD, word=TASK_FAILED.word) if state is PastState.OPEN else None

@@ -44,7 +44,7 @@ def flow_series(
             {
                 "run": run.run,
                 "state": badge.word,
-                "mood": badge.mood.value,
+                "condition": badge.condition.value,
                 "at": run.started_ms,
                 "seconds": run.seconds,
                 "due": run.due,

@@ -15,11 +15,11 @@ from ferry.errors import BadInput
 from ferry.reader.documents import Answer, Unknown
 from ferry.reader.questions import Look, OfUnknown
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
+from ferry_airflow.page.filters import moment
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, airflow_of
-from ferry_airflow.page.shown import moment
 from ferry_airflow.page.threads import page_router
 
 

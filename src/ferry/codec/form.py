@@ -1,7 +1,7 @@
 """A table of fields between a dataclass and a JSON object: writes it, reads it, makes its JSON Schema.
 
 ```
-GAP = Form(Gap, F("topic", "source.topic"), F("how", kind=enum(Lifted), default=Lifted.SKIP), ...)
+GAP = Form(Gap, F("topic", "source.topic"), F("how", kind=enum(Resolution), default=Resolution.SKIP), ...)
 GAP.dump(gap), GAP.load(body), GAP.schema()
 ```
 """

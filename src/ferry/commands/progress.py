@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ferry.cli.progress_bar import bar
-from ferry.copy.task import TaskSpec
+from ferry.copy.task import SlotTask
 from ferry.ledger.progress import RunProgress
 from ferry.model import Plan, Receipt
 from ferry.run.following import Following
@@ -22,7 +22,7 @@ LINE_SECONDS = 5.0
 
 @contextmanager
 def shown_progress(
-    plan: Plan, spec: TaskSpec, *, quiet: bool, ahead: int = 0
+    plan: Plan, spec: SlotTask, *, quiet: bool, ahead: int = 0
 ) -> Iterator[Callable[[list[Receipt]], None]]:
     """Yield a function to call with every committed chunk; `ahead`: offsets to be copied after this plan.
 

@@ -17,7 +17,7 @@ from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
 from ferry.clock import wall_ms
 from ferry.codec.form import Json
-from ferry.commands.config.shapes import check_json
+from ferry.commands.config.forms import check_json
 from ferry.commands.forms import lag_json, past_runs_json, plan_json, report_json
 from ferry.config.account import account
 from ferry.config.client_check import all_problems

@@ -13,7 +13,7 @@ from ferry.copy.batching import BatchingRules
 from ferry.copy.chunk import PartProgress
 from ferry.copy.copier import REQUEST_BYTES, Copier
 from ferry.copy.dropped import answered_drop
-from ferry.copy.rate_limiter import Rate, Share
+from ferry.copy.rate_limiter import RateLimit, RateLimiter
 from ferry.copy.row_scope import RowScope
 from ferry.copy.target_logs import TargetLogs
 from ferry.errors import Refused
@@ -60,7 +60,7 @@ class CopyLimits:
     """Most bytes of a produce request with more than one batch; None: Ferry's default."""
     compression: Compression | None = None
     """The compression of every batch; None: each keeps its own."""
-    rate: Rate | None = None
+    rate: RateLimit | None = None
     """What all tasks of the run together may fetch; None means no limit."""
 
 
@@ -275,7 +275,7 @@ class KafkaSlot(TargetSlot):
         self._copier: Copier | None = None
         self._refusals: dict[TopicPartition, Refusal] = {}
         rate = wiring.limits.rate
-        self._share = None if rate is None else Share(wiring.source, wiring.ledger, rate)
+        self._share = None if rate is None else RateLimiter(wiring.source, wiring.ledger, rate)
 
     async def initialise(self) -> None:
         """Stop reading, then InitProducerId for the slot, which is the abort."""

@@ -20,17 +20,17 @@ LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class RateLimit:
     """A flow's `ferry.throttle.bytes.per.second`, and the most tasks that share it at the same time."""
 
     bytes_per_second: int
     at_once: int
 
 
-class Share:
+class RateLimiter:
     """A task's throttle, and what its share follows from. Lives on the target's event loop."""
 
-    def __init__(self, source: Cluster, ledger: LedgerTopic, rate: Rate) -> None:
+    def __init__(self, source: Cluster, ledger: LedgerTopic, rate: RateLimit) -> None:
         # Bytes are saved up from now on: the time for fencing and reading the ledger makes room for the first fetch.
         self.throttle = Throttle(source.loop, share(rate.bytes_per_second, rate.at_once, rate.at_once))
         self._ledger = ledger

@@ -11,7 +11,7 @@ from ferry.ledger.run_codec import Outcome
 from ferry.messages.catalogue import caused
 from ferry.messages.refusals import refused_as
 from ferry.model import Plan, Receipt, Refusal, RefusalKind
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 
 TRIES = 2
 """How often a failed slot is started within one attempt, also after the broker timed out its transaction."""
@@ -21,7 +21,7 @@ AGAIN = (Retryable, Unreachable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotEnd:
+class SlotResult:
     """How a slot ended, over all its tries; `failure` is why it failed, None when it did not."""
 
     slot: int
@@ -33,9 +33,9 @@ class SlotEnd:
     failure: FerryError | None = field(default=None, compare=False)
 
 
-def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> SlotEnd:
+def end_of(slot: int, result: SlotProgress, failure: FerryError | None = None) -> SlotResult:
     """Return the end of a slot's try; `failure` is set when it failed."""
-    return SlotEnd(
+    return SlotResult(
         slot=slot,
         receipts=tuple(result.receipts),
         refusals=tuple(result.refusals.values()),
@@ -46,7 +46,7 @@ def end_of(slot: int, result: SlotResult, failure: FerryError | None = None) -> 
     )
 
 
-def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
+def joined(before: SlotResult | None, after: SlotResult) -> SlotResult:
     """Return two tries of a slot as one: all that was copied, and how the last one ended.
 
     A try that ended well has met every refusal that still applies. Any other may not have come that far, so what was
@@ -66,7 +66,7 @@ def joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     )
 
 
-def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
+def portions_joined(before: SlotResult | None, after: SlotResult) -> SlotResult:
     """Return two portions of a slot's work as one; the second was begun after the first one's end, and both count."""
     if before is None:
         return after
@@ -75,12 +75,12 @@ def portions_joined(before: SlotEnd | None, after: SlotEnd) -> SlotEnd:
     return replace(joined(before, after), refusals=kept + after.refusals)
 
 
-def refusals_of(plan: Plan, ends: Collection[SlotEnd]) -> list[Refusal]:
+def refusals_of(plan: Plan, ends: Collection[SlotResult]) -> list[Refusal]:
     """Return what the slots refused, and the slices that failed slots did not finish, so that the report names them."""
     return [refusal for end in ends for refusal in _against(plan, end)]
 
 
-def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
+def outcome_of(plan: Plan, ends: Collection[SlotResult]) -> Outcome:
     """Return what the slots refused, in order, and which of them ran out of time."""
     return Outcome(
         refusals=tuple(sorted(refusals_of(plan, ends), key=attrgetter("order"))),
@@ -88,7 +88,7 @@ def outcome_of(plan: Plan, ends: Collection[SlotEnd]) -> Outcome:
     )
 
 
-def _against(plan: Plan, end: SlotEnd) -> list[Refusal]:
+def _against(plan: Plan, end: SlotResult) -> list[Refusal]:
     """Return why slices of one slot were not wholly copied, each for its own reason where one is known."""
     reached = {receipt.target: receipt.end for receipt in end.receipts}
     pieces = plan.of_slot(end.slot)
@@ -108,7 +108,7 @@ def _place(refusal: Refusal) -> tuple[str, int | None]:
     return refusal.topic, refusal.partition
 
 
-def failure_of(plan: Plan, ends: Collection[SlotEnd]) -> FerryError | None:
+def failure_of(plan: Plan, ends: Collection[SlotResult]) -> FerryError | None:
     """Return what failed slots mean for the attempt as a whole; None when none failed.
 
     Superseded when one was superseded; Unreachable when all found a cluster unreachable; Refused when no other try can

@@ -10,12 +10,12 @@ from ferry.copy.kafka_slot import CopyLimits, KafkaSlot, SlotWiring, TargetSlot
 from ferry.copy.row_scope import RowScope
 from ferry.lane.connections import FlowConnections
 from ferry.model import Origin, Receipt
-from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
+from ferry.protocol.slot import SlotProgress, SlotRef, copy_slot
 from ferry.registry import imported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpec:
+class SlotTask:
     """All that a process needs to copy one slot of a run. It is sent pickled; its repr has no connection data."""
 
     ref: SlotRef
@@ -50,12 +50,12 @@ class TaskSpec:
 
 
 def run_slot(
-    spec: TaskSpec,
+    spec: SlotTask,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
-    result: SlotResult | None = None,
+    result: SlotProgress | None = None,
     port_of: Callable[[SlotWiring], TargetSlot] | None = None,
-) -> SlotResult:
+) -> SlotProgress:
     """Copy the slot that `spec` names. `port_of` makes its port: what reads and writes; None: the one of `spec`.
 
     A given `result` is filled even if this raises. Raises Superseded when a newer run or attempt took over; Retryable
@@ -65,7 +65,7 @@ def run_slot(
     made = port_of or (imported(spec.port) if spec.port else KafkaSlot)
     with spec.connections() as connections:
 
-        async def work() -> SlotResult:
+        async def work() -> SlotProgress:
             port = made(spec.wiring(connections, stop))
             try:
                 return await copy_slot(port, spec.ref, stop, committed, result)

@@ -9,12 +9,12 @@ from ferry.errors import BadInput
 from ferry.lane.summaries import LedgerLog
 from ferry.ledger.block_index import Block, Links
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapEntry, unpack
+from ferry.ledger.map_block import MapEntry, ReceiptChain, unpack
 from ferry.ledger.map_rows import Match, chains_of, newer_rows
 from ferry.ledger.summary import parse_block
 from ferry.model import TopicPartition
 
-Rows: TypeAlias = Mapping[Chain, list[MapEntry]]
+Rows: TypeAlias = Mapping[ReceiptChain, list[MapEntry]]
 """Rows by chain, in ledger order."""
 
 NOWHERE: Mapping[TopicPartition, int] = {}
@@ -35,10 +35,10 @@ async def rows_near(log: LedgerLog, view: LedgerView, match: Match, offset: int)
     return await _picked(log, view, match, lambda _, block: block.start <= offset < block.end)
 
 
-async def _picked(log: LedgerLog, view: LedgerView, match: Match, pick: Callable[[Chain, Block], bool]) -> Rows:
+async def _picked(log: LedgerLog, view: LedgerView, match: Match, pick: Callable[[ReceiptChain, Block], bool]) -> Rows:
     chains = chains_of(view, match)
     asked = [(of, index) for of, links in chains.items() for index, block in enumerate(links.blocks) if pick(of, block)]
-    rows: dict[Chain, list[MapEntry]] = {of: [] for of in chains}
+    rows: dict[ReceiptChain, list[MapEntry]] = {of: [] for of in chains}
     for (of, _), more in sorted((await read_blocks(log, chains, asked)).items(), key=lambda entry: entry[0][1]):
         rows[of] += more
     for of, newer in newer_rows(view, match).items():
@@ -53,14 +53,14 @@ async def block_keys(log: LedgerLog, view: LedgerView, match: Match) -> list[byt
 
 
 async def read_blocks(
-    log: LedgerLog, chains: Mapping[Chain, Links], asked: Collection[tuple[Chain, int]]
-) -> dict[tuple[Chain, int], list[MapEntry]]:
+    log: LedgerLog, chains: Mapping[ReceiptChain, Links], asked: Collection[tuple[ReceiptChain, int]]
+) -> dict[tuple[ReceiptChain, int], list[MapEntry]]:
     """Return the rows of some blocks, named by chain and index.
 
     Raises BadInput when one is not where the summary says.
     """
     found = {}
-    places: dict[int, tuple[Chain, int]] = {}
+    places: dict[int, tuple[ReceiptChain, int]] = {}
     for of, index in asked:
         block = chains[of].blocks[index]
         if block.at < 0:  # not written yet: read from a ledger without a summary

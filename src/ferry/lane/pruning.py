@@ -16,7 +16,7 @@ from ferry.lane.summaries import LedgerLog
 from ferry.ledger.block_index import Block, rest_of
 from ferry.ledger.codec import decode_key
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, unpack
+from ferry.ledger.map_block import ReceiptChain, unpack
 from ferry.ledger.pruning import Copy, LogStarts, Pruned, candidates, given_up, pruned_record, unswept
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.summary import parse_block
@@ -76,7 +76,7 @@ async def _tombstones(log: LedgerLog, view: LedgerView, one: Pruned, most: int) 
     before it recorded its progress may have deleted blocks already, and the log cleaner may have removed them.
     """
     blocks = sorted(_blocks(view, one), key=lambda entry: entry[1].start)
-    chosen: list[tuple[Chain, Block]] = []
+    chosen: list[tuple[ReceiptChain, Block]] = []
     rows, upto = 0, one.end
     for of, block in blocks:
         if rows >= most:
@@ -99,7 +99,7 @@ async def _tombstones(log: LedgerLog, view: LedgerView, one: Pruned, most: int) 
     return [Record(key=key, value=None) for key in dict.fromkeys(keys)], upto
 
 
-def _blocks(view: LedgerView, one: Pruned) -> Iterator[tuple[Chain, Block]]:
+def _blocks(view: LedgerView, one: Pruned) -> Iterator[tuple[ReceiptChain, Block]]:
     for of, links in view.rolled.chains.items():
         if Copy.of(of) == one.copy:
             yield from ((of, block) for block in links.blocks if block.end > one.done and block.start < one.end)
@@ -138,7 +138,7 @@ async def give_up(
     return found
 
 
-async def _log_starts(chains: Sequence[Chain], source: Cluster, target: Cluster) -> LogStarts:
+async def _log_starts(chains: Sequence[ReceiptChain], source: Cluster, target: Cluster) -> LogStarts:
     sources = await source.refresh({of.source.topic for of in chains})
     targets = await target.refresh({of.target.topic for of in chains})
     here = [of.source for of in chains if of.source.topic in sources]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
-from ferry.ledger.map_block import BLOCK_ROWS, Chain, MapEntry, columns_of, cut, pack, packed_columns, unpack
+from ferry.ledger.map_block import BLOCK_ROWS, MapEntry, ReceiptChain, columns_of, cut, pack, packed_columns, unpack
 
 _BLOCK_COLUMNS = 6
 
@@ -123,7 +123,7 @@ class LedgerDigest:
 
     upto: int = 0
     summarised: int = 0
-    chains: Mapping[Chain, Links] = field(default_factory=dict)
+    chains: Mapping[ReceiptChain, Links] = field(default_factory=dict)
     left: Mapping[str, int] = field(default_factory=dict)
 
     def without(
@@ -148,12 +148,12 @@ class LedgerDigest:
 NOTHING_ROLLED = LedgerDigest()
 
 
-def rest_of(of: Chain, links: Links) -> list[MapEntry]:
+def rest_of(of: ReceiptChain, links: Links) -> list[MapEntry]:
     """Return the rows of a chain that are in no block."""
     return links.counting(unpack(links.rest, of)) if links.rest else []
 
 
-def grown(of: Chain, links: Links, rows: Sequence[MapEntry]) -> Links:
+def grown(of: ReceiptChain, links: Links, rows: Sequence[MapEntry]) -> Links:
     """Return a chain with more rows; rows that fill a block become one."""
     blocks, rest = cut([*rest_of(of, links), *rows], BLOCK_ROWS)
     return Links(
@@ -207,6 +207,6 @@ def written(rolled: LedgerDigest, offsets: Mapping[Block, int]) -> LedgerDigest:
     return replace(rolled, chains=chains)
 
 
-def unwritten(rolled: LedgerDigest) -> list[tuple[Chain, Block]]:
+def unwritten(rolled: LedgerDigest) -> list[tuple[ReceiptChain, Block]]:
     """Return the blocks that are in no record yet."""
     return [(of, block) for of, links in rolled.chains.items() for block in links.blocks if block.at < 0]

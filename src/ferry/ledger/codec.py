@@ -17,7 +17,7 @@ from ferry.codec.form import F, Form
 from ferry.codec.kinds import SINGLE, by_partition, const, enum, or_minus_one, typed
 from ferry.errors import BadInput
 from ferry.ledger.kinds import KINDS
-from ferry.model import Flow, Gap, Lifted, Pause, Record, RefusalKind, TopicPartition
+from ferry.model import Flow, Gap, Pause, Record, RefusalKind, Resolution, TopicPartition
 
 LEDGER_VERSION = 1
 UNIT_VERSION = 2
@@ -237,7 +237,7 @@ GAP = Form(
     F("run"),
     F("at_ms"),
     # The rest is absent in records of earlier Ferrys, which pass it over in turn.
-    F("how", kind=enum(Lifted), default=Lifted.SKIP),
+    F("how", kind=enum(Resolution), default=Resolution.SKIP),
     F("who", default="", says="user@host, or the key of the policy; empty: an earlier version wrote it"),
     F("reason", default=""),
     F(

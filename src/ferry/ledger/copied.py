@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.history import current_segments, holds_until
 from ferry.ledger.ledger import LedgerView, gaps, shared_topics
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.pruning import Pruned, pruned
 from ferry.ledger.receipts import receipts
 from ferry.model import Adoption, Gap, Range, Segment, TopicPartition
@@ -40,12 +40,12 @@ class Copied:
     """Parts of `ranges` that no receipt names any more: how many records they had is not known."""
 
 
-def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> list[Copied]:
+def copied(view: LedgerView, lane: str, rows: Mapping[ReceiptChain, Sequence[MapEntry]]) -> list[Copied]:
     """Return what the lane has copied, by source partition; `rows` are its receipts of the partitions of interest.
 
     If the policy renamed a copy in between, only the newest copy counts.
     """
-    found: dict[TopicPartition, list[tuple[Chain, MapEntry]]] = {}
+    found: dict[TopicPartition, list[tuple[ReceiptChain, MapEntry]]] = {}
     for of, ones in rows.items():
         found.setdefault(of.source, []).extend((of, row) for row in ones)
     known, shared, adopted = gaps(view, lane), shared_topics(view), list(adoptions(view, lane))
@@ -54,7 +54,7 @@ def copied(view: LedgerView, lane: str, rows: Mapping[Chain, Sequence[MapEntry]]
 
 
 def _copied(
-    every: list[tuple[Chain, MapEntry]],
+    every: list[tuple[ReceiptChain, MapEntry]],
     known: Sequence[Gap],
     shared: Collection[str],
     adopted: Sequence[Adoption],

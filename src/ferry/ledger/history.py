@@ -21,7 +21,7 @@ from ferry.ledger.runs import (
     superseded_by,
 )
 from ferry.ledger.unit_codec import last_units
-from ferry.model import Gap, Lifted, OpenedRun, Receipt, Segment, TopicPartition
+from ferry.model import Gap, OpenedRun, Receipt, Resolution, Segment, TopicPartition
 from ferry.words import count_of
 
 SILENT_MS = 900_000
@@ -283,7 +283,7 @@ def skipped_at(
     return [
         gap
         for gap in gaps
-        if gap.how is Lifted.SKIP
+        if gap.how is Resolution.SKIP
         and gap.source.topic == topic
         and partition in (None, gap.source.partition)
         and gap.start <= offset < gap.end

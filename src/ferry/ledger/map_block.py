@@ -26,7 +26,7 @@ _SEGMENT_COLUMNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class ReceiptChain:
     """Receipts that follow each other: one copy of one source partition, by one lane and rule, that never went back.
 
     Within it source and target offsets ascend from receipt to receipt. Offset maps use all chains of a partition
@@ -44,7 +44,7 @@ class Chain:
     """Digest of the transform that made the records; empty: they are the source's bytes."""
 
     @classmethod
-    def of(cls, receipt: Receipt) -> Chain:
+    def of(cls, receipt: Receipt) -> ReceiptChain:
         """Return the chain that a receipt belongs to."""
         return cls(
             lane=receipt.lane,
@@ -147,7 +147,7 @@ def _inflated(data: bytes) -> bytes:
     return found
 
 
-def unpack(data: bytes, of: Chain) -> list[MapEntry]:
+def unpack(data: bytes, of: ReceiptChain) -> list[MapEntry]:
     """Return the rows of a block. Raises BadInput when it is damaged."""
     where = f"a block of the offset map of {of.target} (lane {of.lane})"
     columns = columns_of(data, _ROW_COLUMNS + _SEGMENT_COLUMNS, where)

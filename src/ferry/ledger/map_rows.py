@@ -9,18 +9,18 @@ from dataclasses import replace
 from ferry.ledger.block_index import Links, rest_of
 from ferry.ledger.codec import decode_key, encode
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.pruning import Copy, pruned
 from ferry.ledger.reading import read_as
 from ferry.ledger.receipt_codec import parse_receipt
 from ferry.model import Receipt, TopicPartition
 
-Match = Callable[[Chain], bool]
+Match = Callable[[ReceiptChain], bool]
 
 _FEW = 4
 
 
-def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
+def chains_of(view: LedgerView, match: Match) -> dict[ReceiptChain, Links]:
     """Return the chains of `view.rolled` that match, without blocks that are pruned."""
     gone = {copy: one.end for copy, one in pruned(view).items()}
     found = {of: links for of, links in view.rolled.chains.items() if match(of)}
@@ -34,7 +34,7 @@ def chains_of(view: LedgerView, match: Match) -> dict[Chain, Links]:
 
 def newer_rows(
     view: LedgerView, match: Match, targets: Collection[TopicPartition] | None = None
-) -> dict[Chain, list[MapEntry]]:
+) -> dict[ReceiptChain, list[MapEntry]]:
     """Return the rows of the matching receipts that are in no block: those at the ends of chains, and the view's own.
 
     `targets` are the only target partitions that can match, so that other records need not be decoded.
@@ -42,7 +42,7 @@ def newer_rows(
     found = {of: rest_of(of, links) for of, links in chains_of(view, match).items()}
     gone = {copy: one.end for copy, one in pruned(view).items()}
     for receipt, at in _receipts(view, targets):
-        of = Chain.of(receipt)
+        of = ReceiptChain.of(receipt)
         if match(of) and receipt.end > gone.get(Copy.of(of), -1):
             found.setdefault(of, []).append(MapEntry.of(receipt, at))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ferry.ledger.ledger import LedgerView, claims, shared_topics
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.receipts import open_receipts
 from ferry.messages.refusals import refused
 from ferry.model import Plan, Range, Receipt, Refusal, TopicPartition
@@ -25,7 +25,7 @@ class OtherFlow:
 
 
 def other_flow_of(
-    ledger: str, view: LedgerView, topics: Collection[str], rows: Mapping[Chain, Sequence[MapEntry]]
+    ledger: str, view: LedgerView, topics: Collection[str], rows: Mapping[ReceiptChain, Sequence[MapEntry]]
 ) -> OtherFlow:
     """Return what a flow's ledger shows about `topics`.
 
@@ -37,7 +37,7 @@ def other_flow_of(
 
 
 def ranges(
-    rows: Mapping[Chain, Sequence[MapEntry]], undecided: Iterable[Receipt]
+    rows: Mapping[ReceiptChain, Sequence[MapEntry]], undecided: Iterable[Receipt]
 ) -> dict[TopicPartition, tuple[Range, ...]]:
     """Return the target offsets of records, ascending: those of committed receipts, and of undecided ones."""
     found: dict[TopicPartition, list[Range]] = {}

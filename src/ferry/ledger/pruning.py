@@ -21,7 +21,7 @@ from ferry.codec.kinds import typed
 from ferry.ledger.block_index import Block, Links
 from ferry.ledger.codec import LEDGER_VERSION, Json, encode
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.reading import read_as
 from ferry.model import Gap, Range, Record, TopicPartition
 
@@ -36,7 +36,7 @@ class Copy(NamedTuple):
     since: int
 
     @classmethod
-    def of(cls, chain: Chain) -> Copy:
+    def of(cls, chain: ReceiptChain) -> Copy:
         """Return the copy that a chain belongs to; a topic that got its id in between has two chains in one copy."""
         return cls(lane=chain.lane, target=chain.target, since=chain.since)
 
@@ -154,7 +154,7 @@ class LogStarts:
     target: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
-def candidates(view: LedgerView, lane: str) -> list[tuple[Chain, Sequence[Block]]]:
+def candidates(view: LedgerView, lane: str) -> list[tuple[ReceiptChain, Sequence[Block]]]:
     """Return the chains of a lane with the blocks that could be pruned if their records were gone.
 
     The last block of a chain is left out, so that each chain keeps some of its map. Blocks that may hold receipts of a
@@ -163,7 +163,7 @@ def candidates(view: LedgerView, lane: str) -> list[tuple[Chain, Sequence[Block]
     """
     known = pruned(view)
     oldest = min((record.offset for key, record in view.of_kind("run") if key[1] == lane), default=0)
-    found: list[tuple[Chain, Sequence[Block]]] = []
+    found: list[tuple[ReceiptChain, Sequence[Block]]] = []
     for of, links in view.rolled.chains.items():
         if of.lane != lane:
             continue
@@ -176,7 +176,7 @@ def candidates(view: LedgerView, lane: str) -> list[tuple[Chain, Sequence[Block]
 
 
 def given_up(
-    view: LedgerView, some: Iterable[tuple[Chain, Sequence[Block]]], starts: LogStarts, *, run: str, at_ms: int
+    view: LedgerView, some: Iterable[tuple[ReceiptChain, Sequence[Block]]], starts: LogStarts, *, run: str, at_ms: int
 ) -> list[Pruned]:
     """Return what of `some` candidates is to be pruned: blocks of which neither side has a record any more.
 
@@ -215,7 +215,7 @@ def given_up(
     return list(found.values())
 
 
-def without_pruned(chains: Mapping[Chain, Links], view: LedgerView) -> dict[Chain, Links]:
+def without_pruned(chains: Mapping[ReceiptChain, Links], view: LedgerView) -> dict[ReceiptChain, Links]:
     """Return the chains without the blocks whose tombstones are written."""
     done = {copy: one.done for copy, one in pruned(view).items() if one.done >= 0}
     return {

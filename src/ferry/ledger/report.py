@@ -18,11 +18,11 @@ from ferry.model import (
     Gap,
     GroupOutcome,
     Left,
-    Lifted,
     Plan,
     Receipt,
     Refusal,
     RefusalKind,
+    Resolution,
     RunVerified,
     Sentence,
     Slice,
@@ -180,7 +180,8 @@ def tripped(refusals: Iterable[Refusal], gaps: Iterable[Gap], lifted: Iterable[R
         Tripped(refusal.kind.value, "refused", refusal.topic) for refusal in refusals if refusal.kind.value in GUARDS
     )
     counts.update(
-        Tripped(gap.why.value, "skipped" if gap.how is Lifted.SKIP else "restarted", gap.source.topic) for gap in gaps
+        Tripped(gap.why.value, "skipped" if gap.how is Resolution.SKIP else "restarted", gap.source.topic)
+        for gap in gaps
     )
     counts.update(Tripped(kind.value, "skipped", "") for kind in lifted)
     return counts

@@ -21,7 +21,7 @@ from ferry.ledger.block_index import NO_LINKS, Block, BlockIndex, LedgerDigest, 
 from ferry.ledger.codec import LEDGER_VERSION, SEAL, SOURCE, TARGET, decode_key, encode, head
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView, resume_at
-from ferry.ledger.map_block import Chain, MapEntry, unpack
+from ferry.ledger.map_block import MapEntry, ReceiptChain, unpack
 from ferry.ledger.plan_codec import PART_BYTES, is_idle_seal
 from ferry.ledger.pruning import without_pruned
 from ferry.ledger.reading import checked, read_as, reading, whole
@@ -54,7 +54,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
     Raises BadInput on records of a newer format.
     """
     upto = resume_at(view)
-    rows: dict[Chain, list[MapEntry]] = {}
+    rows: dict[ReceiptChain, list[MapEntry]] = {}
     kept: dict[str, LedgerRecord] = {}
     left = dict(view.rolled.left)
     mapped = {block.at for links in view.rolled.chains.values() for block in links.blocks}
@@ -68,7 +68,7 @@ def rolled_up(view: LedgerView) -> LedgerView:
             if record.offset < deleted.get((lane, topic), -1):
                 continue  # its tombstone is on the way
             receipt = read_as(record, parse_receipt)
-            rows.setdefault(Chain.of(receipt), []).append(MapEntry.of(receipt, record.offset))
+            rows.setdefault(ReceiptChain.of(receipt), []).append(MapEntry.of(receipt, record.offset))
         elif kind == "plan" and _is_idle(view, record):
             kept[key] = record
         elif kind in _LEFT or (kind == MAP and record.offset not in mapped):
@@ -93,7 +93,7 @@ def _kind(key: str) -> str:
     return key[2 : key.find('"', 2)] if key.startswith('["') else ""
 
 
-def block_records(blocks: Sequence[tuple[Chain, Block]], generation: int) -> list[Record]:
+def block_records(blocks: Sequence[tuple[ReceiptChain, Block]], generation: int) -> list[Record]:
     """Make the records of new blocks. Their keys are used once: a summary names a block by its ledger offset."""
     return [
         Record(
@@ -115,7 +115,7 @@ def block_records(blocks: Sequence[tuple[Chain, Block]], generation: int) -> lis
     ]
 
 
-def parse_block(record: LedgerRecord, of: Chain) -> list[MapEntry]:
+def parse_block(record: LedgerRecord, of: ReceiptChain) -> list[MapEntry]:
     """Return the rows in a block's record. Raises BadInput when it is not one."""
     where = f"block of the offset map of {of.target} at ledger offset {record.offset}"
     if record.value is None or decode_key(record.key)[:1] != [MAP]:
@@ -220,7 +220,7 @@ def parse_summary(seal: Seal, records: Iterable[LedgerRecord]) -> LedgerView | N
 def _summarised(seal: Seal, rows: Iterable[Mapping[str, Any]]) -> LedgerView:
     by_key: dict[str, LedgerRecord] = {}
     left: dict[str, int] = {}
-    chains: dict[Chain, Links] = {}
+    chains: dict[ReceiptChain, Links] = {}
     for row in rows:
         if "record" in row:
             record = _record(*row["record"])
@@ -251,7 +251,7 @@ def _record(offset: int, key: str, value: str) -> LedgerRecord:
 
 
 CHAIN = Form(
-    Chain,
+    ReceiptChain,
     F("lane"),
     *SOURCE,
     *TARGET,
@@ -263,7 +263,7 @@ CHAIN = Form(
 )
 
 
-def _with_line(links: Links, of: Chain, body: Mapping[str, Any], seal: Seal) -> Links:
+def _with_line(links: Links, of: ReceiptChain, body: Mapping[str, Any], seal: Seal) -> Links:
     blocks = links.blocks
     if "blocks" in body:
         where = f"directory of {of.target} in the summary at ledger offset {seal.at}"

@@ -29,10 +29,10 @@ from ferry.model import (
     NotComparedKind,
     Range,
     Record,
+    RecordSample,
     RunVerified,
     Verified,
     VerifyMode,
-    Witness,
 )
 
 SHOWN = 20
@@ -42,7 +42,7 @@ SHOWN = 20
 _RANGE = "offsets from the first up to, not including, the second; both the same: nothing, and where it would be"
 
 WITNESS = Form(
-    Witness,
+    RecordSample,
     F("offset"),
     F("timestamp_ms", least=None),
     F("key_bytes", "key_size", least=None, says="null: the key is null"),

@@ -5,11 +5,11 @@ from ferry.model.adoption import Adoption, Predecessor
 from ferry.model.ages import AgeStats, all_ages
 from ferry.model.checkpoint import Checkpoint, Found
 from ferry.model.compression import Codec, Compression
-from ferry.model.content import Content
-from ferry.model.difference import Difference, DifferenceKind, NotCompared, NotComparedKind, Range, Witness
+from ferry.model.content import RecordContent
+from ferry.model.difference import Difference, DifferenceKind, NotCompared, NotComparedKind, Range, RecordSample
 from ferry.model.era import Era
 from ferry.model.flow import LIVE, Flow, TopicPartition
-from ferry.model.gap import Gap, Lifted
+from ferry.model.gap import Gap, Resolution
 from ferry.model.group import NO_STATE, CommittedOffset, DescribedGroup, GroupKind, ListedGroup, Member
 from ferry.model.group_outcome import WANTED, GroupOutcome, Left, Why
 from ferry.model.lane import LaneKind, check_lane, lane_kind, scratch_lane, scratch_topic
@@ -49,7 +49,6 @@ __all__ = [
     "Codec",
     "CommittedOffset",
     "Compression",
-    "Content",
     "DescribedGroup",
     "Difference",
     "DifferenceKind",
@@ -68,7 +67,6 @@ __all__ = [
     "LaneKind",
     "LedgerRecord",
     "Left",
-    "Lifted",
     "ListedGroup",
     "Member",
     "NotCompared",
@@ -86,8 +84,11 @@ __all__ = [
     "Reads",
     "Receipt",
     "Record",
+    "RecordContent",
+    "RecordSample",
     "Refusal",
     "RefusalKind",
+    "Resolution",
     "RunRecord",
     "RunVerified",
     "Segment",
@@ -105,7 +106,6 @@ __all__ = [
     "Why",
     "Window",
     "WindowRecord",
-    "Witness",
     "all_ages",
     "check_lane",
     "code_of",

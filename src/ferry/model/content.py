@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Content(NamedTuple):
+class RecordContent(NamedTuple):
     """One record. `timestamp` is ms, null is None. `headers` are bytes of format v2: equal bytes, equal headers.
 
     It is a tuple, because inner loops compare it: all but the offset is `content[1:]`.

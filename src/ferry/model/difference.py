@@ -38,7 +38,7 @@ class DifferenceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Witness:
+class RecordSample:
     """A record that is shown. Sizes are bytes (None: null).
 
     Digests are keyed: comparable in one report and in no other. The texts are empty unless values were asked for; then
@@ -72,8 +72,8 @@ class Difference:
     source_range: Range
     target_range: Range
     kind: DifferenceKind
-    source_records: tuple[Witness, ...] = ()
-    target_records: tuple[Witness, ...] = ()
+    source_records: tuple[RecordSample, ...] = ()
+    target_records: tuple[RecordSample, ...] = ()
 
     @property
     def sentence(self) -> str:

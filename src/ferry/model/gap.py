@@ -9,7 +9,7 @@ from ferry.model.flow import TopicPartition
 from ferry.model.refusal import RefusalKind
 
 
-class Lifted(StrEnum):
+class Resolution(StrEnum):
     """What was decided in place of a refusal."""
 
     SKIP = "skip"
@@ -18,7 +18,7 @@ class Lifted(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """The place of one partition where a refusal, `why`, was lifted.
+    """The place of one partition where an operator or a policy resolved a refusal, `why`.
 
     `skip`: source offsets `[start, end)` are not on the target. `restart`: the lane was at `start`, and continues at
     `end`. Receipts of runs before `generation` do not hold any more for source offsets from `void_from` on (None:
@@ -32,7 +32,7 @@ class Gap:
     why: RefusalKind
     run: str
     at_ms: int
-    how: Lifted = Lifted.SKIP
+    how: Resolution = Resolution.SKIP
     who: str = ""
     """`user@host`, or the key of the policy."""
     reason: str = ""

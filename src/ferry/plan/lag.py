@@ -20,7 +20,7 @@ from ferry.ledger.ledger import UNREAD
 from ferry.messages.refusals import words_of
 from ferry.model import TopicPartition, with_text
 from ferry.plan.gather import Positions, gather_facts
-from ferry.plan.rules.empty_filter import InVain, in_vain
+from ferry.plan.rules.empty_filter import FilterFindings, empty_filter
 from ferry.plan.rules.facts import Facts
 from ferry.plan.rules.lag import LagLook, PartitionLag, lag_of, with_ages
 from ferry.plan.rules.lag_start import LaneState, standing_of
@@ -121,14 +121,14 @@ async def lag_over(
 
 async def _lag_now(
     flow: FlowConfig, connections: FlowConnections, only: Collection[str] | None
-) -> tuple[Facts, list[PartitionLag], InVain]:
+) -> tuple[Facts, list[PartitionLag], FilterFindings]:
     """Return the facts, the lags without ages, and which names in the flow's `topics` match nothing."""
     source, target = connections.source, connections.target
     view = await connections.view() if await connections.has_ledger() else UNREAD
     facts = await gather_facts(flow, flow.lane, source, target, view, positions=Positions.NONE)
     gone = frozenset(name for name in facts.source.absent if flow.topics.guards.topic_gone.of(name) is not OnGuard.SKIP)
     facts = replace(facts, source=replace(facts.source, absent=gone))
-    vain = in_vain(flow.flow, flow.topics.guards, facts) if only is None else InVain()
+    vain = empty_filter(flow.flow, flow.topics.guards, facts) if only is None else FilterFindings()
     if vain.refusals:  # reporting no lag at all would read as health
         said = "; ".join(refusal.message for refusal in vain.refusals[:_MOST_NAMED])
         raise EmptyFilter(with_text(words_of(vain.refusals[0]), said))

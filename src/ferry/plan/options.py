@@ -37,7 +37,7 @@ class RunOptions:
         return self.only if named is None else named
 
 
-WHOLE = RunOptions()
+DEFAULT_RUN = RunOptions()
 """All topics that the flow selects, within its own budgets."""
 
 

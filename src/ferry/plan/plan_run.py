@@ -19,7 +19,7 @@ from ferry.ledger.codec import accounted_records, gap_record
 from ferry.ledger.deployments import admitted
 from ferry.ledger.draining import standing_back
 from ferry.ledger.ledger import LedgerView, accounted
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.rebuilt import rebuild_notes
 from ferry.ledger.unit_codec import era_record
 from ferry.ledger.window_codec import window_record
@@ -162,7 +162,7 @@ async def _after_changes(lane: OpenLane, driver: Driver, facts: Facts, wanted: P
     if deleted:
         names = {change.topic for change in deleted}
 
-        def gone(of: Chain) -> bool:
+        def gone(of: ReceiptChain) -> bool:
             return of.lane == lane.name and of.target.topic in names
 
         blocks = [Record(key=key, value=None) for key in await lane.cache.block_keys(view, gone)]

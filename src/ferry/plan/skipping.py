@@ -14,7 +14,7 @@ from ferry.ledger.ledger import LedgerView
 from ferry.model import Gap, Origin, Plan
 from ferry.plan.gather import Positions
 from ferry.plan.gather_all import gather_all
-from ferry.plan.options import WHOLE, rules_of
+from ferry.plan.options import DEFAULT_RUN, rules_of
 from ferry.plan.rules.skipping import SkipRequest, refuse_while_at_work, skip_gap, skip_plan
 from ferry.protocol.driver import Driver, fence_and_seal
 
@@ -32,7 +32,7 @@ async def preview_skip(lane: OpenLane, view: LedgerView, wish: SkipRequest) -> G
     Raises Refused for a place that may not be skipped now (`ferry.plan.rules.skipping.skip_gap`).
     """
     return skip_gap(
-        rules_of(lane.flow, lane.name, WHOLE), await gather_all(lane, view, Positions.NONE), wish, "(dry run)", -1
+        rules_of(lane.flow, lane.name, DEFAULT_RUN), await gather_all(lane, view, Positions.NONE), wish, "(dry run)", -1
     )
 
 
@@ -53,7 +53,7 @@ async def skip(lane: OpenLane, wish: SkipRequest, run: str, origin: Origin, *, i
     async def decide(driver: Driver) -> Plan:
         lane.cache.learn(driver.view, driver.read_ms)
         facts = await gather_all(lane, driver.view, Positions.NONE)
-        gap = skip_gap(rules_of(lane.flow, lane.name, WHOLE), facts, wish, run, driver.opened.generation)
+        gap = skip_gap(rules_of(lane.flow, lane.name, DEFAULT_RUN), facts, wish, run, driver.opened.generation)
         return keep_skip(driver, gap)
 
     return (await fence_and_seal(lane.driver_port(), record, decide, view)).plan

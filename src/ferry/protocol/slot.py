@@ -51,7 +51,7 @@ class Undecided(Retryable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotRef:
-    """The slot, its run, and the number of the attempt at that run; a process receives it in its `TaskSpec`."""
+    """The slot, its run, and the number of the attempt at that run; a process receives it in its `SlotTask`."""
 
     flow: Flow
     lane: str
@@ -62,7 +62,7 @@ class SlotRef:
 
 
 @dataclass(slots=True, kw_only=True)
-class SlotResult:
+class SlotProgress:
     """What one try did. It is filled during the try, and true also when the try raised.
 
     `refusals` are by source partition. `stopped`: the try was asked to end early. `time_over`: the run's time did not
@@ -93,8 +93,8 @@ async def copy_slot(
     ref: SlotRef,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
-    result: SlotResult | None = None,
-) -> SlotResult:
+    result: SlotProgress | None = None,
+) -> SlotProgress:
     """Copy a slot's slices; call `committed` with the receipts of every chunk once it counts.
 
     A `result` that the caller passes shows what was done and refused, even when this raises.
@@ -103,7 +103,7 @@ async def copy_slot(
     the slot was fenced and no newer attempt took over. Then the caller that began the attempt may have the slot copied
     once more.
     """
-    result = SlotResult() if result is None else result
+    result = SlotProgress() if result is None else result
     try:
         await _copy(port, ref, stop, committed, result)
     except Fenced as fenced:
@@ -123,7 +123,7 @@ async def _copy(
     ref: SlotRef,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
-    result: SlotResult,
+    result: SlotProgress,
 ) -> None:
     """Take over and copy, again after failures, until nothing is left, the time is over or `stop()`."""
     limits: dict[TopicPartition, int] = {}
@@ -168,7 +168,7 @@ async def _copy_chunks(
     port: SlotPort,
     ref: SlotRef,
     taken: _Taken,
-    result: SlotResult,
+    result: SlotProgress,
     stop: Callable[[], bool],
     committed: Callable[[list[Receipt]], None],
 ) -> None:
@@ -189,7 +189,7 @@ async def _copy_chunks(
         committed(receipts)
 
 
-def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotResult) -> None:
+def _leave_out(drops: Iterable[Drop], limits: dict[TopicPartition, int], result: SlotProgress) -> None:
     for drop in drops:
         limits[drop.piece.source] = drop.offset
         result.refusals[drop.piece.source] = drop.refusal

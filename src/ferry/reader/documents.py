@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ferry.features.groups.rules.repartitioned import DealtPart, Stretch
+from ferry.features.groups.rules.repartitioned import ChunkSpan, DealtPart
 from ferry.ledger.history import NOT_ENDED, SILENT_MS, PastState
 from ferry.ledger.progress import Progress, RunProgress
 from ferry.ledger.repartitioned_at import Dealt
@@ -43,14 +43,14 @@ SHOWN_REFUSALS = 6
 SHOWN_TOPICS = 6
 
 
-class Mood(StrEnum):
+class Condition(StrEnum):
     """The meaning of a colour; a word is always next to it."""
 
     GOOD = "good"
     BUSY = "busy"
     WARN = "warn"
     BAD = "bad"
-    HELD = "held"
+    COMPARE_COLUMNS = "held"
     UNKNOWN = "unknown"
 
 
@@ -138,7 +138,7 @@ class Trouble:
 class Line:
     """A word with its colour, and a sentence."""
 
-    mood: Mood
+    condition: Condition
     word: str
     text: str
 
@@ -423,12 +423,12 @@ class ReceiptStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhereLine:
-    """Whether a record is in a target partition, and in which stretch there."""
+    """Whether a record is in a target partition, and in which span there."""
 
     target: TopicPartition
     state: Dealt
     keyless: bool
-    stretch: Stretch | None
+    span: ChunkSpan | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -436,7 +436,7 @@ class DealtPage:
     """A page of the target partitions, and one of the chunks."""
 
     parts: Cut[DealtPart]
-    chunks: Cut[Stretch]
+    chunks: Cut[ChunkSpan]
     where: tuple[WhereLine, ...]
 
 

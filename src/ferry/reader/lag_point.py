@@ -56,7 +56,7 @@ class Stretches:
 
     @classmethod
     def of(cls, points: Sequence[LagPoint]) -> Stretches:
-        """Return the stretches of points that are in order, oldest first."""
+        """Return the segments of points that are in order, oldest first."""
         if not points:
             return cls(())
         cuts = [(a.at_ms, b.at_ms) for a, b in pairwise(points) if b.at_ms - a.at_ms > APART_MS]
@@ -65,7 +65,7 @@ class Stretches:
         return cls(tuple(zip(begins, ends, strict=True)))
 
     def number(self, at_ms: int) -> int:
-        """Return the number of the stretch that a point belongs to."""
+        """Return the number of the segment that a point belongs to."""
         return bisect_right(self.spans, at_ms, key=lambda span: span[0])
 
     def near(self, begin_ms: int, end_ms: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ferry.features.groups.rules.repartitioned import DealtPart, Stretch, dealt_parts, stretches_of, whereabouts
+from ferry.features.groups.rules.repartitioned import ChunkSpan, DealtPart, dealt_parts, spans_of, whereabouts
 from ferry.ledger.repartitioned_at import Dealing, DealtAt
 from ferry.model import TopicPartition
 from ferry.reader.watch import FlowWatch
@@ -16,9 +16,9 @@ class DealtStory:
     """Each target partition with what it has of the source partition; some of the chunks, newest first, of `total`."""
 
     parts: Sequence[DealtPart]
-    stretches: Sequence[Stretch]
+    spans: Sequence[ChunkSpan]
     total: int
-    where: Sequence[tuple[DealtAt, Stretch | None]] = ()
+    where: Sequence[tuple[DealtAt, ChunkSpan | None]] = ()
     """Where the record of the requested offset is, if one was requested."""
 
 
@@ -40,12 +40,12 @@ def story_of_dealt(
 
 def story_of(dealing: Dealing, place: TopicPartition, sought: Sought, skip: int, most: int) -> DealtStory:
     """Return the story of a source partition, with `most` of its chunks after the first `skip`; pure."""
-    chunks = stretches_of(dealing, place.partition)
+    chunks = spans_of(dealing, place.partition)
     key = sought.key.encode() if sought.key else None
     found = [] if sought.offset is None else whereabouts(dealing, place, sought.offset, key)
     return DealtStory(
         parts=dealt_parts(dealing, place.partition),
-        stretches=chunks[skip : skip + most],
+        spans=chunks[skip : skip + most],
         total=len(chunks),
-        where=[(one, Stretch.of(one.chunk, place.partition) if one.chunk else None) for one in found],
+        where=[(one, ChunkSpan.of(one.chunk, place.partition) if one.chunk else None) for one in found],
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ferry.ledger.report import Report
-from ferry.reader.documents import Line, Mood, Recurring, RunDigest
+from ferry.reader.documents import Condition, Line, Recurring, RunDigest
 from ferry.reader.snapshot import left_undone
 from ferry.words import count_of
 
@@ -16,9 +16,9 @@ def not_done(report: Report, *, at_work: bool = False) -> list[Line]:
 
     Of an active run (`at_work`) nothing is unfinished.
     """
-    lines = [Line(mood=Mood.BAD, word=one.kind.value, text=one.message) for one in report.refusals]
+    lines = [Line(condition=Condition.BAD, word=one.kind.value, text=one.message) for one in report.refusals]
     return lines + [
-        Line(mood=Mood.WARN if word == "unfinished" else Mood.BAD, word=word, text=text)
+        Line(condition=Condition.WARN if word == "unfinished" else Condition.BAD, word=word, text=text)
         for word, text in left_undone(report)
         if not at_work or word != "unfinished"
     ]
@@ -29,21 +29,29 @@ def done_besides(report: Report) -> list[Line]:
     plan = report.plan
     lines = [
         Line(
-            mood=Mood.WARN,
+            condition=Condition.WARN,
             word=one.how.value,
             text=f"{one.source}, source offsets [{one.start}, {one.end}): {one.reason or one.why.value}",
         )
         for one in plan.gaps
     ]
     lines += [
-        Line(mood=Mood.GOOD, word=one.kind.value, text=f"topic {one.topic}, {count_of(one.partitions, 'partition')}")
+        Line(
+            condition=Condition.GOOD,
+            word=one.kind.value,
+            text=f"topic {one.topic}, {count_of(one.partitions, 'partition')}",
+        )
         for one in plan.changes
     ]
     lines += [
-        Line(mood=Mood.HELD, word="paused", text=f"{name if plan.flow_paused else f'topic {name}'} was paused")
+        Line(
+            condition=Condition.COMPARE_COLUMNS,
+            word="paused",
+            text=f"{name if plan.flow_paused else f'topic {name}'} was paused",
+        )
         for name in plan.held_back
     ]
-    return lines + [Line(mood=Mood.UNKNOWN, word="note", text=note) for note in report.notes]
+    return lines + [Line(condition=Condition.UNKNOWN, word="note", text=note) for note in report.notes]
 
 
 def recurring(runs: Sequence[RunDigest]) -> list[Recurring]:

@@ -116,14 +116,14 @@ def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
 
 
 def lately_of(columns: Sequence[Column], looks: Stretches, topic: str) -> tuple[Short | None, ...]:
-    """Return a topic's lag in records over time, oldest first; None separates two stretches."""
+    """Return a topic's lag in records over time, oldest first; None separates two segments."""
     points: list[Short | None] = []
     before = None
     for point in points_of(columns, topic, None):
-        stretch = looks.number(point.at_ms)
-        points += [None] if points and stretch != before else []
+        segment = looks.number(point.at_ms)
+        points += [None] if points and segment != before else []
         points.append((point.at_ms, point.records))
-        before = stretch
+        before = segment
     return tuple(points)
 
 
@@ -171,9 +171,9 @@ def series_of(seen: Snapshot, asked: OfSeries) -> Series:
 
 
 def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
-    """Return as many points as a chart can show, oldest first, with the last one of each stretch.
+    """Return as many points as a chart can show, oldest first, with the last one of each segment.
 
-    None separates two stretches.
+    None separates two segments.
     """
     rows: list[Row | None] = []
     for part in spread(points, looks, most):
@@ -197,7 +197,7 @@ T = TypeVar("T", bound=Timed)
 
 
 def spread(points: Sequence[T], looks: Stretches, most: int) -> list[list[T]]:
-    """Return `most` points or a few more, spread over all of them, oldest first, with the last one of each stretch."""
+    """Return `most` points or a few more, spread over all of them, oldest first, with the last one of each segment."""
     step = max(1, -(-len(points) // most))
-    stretches = groupby(points, key=lambda point: looks.number(point.at_ms))
-    return [list(part)[::-1][::step][::-1] for _, part in stretches]
+    segments = groupby(points, key=lambda point: looks.number(point.at_ms))
+    return [list(part)[::-1][::step][::-1] for _, part in segments]

@@ -129,10 +129,10 @@ def dealt_page(story: DealtStory, asked: OfDealt) -> DealtPage:
     """Return the page of a repartitioned partition."""
     return DealtPage(
         parts=Cut.of(story.parts, asked.parts),
-        chunks=part_of(story.stretches, asked.page, story.total),
+        chunks=part_of(story.spans, asked.page, story.total),
         where=tuple(
-            WhereLine(target=one.target, state=one.state, keyless=one.keyless, stretch=stretch)
-            for one, stretch in story.where[:MOST_WHERE]
+            WhereLine(target=one.target, state=one.state, keyless=one.keyless, span=span)
+            for one, span in story.where[:MOST_WHERE]
         ),
     )
 

@@ -28,7 +28,7 @@ from ferry.lane.unit_receipts import dealing_of
 from ferry.ledger.block_index import Links
 from ferry.ledger.history import Forgotten, Holder, PastRun, PastState, holders, named_run, past_run
 from ferry.ledger.ledger import UNREAD, LedgerView, gaps
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.map_rows import chains_of, newer_rows
 from ferry.ledger.progress import Committed, LogEnd, Paced, RunProgress, committed, progress_of, unfinished
 from ferry.ledger.reading import read_as
@@ -41,12 +41,12 @@ from ferry.reader.limits import SEARCHED
 
 _MOST_LANES = 50
 Read = TypeVar("Read", PastRun, PastRun | Forgotten)
-Piece = tuple[Chain, int | None, int]
+Piece = tuple[ReceiptChain, int | None, int]
 """A block of a chain by its index, None for rows outside blocks; and how many receipts it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class FlowPoll:
     """One poll of a flow. A part is None when it could not be read; why is in `troubles`, else in `hindrances`."""
 
     view: LedgerView | None
@@ -60,10 +60,10 @@ class Sight:
     @classmethod
     def hindered(cls, view: LedgerView | None, errors: Mapping[str, FerryError]) -> Self:
         """Return a poll that met errors, by the alias of the cluster; an empty alias if no cluster is the cause."""
-        sight = cls(view=view, lags=None, troubles={})
+        poll = cls(view=view, lags=None, troubles={})
         for alias, error in errors.items():
-            sight.blame(alias, error)
-        return sight
+            poll.blame(alias, error)
+        return poll
 
     def blame(self, alias: str, error: FerryError) -> None:
         """Add an error: an outage of that cluster if it is Unreachable, else a hindrance."""
@@ -120,26 +120,26 @@ class FlowWatch:
             self._connections.close()
             self._connections = None
 
-    def look(self) -> Sight:
+    def look(self) -> FlowPoll:
         """Return the ledger and the lag as they are now; never raises for a cluster that is down or refuses."""
         source, target = self.flow.flow.source, self.flow.flow.target
         try:
             connections = self._open()
         except FerryError as error:
-            return Sight.hindered(None, {**self._down, target: error})
+            return FlowPoll.hindered(None, {**self._down, target: error})
         try:
             view = connections.run(partial(self._view, connections))
         except FerryError as error:
-            return Sight.hindered(None, _who_is_silent(connections, error))
+            return FlowPoll.hindered(None, _who_is_silent(connections, error))
         try:
             _reach_source(connections)
         except FerryError as error:
-            return Sight.hindered(view, {source: error})
+            return FlowPoll.hindered(view, {source: error})
         try:
             lags = connections.run(partial(lag_over, self.flow, connections))
         except FerryError as error:
-            return Sight.hindered(view, _who_is_silent(connections, error))
-        return Sight(view=view, lags=tuple(lags), troubles={})
+            return FlowPoll.hindered(view, _who_is_silent(connections, error))
+        return FlowPoll(view=view, lags=tuple(lags), troubles={})
 
     def past(self, opened: OpenedRun) -> PastRun | Forgotten:
         """Return a run of a view with its plan and its receipts; Forgotten if it was pruned since.
@@ -199,7 +199,7 @@ class FlowWatch:
         flow = self._in(lane)
         copy = TopicPartition(topic=flow.copy_of(place.topic), partition=place.partition)
 
-        def match(of: Chain) -> bool:
+        def match(of: ReceiptChain) -> bool:
             return of.lane == flow.lane and of.source == place
 
         async def work() -> tuple[list[Receipt], int]:
@@ -227,7 +227,7 @@ class FlowWatch:
         connections = self._open()
         lane = lane or self.flow.lane
 
-        def match(of: Chain) -> bool:
+        def match(of: ReceiptChain) -> bool:
             return of.lane == lane and of.source == place
 
         async def work() -> Receipt | None:
@@ -254,7 +254,7 @@ class FlowWatch:
             found = await translate_over(connections, flow, place, offset, backward)
             at = found.outcome.offset if backward else offset
 
-            def match(of: Chain) -> bool:
+            def match(of: ReceiptChain) -> bool:
                 return of.lane == flow.lane and of.source == found.source
 
             view = await connections.cache.view()
@@ -346,7 +346,7 @@ class FlowWatch:
         return self._connections
 
 
-def _pieces(chains: Mapping[Chain, Links], newer: Mapping[Chain, Sequence[MapEntry]]) -> list[Piece]:
+def _pieces(chains: Mapping[ReceiptChain, Links], newer: Mapping[ReceiptChain, Sequence[MapEntry]]) -> list[Piece]:
     """Return the pieces that hold the receipts of a partition, newest first: rows outside blocks, then the blocks."""
     pieces: list[Piece] = []
     for of in sorted({**chains, **newer}, key=lambda of: of.since, reverse=True):

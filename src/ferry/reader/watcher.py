@@ -31,7 +31,7 @@ from ferry.reader.lag_history import column_of, kept
 from ferry.reader.lag_point import NOT_HELD, Held, LagPoint, followed
 from ferry.reader.snapshot import Snapshot, apart_of, by_topic, digest_of, ledger_parts, moved_of, topic_rows
 from ferry.reader.spells import spells_of
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 
 log = logging.getLogger(__name__)
 
@@ -255,10 +255,10 @@ class Watcher:
                         if not self._closed:
                             self._look(watch)
                 except FerryError as error:  # a missing secret or connection
-                    self._take(Sight.hindered(None, {"": error}), (), "")
+                    self._take(FlowPoll.hindered(None, {"": error}), (), "")
                 except Exception as error:
                     why = self._unforeseen(error, "the page cannot look")
-                    self._take(Sight(view=None, lags=None, troubles={}, hindrances=[why]), (), "")
+                    self._take(FlowPoll(view=None, lags=None, troubles={}, hindrances=[why]), (), "")
                 closely = time.monotonic() < self._close_at + GLANCE_SECONDS
                 rest = rest_after(time.monotonic() - began, time.thread_time() - computed, closely=closely)
                 self._serve(watch, until=time.monotonic() + rest)
@@ -326,20 +326,20 @@ class Watcher:
         return f"unexpected {type(error).__name__} (a bug: its trace is in the API server's log)"
 
     def _look(self, watch: FlowWatch) -> None:
-        sight = watch.look()
+        poll = watch.look()
         known: tuple[RunDigest, ...] = self._seen.runs
-        if sight.view is not None:
-            known = self._runs(watch, sight)
-        self._take(sight, known, watch.flow.lane)
+        if poll.view is not None:
+            known = self._runs(watch, poll)
+        self._take(poll, known, watch.flow.lane)
 
-    def _runs(self, watch: FlowWatch, sight: Sight) -> tuple[RunDigest, ...]:
+    def _runs(self, watch: FlowWatch, poll: FlowPoll) -> tuple[RunDigest, ...]:
         """Return digests of the newest runs.
 
         Those that this poll leaves out are read before the next, one at a time.
         """
-        assert sight.view is not None
-        own = sight.view.remembered(watch.flow.lane)[::-1]
-        moved, self._end = sight.view.end != self._end, sight.view.end
+        assert poll.view is not None
+        own = poll.view.remembered(watch.flow.lane)[::-1]
+        moved, self._end = poll.view.end != self._end, poll.view.end
         there = {run.generation for run in own}
         self._digests = {at: digest for at, digest in self._digests.items() if at in there}
         before, self._newest = self._newest, own[0].generation if own else -1
@@ -359,7 +359,7 @@ class Watcher:
             if not moved and newest is not None and newest.state is PastState.OPEN:
                 self._digests[self._newest] = replace(newest, progress=watch.progress(own[0]))
         except FerryError as error:
-            sight.blame(self._target, error)
+            poll.blame(self._target, error)
             self._end, self._newest = -1, before  # what was to be read again still is
         self._unread = missing
         return self._known_runs()
@@ -384,7 +384,7 @@ class Watcher:
             self._unforeseen(error, f"the page cannot read run {run.record.run}")
         self._seen = replace(self._seen, number=self._seen.number + 1, runs=self._known_runs())
 
-    def _take(self, sight: Sight, runs: tuple[RunDigest, ...], lane: str) -> None:
+    def _take(self, poll: FlowPoll, runs: tuple[RunDigest, ...], lane: str) -> None:
         """Make the next snapshot; what could not be read keeps its old value, with its age. `lane`: the flow's own."""
         now, before = wall_ms(), self._seen
         since = {one.cluster: one.since_ms for one in before.troubles}
@@ -394,27 +394,27 @@ class Watcher:
             number=before.number + 1,
             looked_ms=now,
             troubles=tuple(
-                Trouble(cluster=alias, why=why, since_ms=since.get(alias, now)) for alias, why in sight.troubles.items()
+                Trouble(cluster=alias, why=why, since_ms=since.get(alias, now)) for alias, why in poll.troubles.items()
             ),
-            hindrances=tuple(Trouble(cluster="", why=why, since_ms=hindered) for why in sight.hindrances),
+            hindrances=tuple(Trouble(cluster="", why=why, since_ms=hindered) for why in poll.hindrances),
         )
-        if sight.view is not None:
-            held, lanes = ledger_parts(sight.view, now)
-            own = sight.view.remembered(lane)
+        if poll.view is not None:
+            held, lanes = ledger_parts(poll.view, now)
+            own = poll.view.remembered(lane)
             seen = replace(
                 seen,
                 ledger_ms=now,
                 never_ran=not own,
-                records_in_ledger=sight.view.end,
+                records_in_ledger=poll.view.end,
                 runs=runs,
                 known_runs=len(own),
                 lanes=lanes,
                 pauses=held,
-                moved=moved_of(sight.view),
+                moved=moved_of(poll.view),
                 topics=topic_rows(before.lags, held),
             )
-        if sight.lags is not None:
-            total, lags = total_of(sight.lags), by_topic(sight.lags)
+        if poll.lags is not None:
+            total, lags = total_of(poll.lags), by_topic(poll.lags)
             rows = topic_rows(lags, seen.pauses)
             apart = apart_of(lags, seen.pauses)
             active, paused = apart if apart else (total, None)

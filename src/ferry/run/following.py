@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from ferry.clock import wall_ms
-from ferry.copy.task import TaskSpec
+from ferry.copy.task import SlotTask
 from ferry.errors import FerryError
 from ferry.lane.connections import TargetConnection
 from ferry.lane.log_ends import log_ends
@@ -101,7 +101,7 @@ class Following:
     def __init__(
         self,
         plan: Plan,
-        spec: TaskSpec,
+        spec: SlotTask,
         *,
         every_s: float,
         show: Callable[[RunProgress], None],

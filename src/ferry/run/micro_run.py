@@ -19,9 +19,9 @@ from ferry.config.flow.clients import flow_fetch_options, flow_produce_options
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.lane import lane_flow
 from ferry.copy.kafka_slot import CopyLimits
-from ferry.copy.rate_limiter import Rate
-from ferry.copy.slot_end import SlotEnd, outcome_of
-from ferry.copy.task import TaskSpec
+from ferry.copy.rate_limiter import RateLimit
+from ferry.copy.slot_end import SlotResult, outcome_of
+from ferry.copy.task import SlotTask
 from ferry.errors import Superseded
 from ferry.lane.open_lane import OpenLane
 from ferry.lane.session import LaneSession
@@ -35,7 +35,7 @@ from ferry.ledger.runs import newer_attempt, opened_run, superseded_by
 from ferry.ledger.verified_codec import due
 from ferry.model import NOTHING_FILTERED, Attempt, FilterCounts, Gap, Origin, Pause, Plan, Slice, TopicPartition
 from ferry.plan.gather import isolation_of
-from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.options import DEFAULT_RUN, RunOptions
 from ferry.plan.plan_run import open_planned
 from ferry.plan.preview import preview, window
 from ferry.plan.rules.skipping import SkipRequest
@@ -64,7 +64,7 @@ class MicroRuns(LaneSession):
         self._produce = flow_produce_options(flow)
         super().__init__(flow, lane=lane, patience_s=patience_s)
 
-    def preview(self, options: RunOptions = WHOLE, *, here: bool = True) -> Plan:
+    def preview(self, options: RunOptions = DEFAULT_RUN, *, here: bool = True) -> Plan:
         """Return the plan that a run would have now; writes nothing, creates nothing.
 
         `here`: whether this machine plans the flow's runs, so that what it cannot do is refused.
@@ -99,11 +99,11 @@ class MicroRuns(LaneSession):
 
         return self.wait_for(with_view)
 
-    def open_run(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
+    def open_run(self, run: str, origin: Origin, options: RunOptions = DEFAULT_RUN) -> Plan:
         """Open a run: fence earlier writers, decide, create and grow topics, seal the plan in the ledger."""
         return self.wait_for(lambda: open_planned(self.open_lane, run, origin, options))
 
-    def open_or_keep(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
+    def open_or_keep(self, run: str, origin: Origin, options: RunOptions = DEFAULT_RUN) -> Plan:
         """Return the ledger's plan of this run, or open it: a run keeps its plan, so it copies nothing twice.
 
         Raises Superseded when a newer run owns the lane, and this one left something or was never planned.
@@ -114,7 +114,7 @@ class MicroRuns(LaneSession):
         self.unfinished_slices(kept)  # raises where a newer run owns what is left
         return kept
 
-    def open_new(self, run: str, origin: Origin, options: RunOptions = WHOLE) -> Plan:
+    def open_new(self, run: str, origin: Origin, options: RunOptions = DEFAULT_RUN) -> Plan:
         """Open a run with an id that the operator chose: fence, decide, change topics, seal the plan in the ledger.
 
         Raises BadInput when the ledger has a plan of this id already: the new one would hide it.
@@ -246,7 +246,7 @@ class MicroRuns(LaneSession):
         self.fence(plan)
         return True
 
-    def task_spec(self, plan: Plan, slot: int, attempt: Attempt, at_once: int | None = None) -> TaskSpec:
+    def task_spec(self, plan: Plan, slot: int, attempt: Attempt, at_once: int | None = None) -> SlotTask:
         """Return what a process needs to copy one slot of the plan.
 
         `at_once` is the most tasks that run at the same time and share the flow's rate; None: as many as there are
@@ -254,7 +254,7 @@ class MicroRuns(LaneSession):
         """
         flow, copy = self.flow, self.flow.copy
         limit = copy.throttle_bytes_per_second
-        return TaskSpec(
+        return SlotTask(
             ref=SlotRef(
                 flow=plan.flow,
                 lane=plan.lane,
@@ -274,7 +274,9 @@ class MicroRuns(LaneSession):
                 fetch=self._fetch,
                 request_bytes=self._produce.max_request_bytes,
                 compression=self._produce.compression,
-                rate=None if limit is None else Rate(bytes_per_second=limit, at_once=at_once or len(plan.used_slots)),
+                rate=None
+                if limit is None
+                else RateLimit(bytes_per_second=limit, at_once=at_once or len(plan.used_slots)),
             ),
             origin=attempt.origin,
             began_ms=attempt.started_ms,
@@ -290,7 +292,7 @@ class MicroRuns(LaneSession):
         self,
         plan: Plan,
         attempt: Attempt,
-        ends: Collection[SlotEnd],
+        ends: Collection[SlotResult],
         sifted: Mapping[str, FilterCounts] = NOTHING_FILTERED,
     ) -> None:
         """Keep in the ledger for the report what the attempt's slots refused, and which of them ran out of time.

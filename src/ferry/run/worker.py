@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from ferry.copy.slot_end import SlotEnd, end_of
-from ferry.copy.task import TaskSpec, run_slot
+from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.task import SlotTask, run_slot
 from ferry.errors import FerryError
 from ferry.model import Receipt
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Committed:
 class Ended:
     """What a worker sends when a slot has ended."""
 
-    end: SlotEnd
+    end: SlotResult
 
 
 def serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
@@ -67,7 +67,7 @@ def serve_apart(pipe: Connection, log_levels: dict[str, int]) -> None:
 
 def serve(pipe: Connection, stop: threading.Event) -> None:
     """Copy one slot after the other as the parent sends them, until it closes the pipe."""
-    inbox: SimpleQueue[TaskSpec | None] = SimpleQueue()
+    inbox: SimpleQueue[SlotTask | None] = SimpleQueue()
 
     def listen() -> None:
         try:
@@ -91,14 +91,14 @@ def serve(pipe: Connection, stop: threading.Event) -> None:
         pipe.close()
 
 
-def _copied(spec: TaskSpec, stop: threading.Event, pipe: Connection) -> Ended:
+def _copied(spec: SlotTask, stop: threading.Event, pipe: Connection) -> Ended:
     def committed(receipts: list[Receipt]) -> None:
         try:
             pipe.send(Committed(receipts=receipts))
         except OSError:
             stop.set()  # the parent is gone; what is committed is in the ledger
 
-    result = SlotResult()
+    result = SlotProgress()
     failure: FerryError | None = None
     try:
         run_slot(spec, stop.is_set, committed, result)

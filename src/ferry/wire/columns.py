@@ -12,7 +12,7 @@ from ferry.wire.varints import read_unsigned
 
 
 class Columns(NamedTuple):
-    """Fields of records, in order; each has the meaning that it has in Content."""
+    """Fields of records, in order; each has the meaning that it has in RecordContent."""
 
     offsets: list[int]
     timestamps: list[int]

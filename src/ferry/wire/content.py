@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
-from ferry.model import Content
+from ferry.model import RecordContent
 from ferry.wire.batch import HEADER_BYTES, MAGIC, Batch, obstacle
 from ferry.wire.codecs import Malformed, decompressed
 from ferry.wire.headers import NO_HEADERS
@@ -52,7 +52,7 @@ def _equal(one: memoryview, other: memoryview) -> bool:
     return bool(_memcmp(first, second, len(one)) == 0)
 
 
-def contents(batch: Batch, most: int) -> Iterator[Content]:
+def contents(batch: Batch, most: int) -> Iterator[RecordContent]:
     """Yield the records of a data batch, or those inside one message of the formats v0 and v1, in order.
 
     Raises Malformed when the bytes are not what the header describes, TooLong when they are more than `most`
@@ -61,7 +61,7 @@ def contents(batch: Batch, most: int) -> Iterator[Content]:
     if batch.magic != MAGIC:
         for message in messages(batch.data, most):
             key, value = (None if field is None else bytes(field) for field in (message.key, message.value))
-            yield Content(message.offset, message.timestamp, key, value, NO_HEADERS)
+            yield RecordContent(message.offset, message.timestamp, key, value, NO_HEADERS)
         return
     try:
         yield from _records(batch, decompressed(batch.codec, batch.payload, most))
@@ -69,7 +69,7 @@ def contents(batch: Batch, most: int) -> Iterator[Content]:
         raise Malformed("a record ends too early") from error
 
 
-def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
+def _records(batch: Batch, data: bytearray) -> Iterator[RecordContent]:
     """Yield records of format v2 (Kafka's `DefaultRecord`): see `ferry.wire.renumber` for their layout."""
     stamp = batch.max_timestamp if batch.has_log_append_time else None
     at = 0
@@ -87,7 +87,7 @@ def _records(batch: Batch, data: bytearray) -> Iterator[Content]:
         timestamp = batch.base_timestamp + delta if stamp is None else stamp
         if not LOWEST <= timestamp <= HIGHEST:
             timestamp = (timestamp - LOWEST) % 2**64 + LOWEST  # Java's arithmetic overflows
-        yield Content(batch.base_offset + offset, timestamp, key, value, bytes(data[at:end]))
+        yield RecordContent(batch.base_offset + offset, timestamp, key, value, bytes(data[at:end]))
         at = end
     if at != len(data):
         raise Malformed(f"{len(data) - at} bytes follow its last record")

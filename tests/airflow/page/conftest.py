@@ -30,7 +30,7 @@ from ferry.reader.client import Reader
 from ferry.reader.documents import Answer, RunDigest
 from ferry.reader.flows import Flows
 from ferry.reader.service import Service
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry.reader.watcher import Job, Watcher, Watchers
 from ferry_airflow.page import access, actions, airflow_side, dag_runs, other_dags, page_state, pages, starting
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
@@ -79,17 +79,17 @@ class Still(Watcher):
     def _start(self) -> None:
         pass
 
-    def see(self, sight: Sight, runs: Sequence[RunDigest] = ()) -> None:
+    def see(self, poll: FlowPoll, runs: Sequence[RunDigest] = ()) -> None:
         """As if the thread had looked."""
-        self._take(sight, tuple(runs), LANE)
+        self._take(poll, tuple(runs), LANE)
 
     def amend(self, **changes: Any) -> None:
         """As if the last look had seen this: fields of the snapshot, with the number that it has."""
         self._seen = replace(self._seen, **changes)
 
-    def look(self, watch: object, sight: Sight) -> tuple[RunDigest, ...]:
+    def look(self, watch: object, poll: FlowPoll) -> tuple[RunDigest, ...]:
         """The digests that a look reads of the newest runs; `watch` stands for the connection."""
-        return self._runs(cast("FlowWatch", watch), sight)
+        return self._runs(cast("FlowWatch", watch), poll)
 
     def look_back(self, watch: object) -> None:
         """Read the next older run, as the thread does between looks."""

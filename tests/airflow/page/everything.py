@@ -27,7 +27,7 @@ from ferry.reader.documents import Answer, Moved
 from ferry.reader.lag_point import LagPoint
 from ferry.reader.repartitioned import Sought, story_of
 from ferry.reader.snapshot import digest_of, topic_rows
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from tests.airflow.page.conftest import HERE, Desk, lag
@@ -100,8 +100,8 @@ def filled(desk: Desk) -> None:
             for back in looks
         ),
     )
-    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}), runs)
-    desk.watcher.see(Sight(view=None, lags=None, troubles={"backup": "backup at h:9092 does not answer"}))
+    desk.watcher.see(FlowPoll(view=replace(UNREAD, end=5), lags=lags, troubles={}), runs)
+    desk.watcher.see(FlowPoll(view=None, lags=None, troubles={"backup": "backup at h:9092 does not answer"}))
     seen = desk.watcher.last
     desk.watcher.amend(
         moved=MOVED,

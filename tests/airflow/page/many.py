@@ -19,7 +19,7 @@ from ferry.plan.rules.lag import PartitionLag
 from ferry.reader.documents import RunDigest
 from ferry.reader.lag_history import MOST_CELLS
 from ferry.reader.snapshot import Snapshot, digest_of
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry.reader.watcher import MOST_RUNS, Watcher
 from tests.memory import peak_mb
 from tests.pure.decide.many import ALL, places, planned, receipt_of
@@ -39,9 +39,9 @@ class Fed(Watcher):
     def _nobody() -> NoReturn:
         raise Unreachable("nobody is there")
 
-    def see(self, sight: Sight, runs: tuple[RunDigest, ...]) -> None:
+    def see(self, poll: FlowPoll, runs: tuple[RunDigest, ...]) -> None:
         """As if the thread had looked."""
-        self._take(sight, runs, LANE)
+        self._take(poll, runs, LANE)
 
     @property
     def last(self) -> Snapshot:
@@ -77,7 +77,7 @@ def main(looks: int) -> None:
     before = peak_mb()
     runs, watcher = digested(), Fed()
     for look in range(looks):
-        watcher.see(Sight(view=UNREAD, lags=tuple(lags(look)), troubles={}), runs)
+        watcher.see(FlowPoll(view=UNREAD, lags=tuple(lags(look)), troubles={}), runs)
     seen = watcher.last
     assert sum(map(len, seen.lags.values())) == ALL
     assert (len(seen.runs), len(seen.columns)) == (MOST_RUNS, min(looks, MOST_CELLS // ALL))

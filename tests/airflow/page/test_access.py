@@ -12,7 +12,7 @@ from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page import access
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import HERE, RUN, Desk
@@ -92,7 +92,7 @@ def test_runs_in_airflow_are_for_who_may_see_them(desk: Desk) -> None:
     moment = datetime.now(UTC)
     theirs = DagRunRow(run="manual__theirs", state="running", queued=moment, started=moment, ended=None, who="grace")
     desk.others[DAGS[0]] = DagState(known=True, runs=(theirs,), due=moment - timedelta(hours=1), schedule="@hourly")
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("scheduled__ours")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest("scheduled__ours")])
     paths = ("/", *(f"{HERE}/{path}" for path in ("", "runs", "topics")))
     its = f"{HERE}/run/{theirs.run}"
     assert all(f"{theirs.run}</a> is running" in desk.page(path) for path in paths)

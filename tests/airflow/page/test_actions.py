@@ -26,7 +26,7 @@ from ferry.model import Pause
 from ferry.model.check import Check
 from ferry.model.switch import SwitchState
 from ferry.reader import answering
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry.reader.watcher import Job
 from ferry_airflow.page import rendering
 from ferry_airflow.page.access import RECORDS
@@ -72,7 +72,7 @@ def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str, golden: G
     body, right = BODIES[verb]
     desk.dag = FAILED
     with_back(verb)
-    desk.watcher.see(Sight(view=_held("orders"), lags=(lag("orders", 0, 1, 1.0), lag("clicks", 0, 1)), troubles={}))
+    desk.watcher.see(FlowPoll(view=_held("orders"), lags=(lag("orders", 0, 1, 1.0), lag("clicks", 0, 1)), troubles={}))
     everywhere = _asked_on_all_pages(desk)
     assert everywhere[verb]
     if verb in ("pause", "resume"):
@@ -89,7 +89,7 @@ def test_who_may_not_gets_403_and_has_no_button(desk: Desk, verb: str, golden: G
 def test_who_may_only_look_has_no_button_on_any_page(desk: Desk) -> None:
     desk.dag = FAILED
     for pauses in (("orders", ""), ("orders",)):
-        desk.watcher.see(Sight(view=_held(*pauses), lags=(lag("orders", 0, 1), lag("clicks", 0, 1)), troubles={}))
+        desk.watcher.see(FlowPoll(view=_held(*pauses), lags=(lag("orders", 0, 1), lag("clicks", 0, 1)), troubles={}))
         desk.refused.clear()
         assert ("/" in _asked_on_all_pages(desk)["resume"]) == ("" in pauses)
         desk.refused |= {right for _, right in BODIES.values()}
@@ -184,7 +184,7 @@ def test_a_backfill_gets_its_times_with_a_zone(desk: Desk) -> None:
 def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts_nothing(
     desk: Desk, verb: str, topic: str
 ) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
     body = {**BODIES[verb][0], "topics": ["orders", topic]}
     status, answer = desk.act(verb, body)
     assert (status, list(fields_of(answer))) == (422, ["topics"])
@@ -197,7 +197,7 @@ def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts
 def test_a_topic_that_was_created_since_the_last_look_is_refused_as_of_that_look_and_looked_for(
     desk: Desk, golden: Golden
 ) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
     desk.watcher.amend(lag_ms=1_790_000_000_000)
     desk.watcher.is_nudged()
     status, answer = desk.act("run", {"topics": ["created-meanwhile"]})
@@ -214,8 +214,8 @@ def test_a_topic_that_was_created_since_the_last_look_is_refused_as_of_that_look
 def test_a_topic_is_not_called_missing_while_the_page_cannot_look(
     desk: Desk, troubles: dict[str, str], hindrances: list[str]
 ) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
-    desk.watcher.see(Sight(view=UNREAD, lags=None, troubles=troubles, hindrances=hindrances))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=None, troubles=troubles, hindrances=hindrances))
     assert desk.act("run", {"topics": ["created-meanwhile"]})[0] == 200
 
 
@@ -276,7 +276,7 @@ def test_no_run_is_queued_of_a_dag_that_airflow_has_lost(desk: Desk, verb: str, 
 
 
 def test_a_flow_without_windows_has_no_button_for_them(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     assert 'data-ask="backfill"' in desk.page(f"{HERE}/backfills")
     config = Path(os.environ["FERRY_CONFIG"])
     config.write_text(f"{config.read_text()}ferry.backfill.windows = none\n")
@@ -406,7 +406,7 @@ def test_a_switch_is_begun_by_who_types_the_name_of_the_cluster(
 
 
 def test_a_failback_without_the_flow_back_has_no_button_and_is_refused(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     asked = re.findall(r'data-ask="(\w+)"', desk.page(f"{HERE}/reports"))
     assert ("switchover" in asked, "failback" in asked) == (True, False)
     assert desk.act("failback", {**SWITCH, "confirm": "primary"})[0] == 409
@@ -428,7 +428,7 @@ def test_the_checks_of_readiness_are_shown(desk: Desk, monkeypatch: pytest.Monke
     status, answer = desk.act("readiness", {})
     assert (status, answer["done"], answer["error"]) == (202, True, "")
     page = str(answer["html"])
-    assert [page.count(f'class="badge {mood}">') for mood in ("good", "unknown", "warn", "bad")] == [1] * 4
+    assert [page.count(f'class="badge {condition}">') for condition in ("good", "unknown", "warn", "bad")] == [1] * 4
     assert ('class="badge good">lag<' in page, 'class="badge bad">groups<' in page) == (True, True)
     assert "&lt;app&gt; is active" in page
     assert "Warning: </span>any client" in page

@@ -12,13 +12,13 @@ from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.plan.rules.lag import TotalLag
 from ferry.reader.documents import Status, Trouble
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.naming import dag_id
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.flow_health import Standing
-from ferry_airflow.page.flow_summary import ORDER, SORTS, chosen, hindrances, outages, sorted_by, sorted_by_mood
+from ferry_airflow.page.flow_summary import ORDER, SORTS, chosen, hindrances, outages, sorted_by, sorted_by_condition
 from ferry_airflow.page.page_state import OpenFlow
-from ferry_airflow.page.run_words import Mood
+from ferry_airflow.page.run_words import Condition
 from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.values import digest
@@ -28,10 +28,10 @@ from tests.pure.decide.values import refusal
 NAMES = ("a->b", "c->b", "d->a")
 
 
-def stood(moods: tuple[Mood, ...]) -> list[OpenFlow]:
+def stood(conditions: tuple[Condition, ...]) -> list[OpenFlow]:
     return [
-        replace(one, standing=Standing(mood=mood, word=f"is {mood.value}", why=""))
-        for one, mood in zip(flows(*NAMES), moods, strict=True)
+        replace(one, standing=Standing(condition=condition, word=f"is {condition.value}", why=""))
+        for one, condition in zip(flows(*NAMES), conditions, strict=True)
     ]
 
 
@@ -40,9 +40,17 @@ def names(found: list[OpenFlow]) -> list[str]:
 
 
 def test_the_worst_is_first_and_else_the_files_order_stays() -> None:
-    assert set(ORDER) == set(Mood)
-    assert names(sorted_by_mood(stood((Mood.GOOD, Mood.BAD, Mood.GOOD)))) == ["c->b", "a->b", "d->a"]
-    assert names(sorted_by_mood(stood((Mood.BUSY, Mood.HELD, Mood.WARN)))) == ["d->a", "c->b", "a->b"]
+    assert set(ORDER) == set(Condition)
+    assert names(sorted_by_condition(stood((Condition.GOOD, Condition.BAD, Condition.GOOD)))) == [
+        "c->b",
+        "a->b",
+        "d->a",
+    ]
+    assert names(sorted_by_condition(stood((Condition.BUSY, Condition.COMPARE_COLUMNS, Condition.WARN)))) == [
+        "d->a",
+        "c->b",
+        "a->b",
+    ]
 
 
 def total(records: int, size: int, seconds: float | None, unknown: int = 0) -> TotalLag:
@@ -62,7 +70,7 @@ def total(records: int, size: int, seconds: float | None, unknown: int = 0) -> T
 )
 def test_flows_are_sorted_by_lag_and_lag_that_is_not_known_comes_first(sort: str, wanted: list[str]) -> None:
     lags = (total(9, 100, 4.0), total(8, 200, 2.0), total(1, 1, 1.0, unknown=1))
-    of = zip(stood((Mood.GOOD, Mood.BAD, Mood.GOOD)), lags, strict=True)
+    of = zip(stood((Condition.GOOD, Condition.BAD, Condition.GOOD)), lags, strict=True)
     found = [replace(one, seen=replace(one.seen, total=its)) for one, its in of]
     assert names(sorted_by(found, sort)) == wanted
     if sort in SORTS and sort != "name":
@@ -75,7 +83,7 @@ def test_flows_are_sorted_by_lag_and_lag_that_is_not_known_comes_first(sort: str
     [("", NAMES), (" ->B", ("a->b", "c->b")), ("c\u2192b", ("c->b",)), ("is good", ("a->b", "d->a")), ("nothing", ())],
 )
 def test_flows_are_found_by_name_and_by_state(text: str, wanted: tuple[str, ...]) -> None:
-    assert tuple(names(chosen(stood((Mood.GOOD, Mood.BAD, Mood.GOOD)), text))) == wanted
+    assert tuple(names(chosen(stood((Condition.GOOD, Condition.BAD, Condition.GOOD)), text))) == wanted
 
 
 def test_a_cluster_that_several_flows_miss_is_told_once_since_the_first_of_them_missed_it() -> None:
@@ -109,7 +117,7 @@ def test_the_list_begins_with_what_is_amiss_and_finds_flows(
     file.write_text("\n".join(lines))
     monkeypatch.setenv("FERRY_CONFIG", str(file))
     desk.watcher.see(
-        Sight(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}, hindrances=["no <secret>"]), [digest("r1")]
+        FlowPoll(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}, hindrances=["no <secret>"]), [digest("r1")]
     )
     desk.watcher.amend(never_ran=False)
     desk.others[dag_id(made[2].flow)] = DagState(known=False)
@@ -133,7 +141,7 @@ def test_the_list_begins_with_what_is_amiss_and_finds_flows(
     [("", "State"), ("?sort=seconds", "Oldest"), ("?sort=nothing", "State"), ("?q=primary&sort=name", "Flow")],
 )
 def test_the_list_shows_by_which_column_it_is_sorted(desk: Desk, query: str, sorted_by_column: str) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}), [digest("r1")])
     page = desk.page(f"/{query}")
     assert re.findall(r'aria-sort="\w+"><a href="[^"]*">(\w+)', page) == [sorted_by_column]
     kept = re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', page)
@@ -147,7 +155,7 @@ def test_a_figure_over_the_recovery_point_stands_out(
     file = tmp_path / "limited.properties"
     file.write_text(f"{TEXT}ferry.rpo.seconds = 300\n")
     monkeypatch.setenv("FERRY_CONFIG", str(file))
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("t", 0, 5, seconds),), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("t", 0, 5, seconds),), troubles={}), [digest("r1")])
     for path in ("/", f"{HERE}/", f"{HERE}/topics", f"{HERE}/topic/t"):
         assert ('<span class="over">' in desk.page(path)) is is_over, path
 
@@ -156,7 +164,7 @@ def test_a_figure_over_the_recovery_point_stands_out(
 def test_what_was_refused_stands_out_and_nothing_refused_does_not(desk: Desk, refusals: int) -> None:
     refused = (refusal(topic="t"),) * refusals
     desk.watcher.see(
-        Sight(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}), [digest("r1", PastState.PARTIAL, *refused)]
+        FlowPoll(view=UNREAD, lags=(lag("t", 0, 0),), troubles={}), [digest("r1", PastState.PARTIAL, *refused)]
     )
     for path in ("/", f"{HERE}/runs"):
         page = desk.page(path)
@@ -175,7 +183,7 @@ def test_a_filtered_list_has_a_link_to_all_of_it(desk: Desk, path: str) -> None:
 
 
 def test_what_hinders_the_page_has_a_banner_above_the_list(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}, hindrances=["no <secret>"]), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}, hindrances=["no <secret>"]), [digest("r1")])
     page = desk.page("/")
     assert "No new figures since" in page
     assert "<p>no &lt;secret&gt;</p><p>1 flow: primary-&gt;backup</p>" in page

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.naming import REASON
 from ferry_airflow.page import dag_runs, other_dags
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
@@ -111,7 +111,7 @@ def test_a_run_is_read_with_its_tasks_and_what_its_last_one_returned(tables: Ses
     [("runs", VERIFY), ("groups", GROUPS), ("backfills", "ferry_backfill__primary__backup"), ("reports", DRILL)],
 )
 def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: Desk, tab: str, dag: str) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     old = replace(ROW, run="manual__old", state="failed", queued=NOON - timedelta(days=9))
     desk.others[dag] = DagState(known=True, runs=(ROW, old))
     link = f'href="{HERE}/dag/{dag}/run/'
@@ -132,7 +132,7 @@ def test_what_runs_beside_is_listed_where_it_belongs_for_who_may_see_it(desk: De
 @pytest.mark.parametrize("may_see", [True, False])
 def test_drills_in_the_list_differ_by_time_kind_and_result(desk: Desk, may_see: bool) -> None:
     """What tasks return is shown only to users who may see it."""
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     rows = [replace(ROW, run=f"manual__{at}", queued=NOON - timedelta(days=at), state="success") for at in range(2)]
     desk.others[DRILL] = DagState(known=True, runs=tuple(rows))
     for row, kind, outcome in zip(rows, ("shadow", "tabletop"), ("deviations", "success"), strict=True):
@@ -168,7 +168,7 @@ def test_what_runs_were_asked_for_and_returned_is_read_in_two_queries(tables: Se
 
 def shown(desk: Desk, monkeypatch: pytest.MonkeyPatch, dag: str, story: DagRunStory | None) -> str:
     """The page of a run."""
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     monkeypatch.setattr(other_dags, "story_of", lambda dag, run, with_returned: story)
     return desk.page(f"{HERE}/dag/{dag}/run/{RUN}")
 
@@ -278,7 +278,7 @@ def test_what_a_run_returned_is_for_who_may_see_xcoms(desk: Desk, monkeypatch: p
         other_dags, "story_of", lambda dag, run, with_returned: told if with_returned else replace(told, returned={})
     )
     path = f"{HERE}/dag/{VERIFY}/run/{RUN}"
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     assert "70 records" in desk.page(path)
     desk.refused = {(VERIFY, "GET", DagAccessEntity.XCOM)}
     assert "70 records" not in desk.page(path)

@@ -18,7 +18,7 @@ from ferry.model import Flow, Record
 from ferry.model.switch import Evidence, Step, StepBegun, StepDone, Switch, SwitchEnd, SwitchOutcome, Verb
 from ferry.reader.documents import Status
 from ferry.reader.snapshot import moved_of
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page import dag_runs
 from ferry_airflow.page.clients import clients_of_all, last_moved
 from tests.airflow.page.conftest import HERE, Desk
@@ -48,7 +48,7 @@ def ended(switch: str, outcome: SwitchOutcome) -> Record:
 
 
 def test_an_approval_that_is_waited_for_is_on_the_list_and_on_the_overview_for_who_may_see_it(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     answers = f'href="/dags/{SWITCHOVER}/runs/manual__1/required_actions"'
     for path in ("/", f"{HERE}/"):
         assert answers not in desk.page(path)
@@ -63,7 +63,7 @@ def test_an_approval_that_is_waited_for_is_on_the_list_and_on_the_overview_for_w
 
 
 def test_what_begins_a_cut_over_is_on_the_overview_and_one_press_from_an_outage(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     verbs = ("readiness", "drill", "switchover", "failover")
     there = f'href="{HERE}/#cut-over"'
     for path in ("/", "/reports"):
@@ -72,7 +72,7 @@ def test_what_begins_a_cut_over_is_on_the_overview_and_one_press_from_an_outage(
         assert 'data-ask="failback"' not in page, "the file has no flow back"
     assert there not in desk.page(f"{HERE}/")
     for cluster in ("backup", "primary"):
-        desk.watcher.see(Sight(view=None, lags=None, troubles={cluster: "it does not answer"}))
+        desk.watcher.see(FlowPoll(view=None, lags=None, troubles={cluster: "it does not answer"}))
         assert (there in desk.page(f"{HERE}/topics")) == (cluster == "primary"), "the target is where clients would go"
     desk.refused |= {(f"ferry_{verb}__primary__backup", "POST", DagAccessEntity.RUN) for verb in verbs}
     assert there not in desk.page(f"{HERE}/topics")
@@ -107,7 +107,7 @@ def test_the_switch_that_moved_clients_last_is_read_without_the_rows_of_its_step
 def test_where_clients_are_is_on_the_list_and_on_the_overview(
     desk: Desk, changed: dict[str, object], said: str
 ) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     for path in ("/", f"{HERE}/"):
         assert "Clients are" not in desk.page(path)
     desk.watcher.amend(moved=replace(MOVED, **changed))  # type: ignore[arg-type]

@@ -16,9 +16,9 @@ from ferry.reader.snapshot import Snapshot, by_topic
 from ferry.reader.status import status_of
 from ferry_airflow.page import flow_health as judged
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
+from ferry_airflow.page.filters import duration, number, size
 from ferry_airflow.page.flow_health import Expected, Standing, is_overdue
-from ferry_airflow.page.run_words import Mood
-from ferry_airflow.page.shown import duration, number, size
+from ferry_airflow.page.run_words import Condition
 from tests.airflow.page.conftest import LANE, lag
 from tests.airflow.page.values import digest
 from tests.golden import Golden
@@ -58,7 +58,7 @@ REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, messa
 LEFT_OVER = replace(digest("r1", PastState.PARTIAL, REFUSED), undone_in_all=1)
 SILENT = (Trouble(cluster="far", why="gone", since_ms=1),)
 HINDERED = (Trouble(cluster="", why="no secret", since_ms=1),)
-HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
+COMPARE_COLUMNS = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
 
 
 def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
@@ -117,7 +117,7 @@ WORST: list[tuple[Snapshot, DagState, str, str]] = [
     (behind(lag("orders", 0, 101, 1.0)), KNOWN, "behind", "orders-0 lacks 101 records"),
     (behind(lag("orders", 0, 5, None)), KNOWN, "behind", "of unknown age"),
     (
-        replace(behind(lag("orders", 0, 5, 61.0)), pauses={"orders": HELD[""]}),
+        replace(behind(lag("orders", 0, 5, 61.0)), pauses={"orders": COMPARE_COLUMNS[""]}),
         KNOWN,
         "behind",
         "that are paused.",
@@ -166,9 +166,9 @@ WORST: list[tuple[Snapshot, DagState, str, str]] = [
     (replace(WELL, troubles=(*SILENT, *SILENT)), KNOWN, "unreachable", "Clusters far and far"),
     (replace(WELL, runs=()), KNOWN, "never ran", "Start a run"),  # but a backfill
     (WELL, dag_run("r2", "running"), "healthy", "copied all"),  # that it is at work is said next to it
-    (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", "ada: migration"),
+    (replace(WELL, pauses=COMPARE_COLUMNS), dag_run("r2", "running"), "paused", "ada: migration"),
     (
-        replace(WELL, pauses=HELD, troubles=SILENT),
+        replace(WELL, pauses=COMPARE_COLUMNS, troubles=SILENT),
         KNOWN,
         "unreachable",
         "far does not answer",
@@ -182,7 +182,7 @@ def test_the_worst_thing_counts(seen: Snapshot, dag: DagState, word: str, why: s
     assert found.word == word
     assert why in found.why
     golden(found.why)
-    assert (found.mood is Mood.GOOD) == (word == "healthy")
+    assert (found.condition is Condition.GOOD) == (word == "healthy")
 
 
 def after(state: PastState, open_run: bool = False) -> Snapshot:
@@ -209,9 +209,14 @@ FAR = behind(lag("orders", 0, 5, 7_200.0))
         (replace(FAR, runs=after(PastState.FAILED).runs), dag_run("r2", "running"), "failed", ["running"]),
         (FAR, dag_run("r2", "running"), "behind", ["running"]),
         (replace(FAR, runs=(), never_ran=True), dag_run("r1", "running"), "behind", ["running"]),
-        (replace(FAR, pauses=HELD), KNOWN, "behind", ["paused"]),
-        (replace(after(PastState.FAILED), pauses=HELD), dag_run("r2", "running"), "failed", ["paused", "running"]),
-        (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", ["running"]),
+        (replace(FAR, pauses=COMPARE_COLUMNS), KNOWN, "behind", ["paused"]),
+        (
+            replace(after(PastState.FAILED), pauses=COMPARE_COLUMNS),
+            dag_run("r2", "running"),
+            "failed",
+            ["paused", "running"],
+        ),
+        (replace(WELL, pauses=COMPARE_COLUMNS), dag_run("r2", "running"), "paused", ["running"]),
         (FAR, DagState(known=True, paused=True), "behind", ["DAG paused"]),
         (replace(WELL, runs=(), never_ran=True), DagState(known=True, paused=True), "never ran", ["DAG paused"]),
         (replace(WELL, hindrances=HINDERED), dag_run("r2", "running"), "not seen", ["running"]),
@@ -231,32 +236,36 @@ def test_what_is_wrong_is_said_also_while_a_run_is_under_way_or_the_flow_is_paus
 ) -> None:
     found = standing(seen, dag, Expected(limit=LIMIT), NOW_MS)
     assert (found.word, [one.word for one in found.also]) == (word, also)
-    assert (found.mood in {Mood.BAD, Mood.WARN}) == (word not in {"running", "paused", "never ran", "healthy"})
+    assert (found.condition in {Condition.BAD, Condition.WARN}) == (
+        word not in {"running", "paused", "never ran", "healthy"}
+    )
 
 
 @pytest.mark.parametrize(
-    ("seen", "word", "mood", "also"),
+    ("seen", "word", "condition", "also"),
     [
-        (WELL, "healthy", Mood.GOOD, []),
-        (after(PastState.SUCCESS, True), "healthy", Mood.GOOD, ["running"]),
-        (replace(WELL, pauses=HELD), "paused", Mood.HELD, []),
-        (after(PastState.FAILED), "failed", Mood.BAD, []),
+        (WELL, "healthy", Condition.GOOD, []),
+        (after(PastState.SUCCESS, True), "healthy", Condition.GOOD, ["running"]),
+        (replace(WELL, pauses=COMPARE_COLUMNS), "paused", Condition.COMPARE_COLUMNS, []),
+        (after(PastState.FAILED), "failed", Condition.BAD, []),
     ],
 )
-def test_what_is_old_is_neither_well_nor_at_work(seen: Snapshot, word: str, mood: Mood, also: list[str]) -> None:
+def test_what_is_old_is_neither_well_nor_at_work(
+    seen: Snapshot, word: str, condition: Condition, also: list[str]
+) -> None:
     hour_ago = NOW_MS - 3_600_000
     young = replace(seen, ledger_ms=NOW_MS - 299_000, lag_ms=NOW_MS - 299_000)
     found = standing(young, KNOWN, Expected(limit=LIMIT), NOW_MS)
-    assert (found.word, found.mood, [one.word for one in found.also]) == (word, mood, also)
+    assert (found.word, found.condition, [one.word for one in found.also]) == (word, condition, also)
     for old in (replace(young, ledger_ms=hour_ago), replace(young, lag_ms=hour_ago)):
         found = standing(old, KNOWN, Expected(limit=LIMIT), NOW_MS)
-        told = found if mood is not Mood.BAD else found.also[0]
-        assert (told.word, told.mood) == ("stale", Mood.UNKNOWN)
+        told = found if condition is not Condition.BAD else found.also[0]
+        assert (told.word, told.condition) == ("stale", Condition.UNKNOWN)
         assert ("ledger of 1 h ago" in told.why, "lag of 1 h ago" in told.why) == (
             old.ledger_ms == hour_ago,
             old.lag_ms == hour_ago,
         )
-        assert (found.word == word) == (mood is Mood.BAD)
+        assert (found.word == word) == (condition is Condition.BAD)
         down = standing(replace(old, troubles=SILENT), KNOWN, Expected(limit=LIMIT), NOW_MS)
         assert (down.word, "stale" in [one.word for one in down.also]) == ("unreachable", False), (
             "its banner says since when"
@@ -348,25 +357,25 @@ def test_a_run_that_airflow_should_have_begun_long_ago_is_overdue(
 
 
 @pytest.mark.parametrize(
-    ("runs", "paused", "mood", "word", "why"),
+    ("runs", "paused", "condition", "word", "why"),
     [
-        ((row("r2", "queued"),), False, Mood.BUSY, "queued", "r2 is queued."),
-        ((row("r2", "queued", 290),), False, Mood.BUSY, "queued", "r2 is queued."),
-        ((row("r2", "queued", 310),), False, Mood.WARN, "queued", "queued for 5 min 10 s"),
-        ((row("r2", "queued", 10),), True, Mood.HELD, "DAG paused", "r2 is queued, and"),
-        ((row("r3", "queued", 310), row("r2", "running", 400)), False, Mood.BUSY, "running", "r2 is running."),
-        ((row("r3", "queued", 9), row("r2", "queued", 400)), False, Mood.WARN, "queued", "r2 has been queued"),
-        ((row("r2", "running", 400),), True, Mood.BUSY, "running", "no other task"),
+        ((row("r2", "queued"),), False, Condition.BUSY, "queued", "r2 is queued."),
+        ((row("r2", "queued", 290),), False, Condition.BUSY, "queued", "r2 is queued."),
+        ((row("r2", "queued", 310),), False, Condition.WARN, "queued", "queued for 5 min 10 s"),
+        ((row("r2", "queued", 10),), True, Condition.COMPARE_COLUMNS, "DAG paused", "r2 is queued, and"),
+        ((row("r3", "queued", 310), row("r2", "running", 400)), False, Condition.BUSY, "running", "r2 is running."),
+        ((row("r3", "queued", 9), row("r2", "queued", 400)), False, Condition.WARN, "queued", "r2 has been queued"),
+        ((row("r2", "running", 400),), True, Condition.BUSY, "running", "no other task"),
     ],
 )
 def test_what_waits_says_what_it_waits_for(
-    runs: tuple[DagRunRow, ...], paused: bool, mood: Mood, word: str, why: str
+    runs: tuple[DagRunRow, ...], paused: bool, condition: Condition, word: str, why: str
 ) -> None:
     state = standing(WELL, DagState(known=True, paused=paused, runs=runs), Expected(limit=LIMIT), NOW_MS)
-    found = state.also[0] if mood is Mood.BUSY else state
-    assert (found.mood, found.word) == (mood, word)
+    found = state.also[0] if condition is Condition.BUSY else state
+    assert (found.condition, found.word) == (condition, word)
     assert why in found.why
-    assert (state.word == "healthy") == (mood is Mood.BUSY)
+    assert (state.word == "healthy") == (condition is Condition.BUSY)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +397,7 @@ def test_a_run_is_late_when_the_alert_says_so(
     dag = DagState(known=True, runs=(row("r2", "running", queued_s),))
     state = standing(replace(WELL, runs=done), dag, expected, NOW_MS)
     found = state.also[0] if state.also else state
-    assert (found.word, found.mood) == (word, Mood.WARN if word == "late" else Mood.BUSY)
+    assert (found.word, found.condition) == (word, Condition.WARN if word == "late" else Condition.BUSY)
     assert state.word == ("healthy" if done and word == "running" else word)
     assert ("no run has succeeded for 3 intervals of */20 * * * *" in found.why) == (word == "late")
 

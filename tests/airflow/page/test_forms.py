@@ -19,7 +19,7 @@ from ferry.ledger.ledger import UNREAD
 from ferry.model import TimeWindow
 from ferry.model.evidence import EvidenceKind
 from ferry.plan.options import RunOptions
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow import steps, syncing
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.drill_fields import foreign_field
@@ -115,7 +115,7 @@ def test_a_sync_of_groups(
 
 def test_each_field_of_a_drill_is_judged(desk: Desk) -> None:
     """A wrong topic does not hide a wrong group, and what the file lacks is at the kind."""
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     excluded = "console-consumer-1"
     _, answer = desk.act("drill", {"kind": "full", "groups": [excluded]})
     assert set(answer["fields"]) == {"kind", "groups"}  # type: ignore[call-overload]
@@ -124,7 +124,7 @@ def test_each_field_of_a_drill_is_judged(desk: Desk) -> None:
 
 
 def test_the_button_of_a_drill_names_the_fields_of_each_kind(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     (given,) = re.findall(r"""data-ask="drill" data-fields='([^']*)'""", desk.page(f"{HERE}/reports"))
     fields = json.loads(html.unescape(given))
     assert set(fields) == {kind.value for kind in EvidenceKind if kind.is_drill}

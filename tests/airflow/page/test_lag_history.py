@@ -18,7 +18,7 @@ from ferry.reader.lag_point import SPAN_MS, LagPoint
 from ferry.reader.questions import OfTopics
 from ferry.reader.snapshot import Snapshot, by_topic
 from ferry.reader.status import MOST_LATELY, topics_of
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.sparkline import HEIGHT, WIDTH, sparklines
 from tests.airflow.page.conftest import HERE, Desk, lag
 
@@ -118,7 +118,7 @@ def test_the_lines_of_a_page_share_one_axis_of_time_and_each_has_its_own_height(
 
 def test_topics_show_their_lag_over_time_in_words_too(desk: Desk) -> None:
     lags = (lag("orders", 0, 30, 9.0), lag("x", 0, None))
-    desk.watcher.see(Sight(view=UNREAD, lags=lags, troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=lags, troubles={}))
     now = desk.watcher.last.lag_ms
     earlier = ((now - back, (lag("orders", 0, records, 9.0), lags[1])) for back, records in ((9, 1_200), (5, 5_000)))
     columns = tuple(column_of(at_ms, by_topic(then)) for at_ms, then in earlier)

@@ -13,7 +13,7 @@ from ferry.ledger.history import Holder, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Segment, TopicPartition
 from ferry.reader.repartitioned import Sought, story_of
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import COPY, ORDERS, answered, digest
 from tests.golden import Golden
@@ -47,7 +47,7 @@ def test_a_partition_of_a_dealt_topic_has_no_receipts_of_its_own(desk: Desk) -> 
     lags = (replace(lag("orders", 0, 5), dealt=True), lag("clicks", 0, 5))
     for topic in ("orders", "clicks"):
         answered(desk, ("receipts", TopicPartition(topic=topic, partition=0), 1, ""), ([], 0))
-    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=lags, troubles={}))
+    desk.watcher.see(FlowPoll(view=replace(UNREAD, end=5), lags=lags, troubles={}))
     desk.watcher.has(("dealt", ORDERS, 1, Sought(offset=None), ""), None)
     dealt = desk.page(f"{HERE}/partition/orders/0")
     assert "repartitioned up to offset 10 of 15" in dealt
@@ -64,7 +64,9 @@ def test_a_partition_of_a_dealt_topic_has_no_receipts_of_its_own(desk: Desk) -> 
 
 def test_a_partition_that_is_dealt_says_what_went_to_which_of_the_others(desk: Desk) -> None:
     answered(desk, ("receipts", ORDERS, 1, ""), ([], 0))
-    desk.watcher.see(Sight(view=replace(UNREAD, end=5), lags=(replace(lag("orders", 0, 5), dealt=True),), troubles={}))
+    desk.watcher.see(
+        FlowPoll(view=replace(UNREAD, end=5), lags=(replace(lag("orders", 0, 5), dealt=True),), troubles={})
+    )
 
     def asked(sought: Sought, page: int = 1) -> str:
         desk.watcher.has(
@@ -134,7 +136,7 @@ def test_the_run_that_copied_an_offset_has_the_name_that_it_has_in_lists(desk: D
     found = Translation(source=ORDERS, target=COPY, outcome=Exact(offset=95))
     holder = Holder(receipt=replace(CUT, run=run), segment=CUT.segments[1], target_offset=95)
     answered(desk, ("offset", ORDERS, 105, False, lane), (found, [holder]))
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest(run, PastState.SUCCESS)])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest(run, PastState.SUCCESS)])
     where = f"{HERE}/lane/{lane}" if lane else HERE
     page = desk.page(f"{where}/offsets?topic=orders&partition=0&offset=105")
     link = page.partition(f'href="{where}/run/')[2].partition("</a>")[0]

@@ -23,7 +23,7 @@ from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause, TopicPartition
 from ferry.model.lane import LaneKind
 from ferry.plan.rules.lag import PartitionLag
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry.registry import parts_of
 from ferry_airflow.page.features import feature_pages
 from ferry_airflow.page.mount import views
@@ -76,9 +76,9 @@ def test_before_the_first_look_every_page_says_so(desk: Desk, path: str) -> None
 
 def see_down(desk: Desk, *aliases: str) -> None:
     """Let these be down since a moment after both were seen; the ledger lies on the target."""
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 60.0),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 60.0),), troubles={}))
     troubles = {alias: f"{alias} at h:9092 does not <answer>" for alias in aliases}
-    desk.watcher.see(Sight(view=None if "backup" in aliases else UNREAD, lags=None, troubles=troubles))
+    desk.watcher.see(FlowPoll(view=None if "backup" in aliases else UNREAD, lags=None, troubles=troubles))
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -104,7 +104,7 @@ def test_on_the_map_the_places_that_are_down_are_red_and_no_others(desk: Desk, d
 
 
 def test_what_is_no_outage_is_told_and_no_cluster_is_down(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}, hindrances=["flow takes <no> topic"]), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}, hindrances=["flow takes <no> topic"]), [digest("r1")])
     page, home = desk.page(f"{HERE}/"), desk.page("/")
     assert "No new figures since" in page
     assert "flow takes &lt;no&gt; topic" in page
@@ -123,7 +123,8 @@ def test_every_page_has_a_title_of_its_own(desk: Desk) -> None:
 
 def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
     desk.watcher.see(
-        Sight(view=UNREAD, lags=(lag("orders", 0, 1_234_567, 125.0), lag("orders", 1, 0)), troubles={}), [digest("r1")]
+        FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1_234_567, 125.0), lag("orders", 1, 0)), troubles={}),
+        [digest("r1")],
     )
     page = desk.page("/")
     line = page[page.index('<a id="map:primary:backup"') :].partition("</a>")[0]
@@ -156,7 +157,7 @@ def test_a_flow_is_on_the_map_and_in_the_list(desk: Desk) -> None:
 def test_a_lag_that_is_not_known_is_no_zero(
     desk: Desk, lags: tuple[PartitionLag, ...], line: str, figure: str, size: str, age: str
 ) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=lags, troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=lags, troubles={}), [digest("r1")])
     home, is_known = desk.page("/"), figure != "not known"
     more = f"records, of what is known, {size.removeprefix('at least ')}" if is_known else "in records and bytes"
     drawn = home[home.index('<a id="map:primary:backup"') :].partition("</a>")[0]
@@ -183,7 +184,7 @@ def test_a_lag_that_is_not_known_is_no_zero(
 
 def test_ten_thousand_partitions_are_cut_into_pages(desk: Desk) -> None:
     rows = tuple(lag(f"topic-{number:05d}", 0, number, float(number)) for number in range(10_000))
-    desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=rows, troubles={}))
     first = desk.page(f"{HERE}/topics")
     assert first.count('scope="row"') == 50
     assert "topic-09999" in first
@@ -225,7 +226,7 @@ def test_lanes_beyond_those_that_are_read_are_counted(desk: Desk) -> None:
     lane = Lane(
         name="backfill-a", kind=LaneKind.BACKFILL, topics=(), parts=(), windows=1, last_run=None, whole=80, left=20
     )
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     answered(desk, ("lanes",), [lane])
     desk.watcher.amend(lanes=("live", "backfill-a", "backfill-b", "drill-c"))
     page = desk.page(f"{HERE}/backfills")
@@ -275,7 +276,7 @@ def test_a_report_that_is_being_read_loads_itself_again(desk: Desk, monkeypatch:
 
 
 def test_one_is_not_told_as_several(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1, 5.0),), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1, 5.0),), troubles={}), [digest("r1")])
     assert "2 clusters, 1 flow<" in desk.page("/")
     assert "1 topic<" in desk.page(f"{HERE}/topics")
     assert "1 partition<" in desk.page(f"{HERE}/topic/orders")
@@ -283,7 +284,7 @@ def test_one_is_not_told_as_several(desk: Desk) -> None:
 
 def test_series_are_bounded_and_narrowed_to_a_topic(desk: Desk) -> None:
     for _ in range(1_000):
-        desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
+        desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
     found = desk.client.get(f"/api{HERE}/series").json()
     assert len(found["lag"]) <= 400
     assert found["lag"][-1][1:] == [5, 500, 2.0, 0, 0, 0.0]
@@ -302,8 +303,8 @@ def test_series_have_a_time_range_and_mark_pauses_and_outages(desk: Desk) -> Non
     now = wall_ms()
     ago = {"a": 7_000_000, "b": 500_000}
     old, new = (replace(digest(run), started_ms=now - ms, ended_ms=now - ms) for run, ms in ago.items())
-    desk.watcher.see(Sight(view=held, lags=None, troubles={"primary": "no answer"}), [new, old])
-    desk.watcher.see(Sight(view=held, lags=lags, troubles={}), [new, old])
+    desk.watcher.see(FlowPoll(view=held, lags=None, troubles={"primary": "no answer"}), [new, old])
+    desk.watcher.see(FlowPoll(view=held, lags=lags, troubles={}), [new, old])
     for query, runs, length in (("", ["a", "b"], 7e6), ("?range=1h", ["b"], 3.6e6), ("?range=15m", ["b"], 9e5)):
         found = desk.client.get(f"/api{HERE}/series{query}").json()
         assert [run["run"] for run in found["runs"]] == runs
@@ -332,7 +333,7 @@ def test_series_have_a_time_range_and_mark_pauses_and_outages(desk: Desk) -> Non
 
 
 def test_a_topic_and_a_partition_have_charts_of_records_bytes_and_seconds(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 3, 5, 2.0),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 3, 5, 2.0),), troubles={}))
     for path, place in (("topic/orders", 'data-topic="orders"'), ("partition/orders/3", 'data-partition="3"')):
         page = desk.page(f"{HERE}/{path}")
         figures = [line for line in page.splitlines() if "<figure" in line and place in line]
@@ -377,7 +378,7 @@ def test_the_tab_of_a_run_is_of_that_dag_also_where_another_has_a_run_of_its_id(
 
 
 def test_pages_load_nothing_from_elsewhere(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), [digest("r1")])
     for path in ("/", *(f"{HERE}{path}" for path in PAGES)):
         page = desk.page(path)
         assert not re.search(r"""(?:src|href|action)=["'](?:https?:)?//""", page), path

@@ -14,12 +14,12 @@ from ferry.model import OpenedRun
 from ferry.reader.documents import RunDigest
 from ferry.reader.snapshot import digest_of
 from ferry.reader.typed import dump, load
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.details import slowest
 from tests.airflow.page.conftest import HERE, Desk, Still
 from tests.airflow.page.test_reasons import read
-from tests.airflow.page.test_watcher import Asked, sight_of
+from tests.airflow.page.test_watcher import Asked, poll_of
 from tests.airflow.page.values import AT_WORK, SENT, SLICES, answered, progress
 from tests.pure.decide.values import run_of
 
@@ -37,7 +37,7 @@ def at_work(desk: Desk, story: PastRun, polled: PastRun | None = None) -> None:
     running = DagRunRow(run="r1", state="running", queued=begun, started=begun, ended=None, who="")
     desk.dag = DagState(known=True, runs=(running,))
     answered(desk, ("run", "r1", ""), story)
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(polled or story)])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest_of(polled or story)])
 
 
 def test_an_active_run_shows_what_it_has_sent_though_it_has_committed_nothing(desk: Desk) -> None:
@@ -123,10 +123,10 @@ class Measured(Asked):
 
 def test_an_open_run_is_measured_at_each_poll_and_read_only_when_the_ledger_has_moved() -> None:
     watcher, asked = Still(), Measured()
-    first = watcher.look(asked, sight_of(1, 10))
+    first = watcher.look(asked, poll_of(1, 10))
     assert [one.progress for one in first] == [progress({})]
-    then = watcher.look(asked, sight_of(1, 10))
+    then = watcher.look(asked, poll_of(1, 10))
     assert [one.progress for one in then] == [progress(SENT)]
     assert (asked.names, asked.measured) == (["run-0"], 1)
-    watcher.look(asked, sight_of(1, 11))
+    watcher.look(asked, poll_of(1, 11))
     assert (asked.names, asked.measured) == (["run-0", "run-0"], 1)

@@ -8,7 +8,7 @@ from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Pause
 from ferry.reader.snapshot import topic_rows
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.values import NINE, digest
@@ -27,7 +27,7 @@ def read(page: str) -> str:
 
 def paused(desk: Desk, pauses: dict[str, Pause]) -> None:
     desk.watcher.see(
-        Sight(view=UNREAD, lags=tuple(lag(topic, 0, 0) for topic in ("audit", "clicks", "orders")), troubles={}),
+        FlowPoll(view=UNREAD, lags=tuple(lag(topic, 0, 0) for topic in ("audit", "clicks", "orders")), troubles={}),
         [digest("r1")],
     )
     seen = desk.watcher.last

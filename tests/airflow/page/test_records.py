@@ -14,7 +14,7 @@ from ferry.features.records.rules.one_record import BothSides, Lack, OneRecord, 
 from ferry.features.records.rules.page import OfRecord
 from ferry.features.records.settings import PAGE_RECORDS
 from ferry.ledger.ledger import UNREAD
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry.wire.headers import Header
 from ferry_airflow.page import access
 from tests.airflow.page.conftest import HERE, Desk, lag
@@ -98,7 +98,7 @@ def test_the_audit_log_has_where_one_looked_and_nothing_of_the_record(desk: Desk
 
 def test_without_the_permission_nothing_is_shown_read_or_offered(desk: Desk) -> None:
     both(desk, record(SECRET.encode()), record(b"x"))
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
     assert BUTTON in desk.page(f"{HERE}/topic/orders")
     desk.audited.clear()
     desk.refused.add((access.RECORDS, "GET", None))
@@ -116,7 +116,7 @@ def test_records_are_off_unless_the_file_switches_them_on(desk: Desk, line: str)
     status, answer = desk.act("record", BODY)
     assert (status, SECRET in str(answer), desk.audited) == (403, False, [])
     assert f"{PAGE_RECORDS.name} = true" in str(answer["detail"])
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
     assert BUTTON not in desk.page(f"{HERE}/topic/orders")
 
 

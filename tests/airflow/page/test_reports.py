@@ -19,7 +19,7 @@ from ferry.features.evidence.rules.ways import joined
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow
 from ferry.model.evidence import DEAD_LETTERS, EvidenceKind, PassedOver
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
 from tests.pure.reports.values import EVIDENCE
@@ -37,7 +37,7 @@ def folder(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     config = tmp_path / "shared.properties"
     config.write_text(TEXT.replace(REPORTS, f"ferry.report.dir = {made}"))
     monkeypatch.setenv("FERRY_CONFIG", str(config))
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     return made
 
 

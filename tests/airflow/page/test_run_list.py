@@ -18,9 +18,9 @@ from ferry.ledger.report import Report
 from ferry.model import GroupOutcome, OpenedRun
 from ferry.reader.documents import RunDigest
 from ferry.reader.snapshot import digest_of
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
-from ferry_airflow.page.shown import short_run
+from ferry_airflow.page.filters import short_run
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.values import digest
 from tests.pure.decide.values import PLAN, refusal, run_of
@@ -54,7 +54,7 @@ def rows_of(page: str) -> list[str]:
 
 
 def seen(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs())
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), runs())
 
 
 def test_idle_runs_next_to_each_other_are_one_row(desk: Desk) -> None:
@@ -122,7 +122,7 @@ def test_how_long_a_run_took_is_not_0_where_it_is_short_or_not_known(desk: Desk,
     """A run without receipts does not show when it ended."""
     one = ran("a1", 9)
     one = replace(one, ended_ms=one.started_ms + ms)
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [one])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [one])
     for path in ("/runs", "/"):
         page = desk.page(f"{HERE}{path}")
         row = page[page.index('<tr id="run:a1"') :].partition("</tr>")[0]
@@ -174,7 +174,7 @@ def test_the_page_of_an_older_run_has_what_airflow_has_of_it(desk: Desk) -> None
 )
 def test_a_run_has_a_short_name_and_its_whole_id(desk: Desk, run: str, short: str) -> None:
     assert short_run(run) == short
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [ran(run, 1)])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [ran(run, 1)])
     page = desk.page(f"{HERE}/runs")
     link = html.unescape(page[page.index('<tr id="run:') :].partition("</th>")[0])
     assert (f'title="{run}"' in link, f"</time> {short}<" in link) == (True, True)

@@ -15,7 +15,7 @@ from ferry.ledger.report import Report
 from ferry.model import GroupOutcome, Left, OpenedRun, Refusal, RefusalKind, Why
 from ferry.reader.run_sentences import recurring
 from ferry.reader.snapshot import digest_of
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.test_reasons import read
@@ -105,7 +105,7 @@ def test_what_the_last_run_refused_is_shown_by_kind_and_sentence(desk: Desk) -> 
     gone = Refusal(
         kind=RefusalKind.RETENTION_PASSED, topic="orders", partition=3, message="offset 4 of orders-3 <is> gone"
     )
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1", PastState.PARTIAL, gone)])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest("r1", PastState.PARTIAL, gone)])
     page = desk.page(f"{HERE}/")
     assert "retention-passed 1" in page
     assert "offset 4 of orders-3 &lt;is&gt; gone" in page
@@ -119,7 +119,7 @@ def test_the_last_run_that_ended_is_told_and_the_one_under_way_beside_it(desk: D
     )
     last = replace(digest("r1", PastState.PARTIAL, gone), records=4_321)
     now = replace(digest("r2", PastState.OPEN), records=17, bytes=0, started_ms=int(begun.timestamp() * 1000))
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [now, last])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [now, last])
     desk.watcher.amend(never_ran=False)
     page, home = desk.page(f"{HERE}/"), desk.page("/")
     tile = page.partition("<dt>Last run</dt>")[2].partition("</dd>")[0]
@@ -156,7 +156,7 @@ def test_what_a_run_left_undone_and_nobody_refused_is_shown_and_its_sentence_lea
     told = {}
     for unfinished in (report.unfinished, ()):
         past = PastRun(opened=opened, state=PastState.PARTIAL, report=replace(report, unfinished=unfinished))
-        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
+        desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
         told[len(unfinished)] = desk.page(f"{HERE}/")
     card = told[8].partition("Not done by the last run")[2].partition("</section>")[0]
     assert (card.count(">unfinished<"), "and 3 more" in card) == (6, True)
@@ -182,7 +182,7 @@ def test_what_runs_refuse_again_and_again_is_one_line_with_since_when(desk: Desk
         ("orders", "r3", NINE, 3, True),
         ("clicks", "r1", NINE + 1, 1, False),
     ]
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), runs)
     page = desk.page(f"{HERE}/refusals")
     assert page.count(gone.message) == 1
     assert "(not by the newest run)" in page
@@ -206,7 +206,7 @@ def test_a_run_that_refused_half_of_ten_thousand_partitions_is_shown_in_pages(de
         done=5_000,
     )
     past = PastRun(opened=OpenedRun(record=run_of("run-1"), generation=3), state=PastState.PARTIAL, report=report)
-    desk.watcher.see(Sight(view=UNREAD, lags=rows, troubles={}), [run])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=rows, troubles={}), [run])
     desk.watcher.has(("run", "run-1", ""), past)
     overview = desk.page(f"{HERE}/")
     assert "and 4\u202f994 more" in overview
@@ -225,7 +225,7 @@ def test_a_run_that_refused_half_of_ten_thousand_partitions_is_shown_in_pages(de
 def test_a_run_that_failed_before_the_ledger_knew_it_is_listed(desk: Desk) -> None:
     failed = DagRunRow(run="manual__x", state="failed", queued=None, started=None, ended=None, who="ada")
     desk.dag = DagState(known=True, runs=(failed,))
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest("r1")])
     desk.reasons = (("plan", "cluster primary has no topic <ordres>"), ("report", "nothing was planned"))
     page = desk.page(f"{HERE}/runs")
     assert "manual__x" in page
@@ -260,7 +260,7 @@ def test_a_run_without_a_plan_has_ended_if_airflow_or_a_newer_run_shows_it(
     answered(desk, ("run", "r1", ""), past)
     run = replace(digest("r1", PastState.UNPLANNED), started_ms=opened_ms, ended_ms=opened_ms)
     later = [replace(digest("r2"), generation=10)] if followed else []
-    desk.watcher.see(Sight(view=view_of(opened), lags=(), troubles={}), [*later, run])
+    desk.watcher.see(FlowPoll(view=view_of(opened), lags=(), troubles={}), [*later, run])
     page = desk.page(f"{HERE}/run/r1")
     assert ("It is being planned" in page, "It ended before its plan was sealed" in page) == (planning, ended)
     assert ("whether it still runs is not known" in page) == (not planning and not ended)
@@ -336,7 +336,7 @@ def test_a_run_whose_copy_was_deleted_after_its_source_does_not_say_that_it_copi
         opened = OpenedRun(record=replace(run_of("run-1"), started_ms=1_000), generation=3)
         past = PastRun(opened=opened, state=PastState.SUCCESS, report=report)
         answered(desk, ("run", "run-1", ""), past)
-        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
+        desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest_of(past)])
         desk.watcher.amend(never_ran=False)
         page = desk.page(f"{HERE}/run/run-1")
         copied = page.partition("<dt>Copied</dt>")[2].partition("</div>")[0]
@@ -371,7 +371,7 @@ def test_a_run_that_was_opened_again_after_it_was_let_go_shows_the_receipts_of_i
     earlier = Forgotten(lane=LANE, run="r1", receipts=(replace(RECEIPT, run="r1", records=441_526),))
     past = PastRun(opened=opened, state=PastState.UNPLANNED, report=None, earlier=earlier)
     answered(desk, ("run", "r1", ""), past)
-    desk.watcher.see(Sight(view=view_of(opened), lags=(), troubles={}), [digest_of(past)])
+    desk.watcher.see(FlowPoll(view=view_of(opened), lags=(), troubles={}), [digest_of(past)])
     page = desk.page(f"{HERE}/run/r1")
     assert ("It is being planned" in page, "whether it still runs is not known" in page) == (age_s == 60, age_s != 60)
     assert "It was opened before under its name" in page
@@ -383,7 +383,7 @@ def test_a_run_that_was_opened_again_after_it_was_let_go_shows_the_receipts_of_i
 
 
 def test_a_next_run_is_due_now_until_it_is_overdue(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest("r1")])
     for minutes, told in ((-5, "<small>@hourly"), (2, "data-due"), (20, "<small>overdue: @hourly")):
         desk.dag = DagState(known=True, due=datetime.now(UTC) - timedelta(minutes=minutes), schedule="@hourly")
         next_run = desk.page(f"{HERE}/").partition("<dt>Next run</dt>")[2].partition("</dd>")[0]
@@ -402,6 +402,6 @@ def test_a_run_that_copied_all_and_failed_in_airflow_is_listed_with_both(desk: D
         PastState.PARTIAL: ["partial"],
     }
     for state, words in told.items():
-        desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [digest("r1", state)])
+        desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [digest("r1", state)])
         rows = desk.page(f"{HERE}/runs").partition("<tbody>")[2].partition("</tbody>")[0]
         assert re.findall(r'class="badge \w+">([a-z ]+)<', rows) == words

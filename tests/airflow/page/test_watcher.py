@@ -20,7 +20,7 @@ from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
 from ferry.reader.answers import KEPT_SECONDS
 from ferry.reader.service import measured_by
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry.reader.watcher import LOOKING, MOST_ASIDE, Watcher, Watchers, rest_after
 from ferry_airflow.rest import until
 from tests.airflow.page.conftest import FLOW, TEXT, Still, lag
@@ -53,29 +53,29 @@ def test_a_flow_without_a_login_is_in_trouble_and_jobs_end_with_the_sentence(thr
 
 def test_what_was_seen_stays_and_trouble_keeps_its_beginning() -> None:
     watcher = Still()
-    watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 7, 3.0),), troubles={}))
+    watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 7, 3.0),), troubles={}))
     good = watcher.seen()
     for _ in range(3):
-        watcher.see(Sight(view=None, lags=None, troubles={"backup": "gone"}))
+        watcher.see(FlowPoll(view=None, lags=None, troubles={"backup": "gone"}))
     bad = watcher.seen()
     assert (bad.total, bad.lag_ms, bad.ledger_ms, bad.topics) == (good.total, good.lag_ms, good.ledger_ms, good.topics)
     since = bad.troubles[0].since_ms
-    watcher.see(Sight(view=None, lags=None, troubles={"backup": "gone"}))
+    watcher.see(FlowPoll(view=None, lags=None, troubles={"backup": "gone"}))
     assert watcher.seen().troubles[0].since_ms == since
-    watcher.see(Sight(view=UNREAD, lags=None, troubles={"primary": "gone"}))
+    watcher.see(FlowPoll(view=UNREAD, lags=None, troubles={"primary": "gone"}))
     assert [one.cluster for one in watcher.seen().troubles] == ["primary"]
 
 
 def test_what_is_no_outage_has_a_beginning_too_and_goes() -> None:
     watcher = Still()
-    watcher.see(Sight.hindered(UNREAD, {"primary": EmptyFilter("no topic"), "backup": Unreachable("gone")}))
+    watcher.see(FlowPoll.hindered(UNREAD, {"primary": EmptyFilter("no topic"), "backup": Unreachable("gone")}))
     seen = watcher.seen()
     assert ([one.cluster for one in seen.troubles], [one.why for one in seen.hindrances]) == (["backup"], ["no topic"])
-    watcher.see(Sight.hindered(UNREAD, {"": Refused("not allowed")}))
+    watcher.see(FlowPoll.hindered(UNREAD, {"": Refused("not allowed")}))
     later = watcher.seen()
     assert [(one.why, one.since_ms) for one in later.hindrances] == [("not allowed", seen.hindrances[0].since_ms)]
     assert later.troubles == ()
-    watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     assert watcher.seen().hindrances == ()
 
 
@@ -194,7 +194,7 @@ def test_what_was_measured_stays_if_the_file_changes_and_the_lane_is_the_same(
         assert isinstance(still, Measuring)
         made.append(still)
         if not number:
-            still.see(Sight(view=UNREAD, lags=(lag("orders", 0, 7),), troubles={"primary": "silent"}))
+            still.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 7),), troubles={"primary": "silent"}))
             assert still.last.history
     first, second = made
     assert first.measures is not None
@@ -234,25 +234,25 @@ class Asked:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
 
 
-def sight_of(runs: int, end: int) -> Sight:
+def poll_of(runs: int, end: int) -> FlowPoll:
     opened = tuple(OpenedRun(record=run_of(f"run-{at}"), generation=at) for at in range(runs))
-    return Sight(view=view_of(*opened, end=end), lags=None, troubles={})
+    return FlowPoll(view=view_of(*opened, end=end), lags=None, troubles={})
 
 
 def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_the_ledger_moves() -> None:
     watcher, asked = Still(), Asked()
-    watcher.see(sight_of(7, 10), watcher.look(asked, sight_of(7, 10)))
+    watcher.see(poll_of(7, 10), watcher.look(asked, poll_of(7, 10)))
     assert asked.names == ["run-6", "run-5", "run-4"]
     for _ in range(4):
         watcher.look_back(asked)
     assert asked.names[3:] == ["run-3", "run-2", "run-1", "run-0"]
     assert [run.generation for run in watcher.seen().runs] == [6, 5, 4, 3, 2, 1, 0]
     assert not watcher.unread
-    watcher.look(asked, sight_of(7, 10))
+    watcher.look(asked, poll_of(7, 10))
     assert len(asked.names) == 7, "what is known stays"
-    watcher.look(asked, sight_of(8, 11))
+    watcher.look(asked, poll_of(8, 11))
     assert asked.names[7:] == ["run-7", "run-6"], "it may have gone on before the next one was opened"
-    watcher.look(asked, sight_of(8, 12))
+    watcher.look(asked, poll_of(8, 12))
     assert asked.names[9:] == ["run-7"], "it may have gone on"
 
 
@@ -261,28 +261,28 @@ def test_runs_of_other_lanes_are_not_counted_among_the_flows_own() -> None:
     backfill = replace(run_of("b-1"), lane="backfill-january")
     backfills = [OpenedRun(record=replace(backfill, run=f"b{at}"), generation=at) for at in range(26)]
     view = view_of(*backfills)
-    watcher.see(Sight(view=view, lags=None, troubles={}))
+    watcher.see(FlowPoll(view=view, lags=None, troubles={}))
     assert (watcher.seen().known_runs, watcher.seen().never_ran) == (0, True)
     own = tuple(OpenedRun(record=run_of(f"r-{at}"), generation=at) for at in range(14))
-    watcher.see(Sight(view=view_of(*backfills, *own), lags=None, troubles={}))
+    watcher.see(FlowPoll(view=view_of(*backfills, *own), lags=None, troubles={}))
     assert (watcher.seen().known_runs, watcher.seen().never_ran) == (14, False)
 
 
 def test_older_runs_wait_for_the_next_look_when_the_ledger_does_not_answer() -> None:
     watcher, asked = Still(), Asked("run-2")
-    watcher.see(sight_of(6, 10), watcher.look(asked, sight_of(6, 10)))
+    watcher.see(poll_of(6, 10), watcher.look(asked, poll_of(6, 10)))
     watcher.look_back(asked)
     assert not watcher.unread
     assert [run.generation for run in watcher.seen().runs] == [5, 4, 3]
-    watcher.look(asked, sight_of(6, 10))
+    watcher.look(asked, poll_of(6, 10))
     assert watcher.unread == ["run-2", "run-1", "run-0"]
 
 
 def test_the_newest_run_is_read_again_when_it_could_not_be() -> None:
     watcher, asked, failing = Still(), Asked(), Asked("run-1")
-    watcher.look(asked, sight_of(2, 10))
-    watcher.look(failing, sight_of(2, 11))
-    watcher.look(asked, sight_of(2, 11))
+    watcher.look(asked, poll_of(2, 10))
+    watcher.look(failing, poll_of(2, 11))
+    watcher.look(asked, poll_of(2, 11))
     assert (asked.names[2:], failing.names) == (["run-1"], ["run-1"])
 
 

@@ -10,7 +10,7 @@ from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Refusal, RefusalKind
 from ferry.reader.limits import MOST_REFUSALS
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry.reader.watcher import MOST_RUNS
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.values import digest
@@ -33,7 +33,7 @@ def see(desk: Desk) -> None:
     runs = [digest(f"run-{number}", PastState.PARTIAL, *refusals) for number in range(MOST_RUNS)]
     for look in range(3):
         lags = [lag(place.topic, place.partition, look + number, 1.0) for number, place in enumerate(places())]
-        desk.watcher.see(Sight(view=UNREAD, lags=tuple(lags), troubles={}), runs)
+        desk.watcher.see(FlowPoll(view=UNREAD, lags=tuple(lags), troubles={}), runs)
 
 
 @pytest.mark.parametrize("path", ASKED)

@@ -12,7 +12,7 @@ from ferry.clock import wall_ms
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.model import OpenedRun
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry.words import readable
 from ferry_airflow.page.run_words import run_badge
 from tests.airflow.page.conftest import HERE, Desk, lag
@@ -43,7 +43,7 @@ def test_a_run_has_one_word_wherever_it_is_told(desk: Desk, minutes: int, word: 
     opened = OpenedRun(record=replace(run_of("r1"), started_ms=heard_ms), generation=9)
     answered(desk, ("run", "r1", ""), PastRun(opened=opened, state=PastState.OPEN, report=None))
     run = replace(digest("r1", PastState.OPEN), started_ms=heard_ms, ended_ms=heard_ms)
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 0),), troubles={}), [run])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 0),), troubles={}), [run])
     desk.watcher.amend(never_ran=False)
     for path in ("/", f"{HERE}/", f"{HERE}/runs", f"{HERE}/run/r1"):
         badges = re.findall(r'class="badge \w+">([^<]+)<', desk.page(path))
@@ -72,7 +72,7 @@ def test_sentences_of_runs_have_their_numbers_parted_and_their_offsets_as_they_a
     run = replace(
         digest("r1", PastState.PARTIAL, lost), undone=(("group", "group app lacks 12345 offsets"),), undone_in_all=1
     )
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), [replace(run, kinds={"retention-passed": 5_000})])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), [replace(run, kinds={"retention-passed": 5_000})])
     overview = read(desk.page(f"{HERE}/"))
     assert "group app lacks 12\u202f345 offsets" in overview
     assert "retention-passed 5\u202f000" in overview

@@ -11,7 +11,7 @@ from ferry.ledger.progress import LogEnd, RunProgress, progress_before, progress
 from ferry.ledger.run_codec import run_record
 from ferry.model import Fate, LedgerRecord, OpenedRun, Refusal, TopicPartition
 from ferry.reader.documents import RunDigest, TopicRun
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import Desk
 from tests.pure.decide.values import PLAN, piece
 
@@ -74,5 +74,5 @@ def digest(run: str, state: PastState = PastState.SUCCESS, *refusals: Refusal) -
 
 def answered(desk: Desk, key: tuple[object, ...], got: object) -> None:
     """As if the flow's thread had this answer to a question of a page."""
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     desk.watcher.has(key, got)

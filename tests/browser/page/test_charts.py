@@ -18,8 +18,8 @@ from ferry.ledger.ledger import UNREAD
 from ferry.reader.documents import RunDigest
 from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, Stretches, followed
 from ferry.reader.status import rows_of
-from ferry.reader.watch import Sight
-from ferry_airflow.page import shown as shown_as
+from ferry.reader.watch import FlowPoll
+from ferry_airflow.page import filters as shown_as
 from tests.airflow.page.conftest import HERE, TEXT, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
@@ -79,7 +79,7 @@ def test_after_hours_in_which_nobody_looked_the_runs_of_these_hours_are_there(de
         replace(digest(f"r{hour}"), generation=hour, started_ms=NINE + hour * HOUR_MS, ended_ms=NINE + hour * HOUR_MS)
         for hour in range(-2, 4)
     ]
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), runs[::-1])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 2.0),), troubles={}), runs[::-1])
     looked = (*range(NINE, NINE + 60_000, 5_000), *range(NINE + 3 * HOUR_MS, NINE + 3 * HOUR_MS + 60_000, 5_000))
     desk.watcher.amend(history=tuple(map(point, looked)))
     found = desk.client.get(f"/api{HERE}/series").json()
@@ -132,7 +132,7 @@ def test_figures_of_runs_that_the_ledger_has_forgotten_in_part_are_drawn_as_such
         replace(digest("r2"), generation=8, started_ms=NINE + HOUR_MS, ended_ms=NINE + HOUR_MS + 4_000, uncounted=True),
         replace(digest("r1"), ended_ms=NINE, records=0, bytes=0, uncounted=True),
     ]
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), runs)
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         took = page.locator("figure[data-chart=timeline] tbody tr td:nth-child(2)").all_text_contents()
@@ -146,7 +146,7 @@ def test_how_long_a_run_without_receipts_took_is_not_known_in_its_chart(desk: De
         replace(digest("r2"), generation=8, started_ms=NINE + HOUR_MS, ended_ms=NINE + HOUR_MS + 4_000),
         replace(digest("r1"), ended_ms=NINE, records=0, bytes=0),
     ]
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}), runs)
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}), runs)
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         figure = page.locator("figure[data-chart=timeline]")

@@ -10,7 +10,7 @@ from playwright.sync_api import Route, expect
 from ferry.clock import wall_ms
 from ferry.ledger.ledger import UNREAD
 from ferry.reader.documents import Trouble
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.everything import RUN, TOPICS, filled
 from tests.airflow.page.served import served, shown
@@ -50,7 +50,7 @@ def test_what_has_not_changed_is_left_alone_and_an_alert_is_told_once(desk: Desk
         trouble = desk.watcher.last.troubles
         moved = tuple(lag(topic, 0, 70_000 - at, 900.0) for at, topic in enumerate((*TOPICS, "aaa-new")))
         moved = (*moved, lag("aaa-new", 1, 9_999_999, 9_000.0))
-        desk.watcher.see(Sight(view=None, lags=moved, troubles={one.cluster: one.why for one in trouble}))
+        desk.watcher.see(FlowPoll(view=None, lags=moved, troubles={one.cluster: one.why for one in trouble}))
         page.evaluate("ferry.refresh(true)")
         expect(page.locator("tbody th").first).to_contain_text("aaa-new")
         assert page.evaluate("String(window.getSelection())") == "primary.clicks"
@@ -79,7 +79,7 @@ def test_what_is_open_stays_open_and_a_charts_table_keeps_what_is_selected(desk:
         cell = figure.locator("tbody tr").nth(20).locator("td").nth(1)
         figures = cell.text_content()
         cell.evaluate(SELECT)
-        desk.watcher.see(Sight(view=None, lags=(lag("orders", 0, 123_457, 3.0),), troubles={}))
+        desk.watcher.see(FlowPoll(view=None, lags=(lag("orders", 0, 123_457, 3.0),), troubles={}))
         page.evaluate("ferry.refresh(true)")
         expect(figure.locator("tbody tr").first).to_contain_text("123\u202f457")
         assert page.evaluate("String(window.getSelection())") == figures
@@ -87,7 +87,7 @@ def test_what_is_open_stays_open_and_a_charts_table_keeps_what_is_selected(desk:
 
 
 def test_a_page_that_is_not_renewed_says_so_and_does_not_look_well(desk: Desk) -> None:
-    desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 3.0),), troubles={}), [digest("r1")])
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 3.0),), troubles={}), [digest("r1")])
     desk.watcher.amend(never_ran=False)
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from ferry.ledger.history import PastState
-from ferry.model import Lifted, RefusalKind
+from ferry.model import RefusalKind, Resolution
 from ferry_airflow.page.glossary import all_words, anchor_of
 from ferry_airflow.page.run_words import TASK_FAILED, run_badge
 from tests.airflow.page.conftest import HERE, Desk
@@ -22,15 +22,15 @@ def test_every_word_of_a_flow_a_run_and_a_refusal_has_a_place() -> None:
     of_runs = {run_badge(state, at_work=at_work).word for state in PastState for at_work in (True, False)}
     states = {word for word, _ in standings()} | of_runs | {TASK_FAILED.word}
     assert {word for word in states if not anchor_of(word, "state")} == set()
-    assert {kind for kind in (*RefusalKind, *Lifted) if not anchor_of(kind.value, "kind")} == set()
+    assert {kind for kind in (*RefusalKind, *Resolution) if not anchor_of(kind.value, "kind")} == set()
     assert len({one.anchor for one in all_words()}) == len(all_words())
 
 
 def test_a_word_has_a_colour_that_it_may_have() -> None:
     for one in all_words():
         if one.of == "state" and one.section == "The flow's word":
-            assert one.mood in {mood for word, mood in standings() if word == one.word}, one.word
-            assert COLOURS[one.mood] in one.colour
+            assert one.condition in {condition for word, condition in standings() if word == one.word}, one.word
+            assert COLOURS[one.condition] in one.colour
 
 
 def test_badges_lead_to_places_that_are_there_and_those_of_known_words_all_do(desk: Desk) -> None:

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from ferry.ledger.ledger import UNREAD
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import HERE, Desk, lag
 from tests.airflow.page.served import served
 from tests.airflow.page.values import PAGES, digest
@@ -21,7 +21,9 @@ TWICE = """() => {
 
 def test_no_id_stands_twice_on_a_page_and_not_after_looks_within_one_second(desk: Desk) -> None:
     def look() -> None:
-        desk.watcher.see(Sight(view=UNREAD, lags=(lag("orders", 0, 5, 60.0),), troubles={}), [digest("a"), digest("b")])
+        desk.watcher.see(
+            FlowPoll(view=UNREAD, lags=(lag("orders", 0, 5, 60.0),), troubles={}), [digest("a"), digest("b")]
+        )
 
     look()
     for path in PAGES:

@@ -17,7 +17,7 @@ from ferry.config.settings import parse_settings
 from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
 from ferry.reader.documents import Status
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from ferry_airflow.page.chart_map import Drawing, drawn, name_lines
 from ferry_airflow.page.chart_shapes import GAP, LABEL_HEIGHT, LABEL_WIDTH, NODE_HEIGHT, NODE_WIDTH, WIDTH, Box
 from ferry_airflow.page.page_state import OpenFlow
@@ -165,8 +165,8 @@ def test_a_flow_of_the_map_tells_its_lag_and_its_last_run_to_eyes_and_ears(
     for name, (records, seconds, run) in seen.items():
         runs = [replace(run, started_ms=now - 12 * HOUR_MS, ended_ms=now - 11 * HOUR_MS)] if run else []
         troubles = {LONG[1]: "no answer"} if name == far else {}
-        sight = Sight(view=replace(UNREAD, end=1), lags=(lag("t", 0, records, seconds),), troubles=troubles)
-        watchers[name].see(sight, runs)
+        poll = FlowPoll(view=replace(UNREAD, end=1), lags=(lag("t", 0, records, seconds),), troubles=troubles)
+        watchers[name].see(poll, runs)
         watchers[name].amend(never_ran=not runs)
     told = {
         "a to b": "lag 1 min 30 s healthy \u00b7 5 records last run 12 h ago: success",

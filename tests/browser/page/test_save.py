@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Response, expect
 from ferry.features.evidence.acts.store import LocalStore
 from ferry.features.evidence.rules.chain import pdf_name, report_name
 from ferry.ledger.ledger import UNREAD
-from ferry.reader.watch import Sight
+from ferry.reader.watch import FlowPoll
 from tests.airflow.page.conftest import HERE, REPORTS, TEXT, Desk
 from tests.airflow.page.served import served
 from tests.airflow.page.test_reports import OWN, put
@@ -37,7 +37,7 @@ def listed(desk: Desk, waited: threading.Event, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("FERRY_CONFIG", str(config))
     put(folder, 1, OWN)
     (folder / NAME).write_text("%PDF of 1")
-    desk.watcher.see(Sight(view=UNREAD, lags=(), troubles={}))
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
     read = LocalStore.read
 
     def late(store: LocalStore, name: str) -> bytes:

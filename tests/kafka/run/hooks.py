@@ -8,7 +8,7 @@ from typing import Any
 
 from ferry.copy.kafka_slot import KafkaSlot, SlotWiring, TargetSlot
 from ferry.model import Attempt, Plan, Receipt, TopicPartition
-from ferry.protocol.slot import SlotResult, copy_slot
+from ferry.protocol.slot import SlotProgress, copy_slot
 from ferry.run.micro_run import MicroRuns, local_origin
 
 STEPS = ("initialise", "copy_chunk", "send_positions", "append_receipts", "commit")
@@ -69,7 +69,7 @@ def copy_held(
     hooks: Hooks,
     attempt: Attempt | None = None,
     port_of: Callable[[SlotWiring], Held] = HeldSlot,
-) -> SlotResult:
+) -> SlotProgress:
     """Copy one slot in this process with hooks, in an attempt of its own unless one is given; raises as `copy_slot`."""
     spec = runs.task_spec(plan, slot, attempt or runs.begin(plan, local_origin()))
 

@@ -24,7 +24,7 @@ from ferry.ledger.unit_codec import unit_receipts
 from ferry.model import Plan, RefusalKind
 from ferry.model.evidence import EvidenceReport
 from ferry.model.switch import SwitchOptions, Verb
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, create_topic, new_alias, producer, read_topic, send, settled
 from tests.kafka.run.hooks import STEPS, Held, Hooks, copy_held
@@ -71,7 +71,7 @@ class Poisoned:
             number = COLUMNS.index(self.said)
             yield batch.set_column(number, self.said, pa.array(why, pa.string()))
 
-    def copy(self, runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks | None = None) -> SlotResult:
+    def copy(self, runs: MicroRuns, plan: Plan, slot: int, hooks: Hooks | None = None) -> SlotProgress:
         port_of = partial(HeldRows, rows=Rows(self.rows(plan, slot)), rules=self.rules)
         return copy_held(runs, plan, slot, hooks or Hooks(), port_of=port_of)
 

@@ -269,11 +269,11 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
     assert lab.micro_run().records == 20
     send(client, late, numbered(5, start=10))
     send(client, busy, numbered(1_000, start=10, size=200))
-    strangers: list[Producer] = []
+    foreign: list[Producer] = []
     found: list[set[str]] = []
 
     def meet(name: str) -> None:
-        strangers.append(begin(target_cluster, f"{topic}-{name}", lab.target_topic(name)))
+        foreign.append(begin(target_cluster, f"{topic}-{name}", lab.target_topic(name)))
 
     def preview() -> None:
         with lab.runs() as others:
@@ -290,7 +290,7 @@ def test_a_transaction_that_a_stranger_begins_while_a_run_is_at_work_is_found_an
     )
     assert {refusal.code for refusal in result.refusals.values()} == {"foreign.open.at-work"}
     assert 0 < sum(receipt.records for receipt in result.receipts) < 1_000
-    for stranger in strangers:
+    for stranger in foreign:
         stranger.abort_transaction(ANSWER_S)
     assert lab.micro_run().state is RunState.SUCCESS
     assert keys(lab, busy) == [b"%d" % number for number in range(1_010)]

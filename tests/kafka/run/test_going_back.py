@@ -30,7 +30,7 @@ from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report, RunState
 from ferry.ledger.units import read_ranges
 from ferry.model import Fact, Plan, Receipt, Refusal, RefusalKind, TopicPartition, Why
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.run.micro_run import local_origin
 from tests.harness import (
     Lab,
@@ -349,7 +349,7 @@ def assert_rows_that_were_read_before_a_cut_are_not_written(units: Units, job: R
     with units.lab.runs() as runs:
         attempt = runs.begin(job.plan, local_origin())
         for slot, rows in job.rows.items():
-            result, port_of = SlotResult(), partial(RowSlot, rows=Rows(rows), seen=job.seen)
+            result, port_of = SlotProgress(), partial(RowSlot, rows=Rows(rows), seen=job.seen)
             spec = runs.task_spec(job.plan, slot, attempt)
             run_slot(spec, lambda: False, lambda _: None, result, port_of=port_of)
             assert not result.receipts

@@ -20,7 +20,7 @@ from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import Rows
 from ferry.ledger.receipts import receipts
 from ferry.model import Plan, Receipt, TopicPartition
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.run.local import copy_plan
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled, wait_until
@@ -69,7 +69,7 @@ class Kept:
     def port_of(self, plan: Plan, slot: int) -> partial[RowSlot]:
         return partial(RowSlot, rows=Rows(self.rows(plan, slot)))
 
-    def copy(self, runs: MicroRuns, plan: Plan) -> list[SlotResult]:
+    def copy(self, runs: MicroRuns, plan: Plan) -> list[SlotProgress]:
         attempt = runs.begin(plan, local_origin())
         specs = [runs.task_spec(plan, slot, attempt) for slot in plan.used_slots]
         return [
@@ -130,7 +130,7 @@ class HeldRows(Held, RowSlot):
         RowSlot.__init__(self, wiring, rows=rows)
 
 
-def copy_rows(runs: MicroRuns, kept: Kept, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
+def copy_rows(runs: MicroRuns, kept: Kept, plan: Plan, slot: int, hooks: Hooks) -> SlotProgress:
     return copy_held(runs, plan, slot, hooks, port_of=partial(HeldRows, rows=Rows(kept.rows(plan, slot))))
 
 

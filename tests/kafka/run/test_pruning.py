@@ -11,7 +11,7 @@ from ferry.lane import ledger_cache, summaries
 from ferry.ledger import block_index, summary
 from ferry.ledger.history import Forgotten, PastRun
 from ferry.protocol import driver
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.program import warm_ferry as ferry
 from tests.tiers import ANSWER_S
@@ -53,7 +53,7 @@ def test_what_is_left_of_a_run_that_was_let_go_is_shown_and_idle_runs_push_out_n
         monkeypatch.setattr(ledger_cache, "PORTION", 3)
     create_topic(source_cluster, topic, 2)
     lab = Lab(source=source_cluster, target=target_cluster, alias=new_alias(), topics=(topic,))
-    copying, named = [], list[Sight]()
+    copying, named = [], list[FlowPoll]()
     with FlowWatch(lab.flow, patience_s=ANSWER_S) as watch:
         for number in range(4):
             send(producer(source_cluster), topic, numbered(10, start=number * 10, partitions=2))

@@ -16,7 +16,7 @@ from ferry.lane.ledger_cache import LedgerCache
 from ferry.ledger import block_index, summary
 from ferry.ledger.history import past_run
 from ferry.ledger.ledger import fold
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import TopicPartition
 from ferry.protocol import driver
@@ -62,9 +62,9 @@ def test_runs_go_on_from_summaries(source_cluster: RunningCluster, target_cluste
             for opened in whole.runs[-driver.KEPT_RUNS :]:
                 seen = await LedgerCache(connection.ledger).view_of(opened)
                 assert past_run(seen, opened) == past_run(whole, opened), "also of what came in the last portion"
-            rows: dict[Chain, list[MapEntry]] = {}
+            rows: dict[ReceiptChain, list[MapEntry]] = {}
             for (_, record), receipt in zip(whole.of_kind("receipt"), receipts(whole), strict=True):
-                rows.setdefault(Chain.of(receipt), []).append(MapEntry.of(receipt, record.offset))
+                rows.setdefault(ReceiptChain.of(receipt), []).append(MapEntry.of(receipt, record.offset))
             assert await LedgerCache(connection.ledger).rows(view, lambda _: True) == rows
             for number in range(2):
                 place = TopicPartition(topic=topic, partition=number)

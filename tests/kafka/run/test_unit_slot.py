@@ -21,7 +21,7 @@ from ferry.ledger.report import RunState
 from ferry.ledger.unit_codec import eras, unit_receipts
 from ferry.model import ChangeKind, NotComparedKind, Plan, RefusalKind
 from ferry.plan.lag import measure_lag
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.reader.watch import FlowWatch
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.harness import Lab, Message, create_topic, new_alias, producer, read_topic, send, settled
@@ -53,7 +53,7 @@ class HeldUnits(Held, RowSlot):
         RowSlot.__init__(self, wiring, rows=rows)
 
 
-def copy_units(runs: MicroRuns, units: Units, plan: Plan, slot: int, hooks: Hooks) -> SlotResult:
+def copy_units(runs: MicroRuns, units: Units, plan: Plan, slot: int, hooks: Hooks) -> SlotProgress:
     return copy_held(runs, plan, slot, hooks, port_of=partial(HeldUnits, rows=Rows(units.rows(plan, slot))))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ferry.features.groups.acts import checkpoint, snapshots
 from ferry.features.groups.rules.codec import Snapshot, snapshot_record
-from ferry.features.groups.rules.concurrent_changes import meanwhile
+from ferry.features.groups.rules.concurrent_changes import concurrent_changes
 from ferry.features.groups.rules.rollback import decide_rollback
 from ferry.features.migrate.acts import adopting, hand_back
 from ferry.features.migrate.rules.adoption import adoptions_of
@@ -109,7 +109,7 @@ def test_a_pass_sees_the_rollback_of_a_group_that_ferry_never_wrote(
     monkeypatch.setattr(LedgerTopic, "append_each", append_each)
     assert made.ask("groups", "rollback", "a->b", "--snapshot", "kept", "--force").code == 0
     assert [at for at, _ in made.b.groups["billing"].values()] == [2]
-    assert meanwhile(lying(*found), "live", now_ms=made.now_ms, is_run=True).taken == {"billing": "a rollback"}
+    assert concurrent_changes(lying(*found), "live", now_ms=made.now_ms, is_run=True).taken == {"billing": "a rollback"}
 
 
 PAUSED = pause_record(Pause(topic="", who="ann@desk-7", why="s-1: switchover to b", since_ms=1))

@@ -12,7 +12,7 @@ import pytest
 from ferry.cli.words import FILE, all_words
 from ferry.features.doctor.cli.doctor import SHOWN
 from ferry.features.observe.rules.alerts import AlertKind
-from ferry.model import Lifted, RefusalKind
+from ferry.model import RefusalKind, Resolution
 from ferry.program import main
 
 TOOL = Path(__file__).parents[3] / "tools" / "word_list.py"
@@ -31,7 +31,7 @@ def test_the_words_are_those_of_the_document() -> None:
     assert {one.of for one in all_words()} == {"state", "kind", "alert", "error", "term"}
 
 
-@pytest.mark.parametrize("kind", sorted({kind.value for kind in (*RefusalKind, *Lifted)}))
+@pytest.mark.parametrize("kind", sorted({kind.value for kind in (*RefusalKind, *Resolution)}))
 def test_a_kind_is_explained(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = explained(capsys, kind, "--json")
     words = [one for one in json.loads(out)["words"] if one["of"] == "kind"]

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from ferry.commands.config.explain import explanation_json
-from ferry.commands.config.shapes import check_json, problem_json
+from ferry.commands.config.forms import check_json, problem_json
 from ferry.config.account import LineAccount, account
 from ferry.config.client_check import all_problems
 from ferry.config.effective import Effective, effective

@@ -15,7 +15,7 @@ from ferry.clock import wall_ms
 from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger.block_index import NO_LINKS, LedgerDigest, grown
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import last_receipts
@@ -57,7 +57,7 @@ def receipt_of(source: TopicPartition, number: int) -> Receipt:
     )
 
 
-def row_of(of: Chain, number: int, at: int) -> MapEntry:
+def row_of(of: ReceiptChain, number: int, at: int) -> MapEntry:
     """The same receipt in short, as it lies at this offset of the ledger."""
     start = number * (RECORDS + 1)
     return MapEntry(
@@ -168,7 +168,7 @@ def summarised(each: int, behind: int) -> Past:
     past, first = Past(each), 2 * (each - behind) * ALL
     chains = {}
     for number, place in enumerate(places()):
-        of = Chain.of(receipt_of(place, 0))
+        of = ReceiptChain.of(receipt_of(place, 0))
         rows = [row_of(of, at, 2 * (at * ALL + number)) for at in range(each - behind)]
         chains[of] = grown(of, NO_LINKS, rows)
     lasts = {one.key.decode(): one for one in map(past.record, range(first - 2 * ALL + 1, first, 2))}

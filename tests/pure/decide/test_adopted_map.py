@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ferry.features.groups.rules.adopted_map import approximate
 from ferry.features.groups.rules.offset_map import Approximate, Before, Exact, OffsetMap
 from ferry.ledger.adoption_codec import adopted_receipt
-from ferry.model import Adoption, Gap, Lifted, Predecessor, RefusalKind, Segment
+from ferry.model import Adoption, Gap, Predecessor, RefusalKind, Resolution, Segment
 from tests.pure.decide.values import FLOW, LANE, RECEIPT, place
 
 ADOPTION = Adoption(
@@ -45,7 +45,7 @@ def test_the_last_pair_before_counts_and_one_further_at_most() -> None:
 def test_what_the_lane_went_back_behind_does_not_hold() -> None:
     gap = Gap(
         source=place("orders"), start=100, end=0, why=RefusalKind.TARGET_CHANGED, run="r", at_ms=0,
-        how=Lifted.RESTART, generation=12, void_from=40,
+        how=Resolution.RESTART, generation=12, void_from=40,
     )  # fmt: skip
     assert approximate([ADOPTION], 39, gaps=[gap]) is not None
     assert approximate([ADOPTION], 40, gaps=[gap]) is None

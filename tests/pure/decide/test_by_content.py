@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from ferry.features.verify.rules import by_content, history
 from ferry.features.verify.rules.by_content import ByContent
-from ferry.model import Content, DifferenceKind
-from ferry.plan.rules.record_sample import witnesses
+from ferry.model import DifferenceKind, RecordContent
+from ferry.plan.rules.record_sample import record_samples
 from tests.pure.decide.values import place
 
 Kind = DifferenceKind
 Told = list[tuple[DifferenceKind, tuple[int, int], tuple[int, int]]]
-SEE = witnesses(b"s", values=False)
+SEE = record_samples(b"s", values=False)
 BOTH = (True, True)
 
 
@@ -27,13 +27,13 @@ def record(number: int, **fields: bytes | None) -> tuple[int, bytes | None, byte
     return number, key, value, b"\x00"
 
 
-def log(numbers: Sequence[int], first: int = 0, step: int = 1) -> list[Content]:
-    return [Content(first + step * at, *record(number)) for at, number in enumerate(numbers)]
+def log(numbers: Sequence[int], first: int = 0, step: int = 1) -> list[RecordContent]:
+    return [RecordContent(first + step * at, *record(number)) for at, number in enumerate(numbers)]
 
 
 def compared(
-    sources: Sequence[Content],
-    targets: Sequence[Content],
+    sources: Sequence[RecordContent],
+    targets: Sequence[RecordContent],
     *,
     turns: tuple[int, int] = (50, 50),
     all_of: tuple[bool, bool] = BOTH,
@@ -121,7 +121,7 @@ def test_an_altered_record_is_one_difference_of_its_field(field: int) -> None:
     targets = log(range(900), first=30)
     altered = list(targets[400])
     altered[field] = 9 if field == 1 else b"x"
-    targets[400] = Content._make(altered)
+    targets[400] = RecordContent._make(altered)
     kinds = {1: Kind.TIMESTAMP, 2: Kind.KEY, 3: Kind.VALUE, 4: Kind.HEADERS}
     assert told(compared(log(range(900)), targets)) == [(kinds[field], (400, 401), (430, 431))]
 
@@ -160,7 +160,7 @@ def test_what_lies_before_the_first_common_record_is_left_out_where_retention_ma
 
 def test_logs_without_a_common_record_are_not_searched_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_content, "LOOKAHEAD", 1_000)
-    others = [Content(at, 10**6 + at, b"o%d" % at, b"other %d" % at, b"\x00") for at in range(5_000)]
+    others = [RecordContent(at, 10**6 + at, b"o%d" % at, b"other %d" % at, b"\x00") for at in range(5_000)]
     apart = compared(log(range(5_000)), others, all_of=(False, False))
     assert (told(apart), apart.parted) == ([], 0)
     behind = compared(log(range(5_000)), [*log(range(100)), *(one._replace(offset=one.offset + 100) for one in others)])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ferry.model import Content
+from ferry.model import RecordContent
 from ferry.plan.rules import compaction
 from ferry.plan.rules.compaction import OneSided
 
 SOURCE, TARGET = 0, 1
 
 
-def record(offset: int, key: bytes | None, value: bytes | None = b"v") -> Content:
-    return Content(offset, 0, key, value, b"\0")
+def record(offset: int, key: bytes | None, value: bytes | None = b"v") -> RecordContent:
+    return RecordContent(offset, 0, key, value, b"\0")
 
 
 @pytest.mark.parametrize(

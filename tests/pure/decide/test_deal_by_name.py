@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ferry.features.records.acts.cutoffs import Failure, narrowed, withheld_at
+from ferry.features.records.acts.cutoffs import Failure, cutoffs_at, narrowed
 from ferry.ledger.units import least_dealt, reached_at
 from ferry.model import ChangeKind, Era, Receipt, RefusalKind, Slice, TopicPartition
 from ferry.plan.rules.facts import Facts
@@ -81,7 +81,7 @@ class World:
                 if asked and name_of(key) not in names and selects(units[0].transform_digest.split()[0], key):
                     failure = Failure(kind=RefusalKind.TRANSFORM, message="", offset=offset)
                     failures.setdefault(place("t", number), failure)
-        return [narrowed(unit, withheld_at(failures)) for unit in units]
+        return [narrowed(unit, cutoffs_at(failures)) for unit in units]
 
     def attempt(self, number: int, chunks: int, size: int) -> None:
         """Copy at most so many chunks of one unit, then die."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.groups.rules.repartitioned import dealt_parts, stretches_of, whereabouts
+from ferry.features.groups.rules.repartitioned import dealt_parts, spans_of, whereabouts
 from ferry.ledger.repartitioned_at import Dealing, Dealt
 from ferry.model import Era, Offsets, Receipt
 from ferry.wire.partitioner import partition_of_key
@@ -69,11 +69,11 @@ def test_topics_that_records_choose_among_are_all_told() -> None:
 
 def test_each_target_partition_says_how_much_it_has_and_since_when_that_is_known() -> None:
     first, second = dealt_parts(DEALT, 0)
-    assert (first.target, first.done, first.known_from, first.stretches) == (place("a.t", 0), 30, 5, 2)
-    assert (second.done, second.stretches) == (40, 2)
+    assert (first.target, first.done, first.known_from, first.spans) == (place("a.t", 0), 30, 5, 2)
+    assert (second.done, second.spans) == (40, 2)
     assert first.newest is not None
     assert (first.newest.start, first.newest.end, first.newest.records) == (20, 30, 0)
-    assert [one.stretches for one in dealt_parts(DEALT, 1)] == [1, 2], "a chunk that had none of it is none of it"
+    assert [one.spans for one in dealt_parts(DEALT, 1)] == [1, 2], "a chunk that had none of it is none of it"
     gone = replace(DEALT, receipts={})
     assert [(one.done, one.known_from, one.newest) for one in dealt_parts(gone, 0)] == [
         (30, None, None),
@@ -96,7 +96,7 @@ def test_what_is_told_of_an_offset_is_what_the_chunks_were_for(
         at += sum(more) + 1
     told = dealing(*chunks)
     where = whereabouts(told, place("t", partition), offset)[0]
-    held = [one for one in stretches_of(told, partition) if one.start <= offset < one.end]
+    held = [one for one in spans_of(told, partition) if one.start <= offset < one.end]
     assert (where.chunk is not None) == bool(held)
     assert len(held) <= 1
     assert dealt_parts(told, partition)[0].done == reached[partition]

@@ -22,14 +22,23 @@ from ferry.features.verify.rules.repartitioned import (
     source_ranges,
 )
 from ferry.features.verify.rules.transformed import Rule
-from ferry.model import Content, Difference, DifferenceKind, Era, NotComparedKind, Receipt, Segment, TopicPartition
-from ferry.plan.rules.record_sample import witnesses
+from ferry.model import (
+    Difference,
+    DifferenceKind,
+    Era,
+    NotComparedKind,
+    Receipt,
+    RecordContent,
+    Segment,
+    TopicPartition,
+)
+from ferry.plan.rules.record_sample import record_samples
 from tests.golden import Golden, brief
 from tests.pure.decide.test_dealt_map import ONE, PLACE, Copy, copies
 from tests.pure.decide.values import redealt
 
 ERA = Era(source_topic="t", target_topic="a.t", since=1, begins=(0, 0), digest="d", partitions=2)
-SEE = witnesses(b"k", values=False)
+SEE = record_samples(b"k", values=False)
 Kind = DifferenceKind
 
 
@@ -124,8 +133,8 @@ def compared(here: list[tuple[int, int, bytes]], there: list[tuple[int, bytes]])
     chunk = Chunk((0, 0), (99, 99), len(there), 10, 10 + len(there) + 1)
     segment = Segment(source_start=0, target_start=10, count=len(there))
     comparison = ByNumber(PLACE, PLACE, Places([segment]), (0, len(there)), (chunk.start, chunk.stop), SEE)
-    comparison.feed(0, [Content(at, 0, b"k", value, b"") for at, (_, _, value) in enumerate(here)], done=True)
-    comparison.feed(1, [Content(at, 0, b"k", value, b"") for at, value in there], done=True)
+    comparison.feed(0, [RecordContent(at, 0, b"k", value, b"") for at, (_, _, value) in enumerate(here)], done=True)
+    comparison.feed(1, [RecordContent(at, 0, b"k", value, b"") for at, value in there], done=True)
     assert comparison.is_complete
     return source_differences("t", comparison.differences, [(part, at) for part, at, _ in here], chunk)
 
@@ -143,7 +152,7 @@ def test_one_record_that_is_not_as_it_should_be_is_one_difference_at_its_own_pla
 
     (one,) = compared(here, [*there[:at], *((to - 1, same) for to, same in there[at + 1 :])])
     assert (one.kind, one.source, one.source_range) == (Kind.MISSING, place, (offset, offset + 1))
-    assert [witness.offset for witness in one.source_records] == [offset]
+    assert [record.offset for record in one.source_records] == [offset]
     (one,) = compared(here, [*there[:at], (10 + at, b"altered"), *there[at + 1 :]])
     assert (one.kind, one.source, one.source_range) == (Kind.VALUE, place, (offset, offset + 1))
     assert one.target_range == (10 + at, 11 + at)
@@ -156,4 +165,4 @@ def test_what_is_missing_of_several_source_partitions_is_told_of_each() -> None:
     first, second = compared(here, [])
     assert (first.source, first.source_range) == (TopicPartition("t", 0), (7, 10))
     assert (second.source, second.source_range) == (TopicPartition("t", 1), (4, 5))
-    assert [witness.offset for witness in (*first.source_records, *second.source_records)] == [7, 9, 4]
+    assert [record.offset for record in (*first.source_records, *second.source_records)] == [7, 9, 4]

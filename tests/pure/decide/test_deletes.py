@@ -9,7 +9,7 @@ import pytest
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.ledger.codec import claim_record
 from ferry.ledger.ledger import claims, fold
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import ChangeKind, RefusalKind
@@ -150,7 +150,7 @@ def test_the_ledger_forgets_what_was_deleted_and_nothing_else() -> None:
     ]
     view = fold(lying(*written), 99)
     (change,) = decide_plan(FOLLOW, GONE, "run", 1).changes
-    rows = {Chain.of(receipt): [MapEntry.of(receipt, at)] for at, receipt in enumerate((RECEIPT, other))}
+    rows = {ReceiptChain.of(receipt): [MapEntry.of(receipt, at)] for at, receipt in enumerate((RECEIPT, other))}
     records = forgetting(view, GONE, PLAN, [change], rows)
     after = fold([*lying(*written), *lying(*records, first=50)], 99)
     assert set(last_receipts(after, LANE)) == {other.target}

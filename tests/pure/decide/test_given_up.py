@@ -8,11 +8,11 @@ import pytest
 
 from ferry.ledger.block_index import Block
 from ferry.ledger.ledger import UNREAD
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.pruning import LogStarts, given_up
 from tests.pure.decide.values import RECEIPT
 
-CHAIN = Chain.of(replace(RECEIPT, source_topic_id="s", target_topic_id="t", source_cluster_id="c"))
+CHAIN = ReceiptChain.of(replace(RECEIPT, source_topic_id="s", target_topic_id="t", source_cluster_id="c"))
 BLOCKS = (
     Block(start=0, end=10, target_start=0, target_next=11, rows=1, at=3),
     Block(start=10, end=20, target_start=11, target_next=22, rows=1, at=5),

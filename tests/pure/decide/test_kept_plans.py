@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ferry.model import ChangeKind, Lifted, Plan, RefusalKind
+from ferry.model import ChangeKind, Plan, RefusalKind, Resolution
 from tests.pure.decide.kept_plans import PLANS, decided, plans
 
 FILES = sorted(PLANS.rglob("*.jsonl"))
@@ -54,7 +54,7 @@ def test_there_is_a_plan_for_each_kind_of_decision() -> None:
     refused = {refusal.kind for plan in all_plans() for refusal in plan.refusals}
     assert refused == set(RefusalKind) - FOUND_LATER - OF_THE_RUN
     assert {change.kind for plan in all_plans() for change in plan.changes} == set(ChangeKind)
-    assert {gap.how for plan in all_plans() for gap in plan.gaps} == set(Lifted)
+    assert {gap.how for plan in all_plans() for gap in plan.gaps} == set(Resolution)
     assert {gap.why for plan in all_plans() for gap in plan.gaps} >= OF_THE_RUN
     for field in ("kept", "dealt", "eras", "drift", "notes", "lifted", "paused", "caught_up"):
         assert any(getattr(plan, field) for plan in all_plans()), field

@@ -8,7 +8,7 @@ from ferry.features.lanes.rules.listing import Lane, lane_of, outlook_of
 from ferry.ledger.codec import deleted_record
 from ferry.ledger.history import PastRun, PastState
 from ferry.ledger.ledger import fold
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.report import Report
 from ferry.ledger.window_codec import window_record
 from ferry.model import OpenedRun, WindowRecord
@@ -30,7 +30,7 @@ def test_what_is_left_of_a_lane_is_what_its_windows_want_and_no_receipt_has() ->
     records = [window_record(window) for window in windows]
     view = fold(lying(*records), len(records))
     receipt = replace(RECEIPT, lane=NAME, source=place("orders"), target=place("a.orders"), start=8, end=28)
-    rows = {Chain.of(receipt): [MapEntry.of(receipt, 0)]}
+    rows = {ReceiptChain.of(receipt): [MapEntry.of(receipt, 0)]}
     lane = lane_of(view, NAME, rows)
     assert (lane.whole, lane.left) == (35, 35 - 18)
     assert lane_of(view, "backfill-other", {}).whole == 0

@@ -38,12 +38,12 @@ from ferry.model import (
     Fate,
     Gap,
     LedgerRecord,
-    Lifted,
     Pause,
     Receipt,
     Record,
     Refusal,
     RefusalKind,
+    Resolution,
     RunRecord,
     Slice,
     ThrottleTime,
@@ -112,7 +112,13 @@ def test_a_gap_of_an_earlier_version_is_a_skip() -> None:
         "at_ms": 1,
     }
     assert parse_gap(body) == Gap(
-        source=place("orders"), start=40, end=51, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=1, how=Lifted.SKIP
+        source=place("orders"),
+        start=40,
+        end=51,
+        why=RefusalKind.RETENTION_PASSED,
+        run="r",
+        at_ms=1,
+        how=Resolution.SKIP,
     )
 
 

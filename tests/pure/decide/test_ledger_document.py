@@ -39,7 +39,7 @@ from ferry.ledger.codec import (
 )
 from ferry.ledger.kinds import KINDS, OfLost
 from ferry.ledger.ledger import LedgerView, fold
-from ferry.ledger.map_block import Chain, unpack
+from ferry.ledger.map_block import ReceiptChain, unpack
 from ferry.ledger.mirror_state import mirror_record, mirror_state
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.producer_codec import marking_record, producer_record
@@ -192,10 +192,10 @@ def _block(key: list[Any], body: Any) -> list[Record]:
         RECEIPT, lane=key[1], source=place(body["topic"], body["partition"]), target=place(key[2], key[3])
     )
     data = b64decode(body["data"])
-    rows = unpack(data, Chain.of(receipt))
+    rows = unpack(data, ReceiptChain.of(receipt))
     block = Block.of(rows)
     assert (block.start, block.end, len(rows)) == (body["start"], body["end"], body["rows"])
-    return block_records([(Chain.of(receipt), block)], key[4])
+    return block_records([(ReceiptChain.of(receipt), block)], key[4])
 
 
 def _summary(key: list[Any], _: Any) -> list[Record]:

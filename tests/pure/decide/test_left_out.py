@@ -13,7 +13,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.summary import rolled_up
 from ferry.ledger.unit_codec import era_record
-from ferry.model import Era, Gap, Lifted, Receipt, Record, RefusalKind, Segment, TopicPartition
+from ferry.model import Era, Gap, Receipt, Record, RefusalKind, Resolution, Segment, TopicPartition
 from ferry.model.evidence import ADOPTED, DEAD_LETTERS, PassedOver
 from ferry.plan.rules.passed_over import passed_clause, passed_over, passed_sentences
 from ferry.plan.rules.starts import start_record
@@ -90,7 +90,7 @@ def test_how_many_of_a_chunk_are_from_before_the_place_a_lane_went_back_to_is_no
 def _restart(void_from: int) -> Gap:
     why = RefusalKind.TARGET_CHANGED
     return Gap(
-        source=HERE, start=60, end=void_from, why=why, run="r", at_ms=0, how=Lifted.RESTART, generation=9,
+        source=HERE, start=60, end=void_from, why=why, run="r", at_ms=0, how=Resolution.RESTART, generation=9,
         void_from=void_from,
     )  # fmt: skip
 

@@ -28,9 +28,9 @@ from ferry.model import (
     Flow,
     Gap,
     GroupOutcome,
-    Lifted,
     Receipt,
     RefusalKind,
+    Resolution,
     RunVerified,
     ThrottleTime,
     Verified,
@@ -182,7 +182,9 @@ def test_what_somebody_should_hear_of_is_one_sentence_each(golden: Golden) -> No
     behind = PartitionLag(
         source=place("t"), target=place("a.t"), position=0, source_end=9, records=9, bytes=9, seconds=700.0
     )
-    gap = Gap(source=place("u"), start=0, end=9, why=RefusalKind.SOURCE_TRUNCATED, run="r", at_ms=1, how=Lifted.SKIP)
+    gap = Gap(
+        source=place("u"), start=0, end=9, why=RefusalKind.SOURCE_TRUNCATED, run="r", at_ms=1, how=Resolution.SKIP
+    )
     found = report(1, 1)
     found = replace(
         found,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ferry.features.verify.rules.differences import SHOWN
 from ferry.features.verify.rules.moved_records import with_moved
-from ferry.model import Content, Difference, DifferenceKind, TopicPartition
-from ferry.plan.rules.record_sample import witnesses
+from ferry.model import Difference, DifferenceKind, RecordContent, TopicPartition
+from ferry.plan.rules.record_sample import record_samples
 
-SEE = witnesses(b"s", values=False)
+SEE = record_samples(b"s", values=False)
 Kind = DifferenceKind
 
 
 def missing(partition: int, *values: bytes, topic: str = "t") -> Difference:
-    seen = tuple(SEE(Content(5 + index, 1, None, value, b"\0")) for index, value in enumerate(values))
+    seen = tuple(SEE(RecordContent(5 + index, 1, None, value, b"\0")) for index, value in enumerate(values))
     return Difference(
         source=TopicPartition(topic, partition), target=TopicPartition(f"a.{topic}", partition), kind=Kind.MISSING,
         source_range=(5, 5 + len(values)), target_range=(7, 7), source_records=seen,
@@ -20,7 +20,7 @@ def missing(partition: int, *values: bytes, topic: str = "t") -> Difference:
 
 
 def extra(partition: int, *values: bytes, topic: str = "t") -> Difference:
-    seen = tuple(SEE(Content(90 + index, 1, None, value, b"\0")) for index, value in enumerate(values))
+    seen = tuple(SEE(RecordContent(90 + index, 1, None, value, b"\0")) for index, value in enumerate(values))
     return Difference(
         source=TopicPartition(topic, partition), target=TopicPartition(f"a.{topic}", partition), kind=Kind.EXTRA,
         source_range=(3, 3), target_range=(90, 90 + len(values)), target_records=seen,

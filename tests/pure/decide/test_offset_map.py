@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, InGap, OffsetMap, Translated
-from ferry.model import Gap, Lifted, Receipt, RefusalKind, Segment
+from ferry.model import Gap, Receipt, RefusalKind, Resolution, Segment
 from ferry.model.segment import joined
 from tests.pure.decide.values import RECEIPT
 
@@ -156,7 +156,7 @@ def went_back(void_from: int, to: int) -> Gap:
         why=RefusalKind.SOURCE_TRUNCATED,
         run="run-9",
         at_ms=1,
-        how=Lifted.RESTART,
+        how=Resolution.RESTART,
         generation=9,
         void_from=void_from,
     )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.groups.rules.offset_map import Ahead, Before, Exact, OffsetMap, Translated
-from ferry.model import Gap, Lifted, Receipt, RefusalKind, Segment
+from ferry.model import Gap, Receipt, RefusalKind, Resolution, Segment
 from ferry.model.segment import joined
 from tests.pure.decide.values import RECEIPT
 
@@ -97,14 +97,14 @@ class Logs:
         """Somebody passes some offsets by hand."""
         end = min(self.stands + count, len(self.source))
         if self.stands < end:
-            self._go_to(end, Lifted.SKIP, void_from=None)
+            self._go_to(end, Resolution.SKIP, void_from=None)
 
     def expire(self, count: int) -> None:
         """Retention takes the source's first offsets; a lane that stood in them is let go on behind them."""
         start = min(count, len(self.source))
         self.source[:start] = [HOLE] * start
         if self.stands < start:
-            self._go_to(start, Lifted.SKIP, void_from=None)
+            self._go_to(start, Resolution.SKIP, void_from=None)
 
     def compact_source(self, _: int) -> None:
         """The source's cleaner takes each record of which the log has a newer one."""
@@ -121,14 +121,14 @@ class Logs:
         """An unclean election takes the end of the source's log; the next run goes back there, if it must."""
         del self.source[at:]
         if at < self.stands:
-            self._go_to(at, Lifted.RESTART, void_from=at)
+            self._go_to(at, Resolution.RESTART, void_from=at)
 
     def create_again(self, _: int) -> None:
         """The source topic is deleted and created again; the next run begins at 0."""
         self.source.clear()
-        self._go_to(0, Lifted.RESTART, void_from=0)
+        self._go_to(0, Resolution.RESTART, void_from=0)
 
-    def _go_to(self, to: int, how: Lifted, *, void_from: int | None) -> None:
+    def _go_to(self, to: int, how: Resolution, *, void_from: int | None) -> None:
         self.generation += 1
         if void_from is not None:
             self.noted = {True: {}, False: {}}

@@ -24,7 +24,7 @@ from ferry.features.records.rules.one_record import (
 )
 from ferry.features.records.rules.page import OfRecord, RecordStory, record_story
 from ferry.features.records.rules.part_text import MOST_CHARACTERS, MOST_DUMPED, Style, indented_json, part_text
-from ferry.model import Gap, Lifted, RefusalKind, TopicPartition
+from ferry.model import Gap, RefusalKind, Resolution, TopicPartition
 from ferry.page.question import answer_type
 from ferry.reader.typed import dump, load
 from ferry.wire.headers import Header
@@ -179,7 +179,7 @@ def test_a_gap_has_the_reason_that_is_known() -> None:
     assert why(there, Lack.LEFT_OUT, transformed=True) is Lack.LEFT_OUT
     assert why(there, Lack.LEFT_OUT, GAP) is Lack.SKIPPED
     assert why(there, Lack.NOT_COPIED, GAP) is Lack.SKIPPED
-    assert why(there, Lack.NOT_COPIED, replace(GAP, how=Lifted.RESTART)) is Lack.NOT_COPIED
+    assert why(there, Lack.NOT_COPIED, replace(GAP, how=Resolution.RESTART)) is Lack.NOT_COPIED
     assert why(there, Lack.DELETED, GAP) is Lack.DELETED
     detail = in_gap(there, Lack.LEFT_OUT, GAP, transformed=False)[1]
     assert all(known in detail for known in (GAP.run, GAP.who, GAP.reason))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ferry.features.records.rules.pace import Pace, Share, Tasks, edge_tasks
+from ferry.features.records.rules.pace import Pace, Tasks, TransformTasks, edge_tasks
 from tests.golden import Golden
 
-SMALL = Share(transform="small", tasks=range(1, 4), timeout_s=0)
-SLOW = Share(transform="slow", tasks=range(4, 6), timeout_s=600)
+SMALL = TransformTasks(transform="small", tasks=range(1, 4), timeout_s=0)
+SLOW = TransformTasks(transform="slow", tasks=range(4, 6), timeout_s=600)
 
 
 def at(small: float, slow: float, done: frozenset[int] = frozenset()) -> Tasks:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ferry.config.flow.guards import GuardPolicy, Guards, OnGuard
 from ferry.errors import BadInput, Refused
-from ferry.model import Gap, Lifted, Pause, Plan, Receipt, RefusalKind, TopicPartition
+from ferry.model import Gap, Pause, Plan, Receipt, RefusalKind, Resolution, TopicPartition
 from ferry.plan.rules.facts import Facts, SourcePartition
 from ferry.plan.rules.planning import decide_plan, without_foreign
 from ferry.plan.rules.planning_rules import Rules, Transform
@@ -200,7 +200,7 @@ def test_what_retention_took_of_a_partition_that_was_not_begun_since_the_lane_be
     golden(message)
     plan = planned(facts, replace(RULES, guards=Guards(retention_passed=GuardPolicy(default=OnGuard.SKIP))))
     assert [(piece.start, piece.end) for piece in plan.slices] == [(10, 100)]
-    assert [(gap.start, gap.end, gap.since, gap.how) for gap in plan.gaps] == [(kept, 10, -1, Lifted.SKIP)]
+    assert [(gap.start, gap.end, gap.since, gap.how) for gap in plan.gaps] == [(kept, 10, -1, Resolution.SKIP)]
     assert planned(facts_with(facts, lane={"first_run": True})).refusals == ()
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.verify.rules.by_records import RecordPair
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.differences import SOURCE, TARGET
 from ferry.features.verify.rules.received import (
     CREATE_TIME,
@@ -18,14 +19,13 @@ from ferry.features.verify.rules.received import (
     headers_bytes,
     shown_content,
 )
-from ferry.features.verify.rules.stretches import Stretch
-from ferry.model import Content, DifferenceKind, NotComparedKind, Segment, TopicPartition
-from ferry.plan.rules.record_sample import witnesses
+from ferry.model import DifferenceKind, NotComparedKind, RecordContent, Segment, TopicPartition
+from ferry.plan.rules.record_sample import record_samples
 from ferry.wire.headers import parse_headers
 
-SEE = witnesses(b"secret", values=False)
+SEE = record_samples(b"secret", values=False)
 COUNT, AT = 1_200, 700
-STRETCH = Stretch(
+STRETCH = CompareRange(
     source=TopicPartition("t", 0),
     target=TopicPartition("a.t", 0),
     source_range=(0, COUNT),
@@ -46,8 +46,8 @@ def row(side: int) -> list[Received]:
     return [received(number, number + (5 if side == TARGET else 0)) for number in range(COUNT)]
 
 
-def compared(target: list[Received], *, stretch: Stretch = STRETCH, most: int = 97) -> RecordPair:
-    pair = RecordPair(stretch, SEE)
+def compared(target: list[Received], *, span: CompareRange = STRETCH, most: int = 97) -> RecordPair:
+    pair = RecordPair(span, SEE)
     rows = [content_of(one, SOURCE) for one in row(SOURCE)], [content_of(one, TARGET) for one in target]
     for start in range(0, max(map(len, rows)), most):
         for side, records in enumerate(rows):
@@ -157,5 +157,5 @@ def test_the_rest_of_a_stretch_that_cannot_be_read_is_not_compared() -> None:
 def test_what_waits_is_counted_and_a_full_side_lacks_nothing() -> None:
     pair = RecordPair(STRETCH, SEE)
     assert (pair.lacks(SOURCE), pair.lacks(TARGET), pair.held_bytes(SOURCE)) == (True, True, 0)
-    pair.take(SOURCE, [Content(number, 0, None, b"x" * 1_000, b"\0") for number in range(COUNT)])
+    pair.take(SOURCE, [RecordContent(number, 0, None, b"x" * 1_000, b"\0") for number in range(COUNT)])
     assert (pair.lacks(SOURCE), pair.lacks(TARGET), pair.held_bytes(SOURCE)) == (False, True, COUNT * 1_001)

@@ -16,7 +16,7 @@ from ferry.ledger.receipts import lane_ends
 from ferry.ledger.report import GuardCount, guard_counts
 from ferry.ledger.resume import slices_left
 from ferry.ledger.source_reads import diverged
-from ferry.model import Gap, Lifted, Plan, RefusalKind, Segment
+from ferry.model import Gap, Plan, RefusalKind, Resolution, Segment
 from ferry.model.observed import OpenTransaction, Unavailable
 from ferry.plan.rules.facts import Facts, SourcePartition
 from ferry.plan.rules.planning import decide_plan
@@ -241,7 +241,7 @@ GONE_BACK = Gap(
     why=RefusalKind.SOURCE_TRUNCATED,
     run=RUN,
     at_ms=1,
-    how=Lifted.RESTART,
+    how=Resolution.RESTART,
     generation=9,
     void_from=30,
 )
@@ -414,7 +414,7 @@ def test_a_copy_with_records_that_no_receipt_names_is_begun_only_where_the_guard
         0,
         0,
         RefusalKind.FOREIGN_WRITER,
-        Lifted.SKIP,
+        Resolution.SKIP,
     )
     assert (gap.who, gap.void_from, gap.since) == ("ferry.guard.foreign.writer", None, -1)
     assert guard_counts(let.refusals, let.gaps, let.lifted) == {"foreign-writer": GuardCount(skipped=1)}

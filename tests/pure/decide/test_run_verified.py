@@ -9,7 +9,7 @@ import pytest
 
 from ferry.config.flow.parts import Verification
 from ferry.features.verify.rules.by_receipt import affordable
-from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.ledger.ledger import fold
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.run_codec import run_record
@@ -86,8 +86,8 @@ def receipt(partition: int, start: int, size: int) -> Receipt:
     )
 
 
-def stretch(partition: int, start: int, end: int, *, compacted: bool = False) -> Stretch:
-    return Stretch(
+def span(partition: int, start: int, end: int, *, compacted: bool = False) -> CompareRange:
+    return CompareRange(
         source=place("t", partition),
         target=place("a.t", partition),
         source_range=(start, end),
@@ -100,14 +100,14 @@ def stretch(partition: int, start: int, end: int, *, compacted: bool = False) ->
 
 def test_only_whole_chunks_of_logs_that_are_not_compacted_are_read() -> None:
     ones = [receipt(partition, start, 5) for partition, start in itertools.product((0, 1, 2), (0, 10))]
-    found = [stretch(0, 5, 20), stretch(1, 0, 20, compacted=True), stretch(2, 0, 20)]
+    found = [span(0, 5, 20), span(1, 0, 20, compacted=True), span(2, 0, 20)]
     assert affordable(ones, found) == [ones[1], ones[4], ones[5]]
     assert affordable([replace(ones[5], segments=())], found) == []
 
 
 def test_of_more_than_is_affordable_another_run_reads_others() -> None:
     ones = [receipt(0, 10 * number, 5) for number in range(8)]
-    found = [stretch(0, 0, 80)]
+    found = [span(0, 0, 80)]
     chosen = {
         tuple(one.start for one in affordable([replace(one, generation=run) for one in ones], found, 20))
         for run in range(20)

@@ -14,26 +14,26 @@ from ferry.features.verify.rules import alignment
 from ferry.features.verify.rules import differences as verify
 from ferry.features.verify.rules.alignment import CALM, WINDOW
 from ferry.features.verify.rules.differences import MOST_DIFFERENCES, SHOWN, Comparison, Places
-from ferry.model import Content, Difference, DifferenceKind, Segment, TopicPartition
-from ferry.plan.rules.record_sample import witnesses
+from ferry.model import Difference, DifferenceKind, RecordContent, Segment, TopicPartition
+from ferry.plan.rules.record_sample import record_samples
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("a.t", 0)
-SEE = witnesses(b"secret", values=False)
+SEE = record_samples(b"secret", values=False)
 Kind = DifferenceKind
 Found = list[tuple[DifferenceKind, tuple[int, int], tuple[int, int]]]
 
 
-def content(offset: int, number: int) -> Content:
-    return Content(offset, 1000 + number, b"k%d" % (number % 7), b"value %d" % number, b"\0")
+def content(offset: int, number: int) -> RecordContent:
+    return RecordContent(offset, 1000 + number, b"k%d" % (number % 7), b"value %d" % number, b"\0")
 
 
 @dataclass
 class Both:
-    """Both sides of a stretch that agree at first, and their map."""
+    """Both sides of a range that agree at first, and their map."""
 
     segments: list[Segment]
-    sources: list[Content]
-    targets: list[Content]
+    sources: list[RecordContent]
+    targets: list[RecordContent]
     source_end: int
     target_end: int
 
@@ -92,7 +92,7 @@ def test_equal_sides_are_equal_however_they_arrive(both: Both, pieces: list[tupl
     assert comparison.is_idle
 
 
-ALTERED: dict[Kind, Callable[[Content], Content]] = {
+ALTERED: dict[Kind, Callable[[RecordContent], RecordContent]] = {
     Kind.VALUE: lambda one: one._replace(value=bytes([(one.value or b"")[0] ^ 1]) + (one.value or b"")[1:]),
     Kind.KEY: lambda one: one._replace(key=None),
     Kind.HEADERS: lambda one: one._replace(headers=b"\x02\x02a\x01"),
@@ -250,7 +250,7 @@ def test_what_no_difference_names_is_equal_and_in_its_place(
         patch.setattr(alignment, "CALM", calm)
         comparison = compared(both, pieces)
 
-    def left(side: str, records: list[Content]) -> list[Content]:
+    def left(side: str, records: list[RecordContent]) -> list[RecordContent]:
         named = {offset for one in comparison.differences for offset in range(*getattr(one, f"{side}_range"))}
         return [one for one in records if one.offset not in named]
 
@@ -264,7 +264,7 @@ def test_what_no_difference_names_is_equal_and_in_its_place(
         assert before.target_range[1] <= after.target_range[0] or before.target_range[0] == before.target_range[1]
 
 
-def row(count: int, number: Callable[[int], int] = lambda index: index) -> list[Content]:
+def row(count: int, number: Callable[[int], int] = lambda index: index) -> list[RecordContent]:
     return [content(index, number(index)) for index in range(count)]
 
 
@@ -273,8 +273,8 @@ class Long(Both):
     """One segment that is longer than several windows."""
 
     segments: list[Segment] = field(default_factory=list)
-    sources: list[Content] = field(default_factory=list)
-    targets: list[Content] = field(default_factory=list)
+    sources: list[RecordContent] = field(default_factory=list)
+    targets: list[RecordContent] = field(default_factory=list)
     source_end: int = 5 * WINDOW
     target_end: int = 5 * WINDOW
 
@@ -363,9 +363,9 @@ def test_places_lead_there_and_back(both: Both) -> None:
 
 
 def test_a_witness_has_values_only_when_they_are_asked_for() -> None:
-    one = Content(5, 7, b"key", None, b"\0")
-    hidden, open_ = witnesses(b"s", values=False)(one), witnesses(b"s", values=True)(one)
+    one = RecordContent(5, 7, b"key", None, b"\0")
+    hidden, open_ = record_samples(b"s", values=False)(one), record_samples(b"s", values=True)(one)
     assert (hidden.key_size, hidden.value_size, hidden.key_text, hidden.value_digest) == (3, None, "", "")
     assert open_.key_text == "key"
-    assert hidden.content == open_.content != witnesses(b"other", values=False)(one).content
-    assert witnesses(b"s", values=True)(one._replace(value=b"\x1b[31m\xff\n")).value_text == "\\x1b[31m\\xff\\n"
+    assert hidden.content == open_.content != record_samples(b"other", values=False)(one).content
+    assert record_samples(b"s", values=True)(one._replace(value=b"\x1b[31m\xff\n")).value_text == "\\x1b[31m\\xff\\n"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.differences import Comparison, Places
 from ferry.features.verify.rules.portions import (
     cost_of,
@@ -19,10 +20,9 @@ from ferry.features.verify.rules.portions import (
     without_unread_dealt,
 )
 from ferry.features.verify.rules.repartitioned import Chunk, DealtCopy
-from ferry.features.verify.rules.stretches import Stretch
-from ferry.model import Content, NotComparedKind, Segment, TopicPartition
+from ferry.model import NotComparedKind, RecordContent, Segment, TopicPartition
 from ferry.plan.rules.portions import RECORD_BYTES
-from ferry.plan.rules.record_sample import witnesses
+from ferry.plan.rules.record_sample import record_samples
 from tests.golden import Golden
 from tests.pure.decide.values import place
 
@@ -30,7 +30,7 @@ SIZE = 100
 
 
 @st.composite
-def stretches(draw: st.DrawFn, partition: int = 0) -> Stretch:
+def spans(draw: st.DrawFn, partition: int = 0) -> CompareRange:
     """What a filter has left of a partition: segments with gaps on both sides, and something behind the last."""
     source = first_source = draw(st.integers(0, 50))
     target = first_target = draw(st.integers(0, 50))
@@ -41,7 +41,7 @@ def stretches(draw: st.DrawFn, partition: int = 0) -> Stretch:
         source, target = source + left_out, target + beside
         segments.append(Segment(source_start=source, target_start=target, count=count))
         source, target = source + count, target + count
-    return Stretch(
+    return CompareRange(
         source=place("t", partition),
         target=place("a.t", partition),
         source_range=(first_source, source + draw(st.integers(1, 5))),
@@ -52,12 +52,12 @@ def stretches(draw: st.DrawFn, partition: int = 0) -> Stretch:
     )
 
 
-def several() -> st.SearchStrategy[list[Stretch]]:
-    return st.integers(1, 4).flatmap(lambda count: st.tuples(*(stretches(number) for number in range(count)))).map(list)
+def several() -> st.SearchStrategy[list[CompareRange]]:
+    return st.integers(1, 4).flatmap(lambda count: st.tuples(*(spans(number) for number in range(count)))).map(list)
 
 
-@given(stretches(), st.data())
-def test_what_is_cut_has_on_both_sides_what_belongs_together(one: Stretch, data: st.DataObject) -> None:
+@given(spans(), st.data())
+def test_what_is_cut_has_on_both_sides_what_belongs_together(one: CompareRange, data: st.DataObject) -> None:
     at = data.draw(st.integers(one.source_range[0] + 1, one.source_range[1] - 1)) if _inside(one) else None
     if at is None:
         return
@@ -73,13 +73,13 @@ def test_what_is_cut_has_on_both_sides_what_belongs_together(one: Stretch, data:
     assert joined([rest, first])[0].source_range == one.source_range
 
 
-def _inside(one: Stretch) -> bool:
+def _inside(one: CompareRange) -> bool:
     return one.source_range[1] - one.source_range[0] > 1
 
 
 @given(several(), st.integers(RECORD_BYTES, 40 * RECORD_BYTES), st.data())
 def test_portion_by_portion_each_offset_is_compared_once_and_the_same_is_found(
-    every: list[Stretch], most: int, data: st.DataObject
+    every: list[CompareRange], most: int, data: st.DataObject
 ) -> None:
     sizes = {one.source: SIZE for one in every}
     records = sum(one.records for one in every)
@@ -99,7 +99,7 @@ def test_portion_by_portion_each_offset_is_compared_once_and_the_same_is_found(
     assert bool(whole[1]) == bool(spoilt and records)
 
 
-def _found(parts: list[Stretch], spoilt: dict[int, bool]) -> tuple[int, Counter[tuple[str, object, object]]]:
+def _found(parts: list[CompareRange], spoilt: dict[int, bool]) -> tuple[int, Counter[tuple[str, object, object]]]:
     """Records and differences; of the n-th record of all the target lacks (True), or has another value."""
     places = sorted(
         (one.source, segment.source_start + at)
@@ -112,12 +112,12 @@ def _found(parts: list[Stretch], spoilt: dict[int, bool]) -> tuple[int, Counter[
     for one in parts:
         where = Places(one.segments)
         comparison = Comparison(
-            one.source, one.target, where, one.source_range, one.target_range, witnesses(b"k", values=False)
+            one.source, one.target, where, one.source_range, one.target_range, record_samples(b"k", values=False)
         )
         here, there = [], []
         for segment in one.segments:
             for at in range(segment.count):
-                content = Content(segment.source_start + at, 5, None, b"%d" % (segment.source_start + at), b"\0")
+                content = RecordContent(segment.source_start + at, 5, None, b"%d" % (segment.source_start + at), b"\0")
                 here.append(content)
                 bad = spoilt.get(numbers[one.source, content.offset])
                 if bad is not True:
@@ -137,7 +137,7 @@ def _found(parts: list[Stretch], spoilt: dict[int, bool]) -> tuple[int, Counter[
 
 @given(several(), st.data())
 def test_what_cannot_be_read_is_told_from_there_on_and_all_else_stays(
-    every: list[Stretch], data: st.DataObject
+    every: list[CompareRange], data: st.DataObject
 ) -> None:
     place_, at = every[0].source, data.draw(st.integers(0, 150), label="at")
     most = data.draw(st.integers(RECORD_BYTES, 40 * RECORD_BYTES), label="most")

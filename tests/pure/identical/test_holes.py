@@ -22,7 +22,7 @@ from ferry.ledger.producer_codec import markings
 from ferry.ledger.receipts import last_receipts, receipts
 from ferry.model import Attempt, LedgerRecord, Segment, Slice, TopicPartition
 from ferry.plan.rules.clock import MAX_SKEW_MS
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.pure.identical.test_slot import DAY, Identical, found
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted import partitions
@@ -58,7 +58,7 @@ class Marking(Identical):
         """Until when markers may be sent, as the ledger says."""
         return markings(self.view(), LANE).get(place(partition))
 
-    def run(self, name: str, **options: Any) -> SlotResult:
+    def run(self, name: str, **options: Any) -> SlotProgress:
         """A run of the lane."""
         return self.copy(self.begin(self.open(name)), **options)
 

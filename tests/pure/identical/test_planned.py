@@ -23,7 +23,7 @@ from ferry.features.identical.rules.planned import (
 from ferry.ledger.codec import IDENTICAL_VERSION
 from ferry.ledger.plan_codec import parse_plan, plan_records
 from ferry.messages.refusals import refused
-from ferry.model import Flow, Gap, LaneKind, Lifted, Plan, RefusalKind, Slice, TopicPartition, facts_of
+from ferry.model import Flow, Gap, LaneKind, Plan, RefusalKind, Resolution, Slice, TopicPartition, facts_of
 from ferry.model import code_of as noted
 from tests.pure.identical.test_slot import BROKER, DAY, SETTINGS
 
@@ -176,7 +176,7 @@ def test_offsets_that_a_guard_passes_over_are_refused() -> None:
         why=RefusalKind.FOREIGN_WRITER,
         run="r",
         at_ms=0,
-        how=Lifted.SKIP,
+        how=Resolution.SKIP,
         who="",
         reason="",
         generation=7,
@@ -247,7 +247,9 @@ def test_topics_that_the_file_leaves_out_are_translated_unless_they_were_identic
 def test_a_partition_that_may_have_got_identical_offsets_is_never_copied_in_transactions_and_others_are() -> None:
     second = replace(PIECE, source=ORDERS._replace(partition=1), target=ORDERS._replace(partition=1))
     gaps = tuple(
-        Gap(source=piece.source, start=0, end=0, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=0, how=Lifted.SKIP)
+        Gap(
+            source=piece.source, start=0, end=0, why=RefusalKind.RETENTION_PASSED, run="r", at_ms=0, how=Resolution.SKIP
+        )
         for piece in (PIECE, second)
     )
     plan = stays_identical(replace(PLAN, slices=(PIECE, second), gaps=gaps), {ORDERS})

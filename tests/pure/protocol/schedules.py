@@ -6,7 +6,7 @@ from ferry.errors import FerryError, Retryable, Superseded, Unreachable
 from ferry.messages.catalogue import sentence
 from ferry.model import Plan
 from ferry.protocol.drops import Blocked, Dropped, drop
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.pure.decide.values import piece
 from tests.pure.protocol.broker import LEDGER
 from tests.pure.protocol.calls import Task
@@ -299,11 +299,11 @@ def gives_up_for_a_reason_with_a_code(version: int, *before: Blocked) -> FerryEr
     return task.error
 
 
-def gives_up_after_a_refusal(version: int) -> SlotResult:
+def gives_up_after_a_refusal(version: int) -> SlotProgress:
     """Partition 0 is dropped from the attempt, and then the cluster does not answer."""
     world = World([(1,), (1,)], version=version)
     world.finish(world.open_run("a", 1))
-    result = SlotResult()
+    result = SlotProgress()
     task = world.attempt("a", 0, result)
     world.run_until(task, "produce")
     world.lose(

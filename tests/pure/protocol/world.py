@@ -38,7 +38,7 @@ from ferry.plan.rules.starts import recorded_starts, start_record
 from ferry.plan.skipping import keep_skip
 from ferry.policy import IdentityReplicationPolicy
 from ferry.protocol.driver import Decide, Driver, begin_attempt, fence_and_seal
-from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
+from ferry.protocol.slot import SlotProgress, SlotRef, copy_slot
 from ferry.wire.batch import Batch, batches
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.decide import values
@@ -164,7 +164,7 @@ class World:
         assert opened is not None
         return opened.generation
 
-    def attempt(self, run: str, slot: int, result: SlotResult | None = None) -> Task:
+    def attempt(self, run: str, slot: int, result: SlotProgress | None = None) -> Task:
         """One slot of a run whose plan is sealed, in the run's newest attempt; Spark may start it more than once."""
         attempt = self._attempt_at(run)
         ref = SlotRef(flow=FLOW, lane=LANE, run=run, generation=attempt.generation, attempt=attempt.number, slot=slot)

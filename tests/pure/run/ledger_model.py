@@ -26,14 +26,14 @@ from ferry.lane.summaries import open_ledger, write_summary
 from ferry.ledger import block_index
 from ferry.ledger.codec import decode_key, deleted_record, gap_record
 from ferry.ledger.ledger import LedgerView, fold
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.plan_codec import plan_records
 from ferry.ledger.pruning import Copy, LogStarts, candidates, given_up, pruned, pruned_record
 from ferry.ledger.receipt_codec import receipt_records
 from ferry.ledger.receipts import receipts
 from ferry.ledger.run_codec import Outcome, fenced_record, outcome_record, run_record
 from ferry.ledger.runs import expired, newest_run, slots_to_fence
-from ferry.model import Fate, Gap, LedgerRecord, Lifted, Record, RefusalKind, Segment, TopicPartition
+from ferry.model import Fate, Gap, LedgerRecord, Record, RefusalKind, Resolution, Segment, TopicPartition
 from tests.pure.decide.values import DELETED, LANE, PLAN, RECEIPT, place, refusal, run_of
 
 T = TypeVar("T")
@@ -235,7 +235,7 @@ class History:
             why=RefusalKind.TOPIC_RECREATED,
             run=f"run-{self.runs}",
             at_ms=1,
-            how=Lifted.RESTART,
+            how=Resolution.RESTART,
             generation=self.generation,
             since=since,
             void_from=0,
@@ -335,13 +335,13 @@ def kinds(view: LedgerView, *wanted: str) -> set[str]:
     return {key for key in [*view.by_key, *view.rolled.left] if key.startswith(tuple(f'["{kind}"' for kind in wanted))}
 
 
-def rows_in(view: LedgerView) -> dict[Chain, list[MapEntry]]:
+def rows_in(view: LedgerView) -> dict[ReceiptChain, list[MapEntry]]:
     """The rows of a view that has all its receipts, but for those that are given up."""
-    found: dict[Chain, list[MapEntry]] = {}
+    found: dict[ReceiptChain, list[MapEntry]] = {}
     gone = {copy: one.end for copy, one in pruned(view).items()}
     keyed = [record for _, record in view.of_kind("receipt")]
     for record, receipt in zip(keyed, receipts(view), strict=True):
-        of = Chain.of(receipt)
+        of = ReceiptChain.of(receipt)
         if receipt.end > gone.get(Copy.of(of), -1):
             found.setdefault(of, []).append(MapEntry.of(receipt, record.offset))
     return found

@@ -1,4 +1,4 @@
-"""Which stretches are read together."""
+"""Which ranges are read together."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ferry.features.verify.acts.compare import SMALL_RECORDS, TOGETHER, groups
-from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.model import Segment, TopicPartition
 
 sizes = st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0, 1, SMALL_RECORDS, SMALL_RECORDS + 1])), max_size=40)
 
 
-def stretch(partition: int, records: int, at: int) -> Stretch:
+def span(partition: int, records: int, at: int) -> CompareRange:
     segment = Segment(source_start=at, target_start=at, count=records)
-    return Stretch(
+    return CompareRange(
         source=TopicPartition("t", partition),
         target=TopicPartition("a.t", partition),
         source_range=(at, at + records),
@@ -26,7 +26,7 @@ def stretch(partition: int, records: int, at: int) -> Stretch:
 
 @given(sizes)
 def test_small_stretches_of_different_partitions_go_together_and_large_ones_alone(found: list[tuple[int, int]]) -> None:
-    every = [stretch(partition, records, 10_000 * index) for index, (partition, records) in enumerate(found)]
+    every = [span(partition, records, 10_000 * index) for index, (partition, records) in enumerate(found)]
     made = list(groups(every))
     assert sorted((one for group in made for one in group), key=lambda one: one.source_range) == every
     for group in made:

@@ -13,7 +13,7 @@ from typing import Any, Self, cast
 import pytest
 
 from ferry.commands import progress as shown
-from ferry.copy.task import TaskSpec
+from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, Unreachable
 from ferry.ledger.progress import NOTHING_SENT, LogEnd, RunProgress
 from ferry.ledger.receipt_codec import receipt_records
@@ -24,7 +24,7 @@ from tests.pure.decide.test_progress import FIRST, LAST, OTHER, TWO
 from tests.pure.decide.values import lying
 from tests.tiers import ANSWER_S
 
-SPEC = cast("TaskSpec", SimpleNamespace(ref=SimpleNamespace(flow=TWO.flow, generation=TWO.generation), target=None))
+SPEC = cast("SlotTask", SimpleNamespace(ref=SimpleNamespace(flow=TWO.flow, generation=TWO.generation), target=None))
 SENT = {FIRST.target: LogEnd(500, 530), OTHER.target: NOTHING_SENT}
 
 

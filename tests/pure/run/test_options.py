@@ -9,7 +9,7 @@ import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import load
-from ferry.plan.options import WHOLE, RunOptions, rules_of
+from ferry.plan.options import DEFAULT_RUN, RunOptions, rules_of
 from ferry_airflow.steps import options_of
 
 FILE = """
@@ -33,7 +33,7 @@ def flow(tmp_path: Path) -> FlowConfig:
 @pytest.mark.parametrize(
     ("options", "budget"),
     [
-        (WHOLE, (1_000, None, 60)),
+        (DEFAULT_RUN, (1_000, None, 60)),
         (RunOptions(max_bytes=10, max_records=20, max_seconds=30), (10, 20, 30)),
         (RunOptions(max_bytes=2_000, max_seconds=90), (1_000, None, 60)),
     ],
@@ -51,7 +51,7 @@ def test_the_trigger_form_is_one_runs_options() -> None:
     assert found == RunOptions(only=frozenset({"orders"}), max_bytes=1, max_records=2, max_seconds=3, take_over=True)
     # Windows of the past are asked for by the backfill's own form.
     asked = {item.name for item in fields(RunOptions)} - {"window"}
-    assert all(getattr(found, name) != getattr(WHOLE, name) for name in asked), "all are asked"
+    assert all(getattr(found, name) != getattr(DEFAULT_RUN, name) for name in asked), "all are asked"
     empty: dict[str, object] = {
         "topics": [],
         "max_bytes": None,
@@ -59,4 +59,4 @@ def test_the_trigger_form_is_one_runs_options() -> None:
         "max_seconds": None,
         "take_over": False,
     }
-    assert options_of(empty) == options_of({}) == WHOLE
+    assert options_of(empty) == options_of({}) == DEFAULT_RUN

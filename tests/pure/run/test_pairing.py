@@ -1,4 +1,4 @@
-"""Both sides of a stretch as their batches arrive, without brokers."""
+"""Both sides of a range as their batches arrive, without brokers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from ferry.features.verify.acts import pairing
 from ferry.features.verify.acts.pairing import Pair, Side
-from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.kafka.connect.cluster import event_loop
 from ferry.kafka.fetch.fetch_buffer import Answer, FetchBuffer
 from ferry.kafka.fetch.requests import FetchedPartition
 from ferry.model import DifferenceKind, NotComparedKind, RefusalKind, Segment, TopicPartition
-from ferry.plan.rules.record_sample import witnesses
+from ferry.plan.rules.record_sample import record_samples
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from tests.golden import Golden
 from tests.pure.wire.logs import data, marker
@@ -26,7 +26,7 @@ SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("a.t", 0)
 Kind = DifferenceKind
 SIZES = (3, 12, 9, 6)
 Found = list[tuple[DifferenceKind, tuple[int, int], tuple[int, int]]]
-STRETCH = Stretch(
+STRETCH = CompareRange(
     source=SOURCE,
     target=TARGET,
     source_range=(0, 30),
@@ -87,14 +87,14 @@ def with_base(view: memoryview, offset: int) -> bytearray:
 
 
 def paired(
-    loop: NetworkSelector, here: Sequence[Batch], there: Sequence[Batch], stretch: Stretch = STRETCH, turn: int = 1
+    loop: NetworkSelector, here: Sequence[Batch], there: Sequence[Batch], span: CompareRange = STRETCH, turn: int = 1
 ) -> Pair:
     """Feed both sides, `turn` batches of each at a time."""
     sides = []
-    for place, part, checked in ((SOURCE, stretch.source_range, False), (TARGET, stretch.target_range, True)):
+    for place, part, checked in ((SOURCE, span.source_range, False), (TARGET, span.target_range, True)):
         buffer = FetchBuffer(loop, {place: part}, 1 << 20, checked=checked)
         sides.append(Side(alias=place.topic, place=place, range=part, buffer=buffer, checked=checked))
-    pair = Pair(stretch, sides[0], sides[1], witnesses(b"s", values=False))
+    pair = Pair(span, sides[0], sides[1], record_samples(b"s", values=False))
     for at in range(0, max(len(here), len(there)), turn):
         for side, row in zip(sides, (here, there), strict=True):
             assert side.buffer is not None
@@ -203,7 +203,7 @@ def test_a_side_that_cannot_be_read_on_leaves_the_rest_uncompared(loop: NetworkS
         STRETCH,
         Side(alias="a", place=SOURCE, range=(0, 30), buffer=sides[0]),
         Side(alias="b", place=TARGET, range=(5, 36), buffer=sides[1]),
-        witnesses(b"s", values=False),
+        record_samples(b"s", values=False),
     )
     put(sides[0], SOURCE, source())
     put(sides[1], TARGET, copied(source())[:1])

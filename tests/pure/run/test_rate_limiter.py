@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from ferry.copy.rate_limiter import Rate, Share
+from ferry.copy.rate_limiter import RateLimit, RateLimiter
 from ferry.errors import Retryable
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.throttle import PORTION_SECONDS
@@ -71,7 +71,7 @@ def test_a_share_grows_as_others_end_and_stays_while_nobody_can_tell(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger(cluster, [[], None, ended(1), ended(2, end=60), ended(2)])
-    share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=2))
+    share = RateLimiter(cluster, cast("LedgerTopic", ledger), RateLimit(bytes_per_second=RATE, at_once=2))
     shares: list[float] = []
     change = share.throttle.change
 
@@ -102,7 +102,7 @@ def test_who_ends_waits_for_the_look_under_way(cluster: Cluster) -> None:
         return await read(start, end)
 
     ledger.read = slow  # type: ignore[method-assign]  # it waits before it does the same
-    share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=2))
+    share = RateLimiter(cluster, cast("LedgerTopic", ledger), RateLimit(bytes_per_second=RATE, at_once=2))
     share.begin(THREE)
     cluster.loop.run(until(cluster, lambda: bool(begun)))
     cluster.loop.run(share.end)
@@ -111,7 +111,7 @@ def test_who_ends_waits_for_the_look_under_way(cluster: Cluster) -> None:
 
 def test_one_at_a_time_has_the_whole_rate_and_asks_nobody(cluster: Cluster) -> None:
     ledger = Ledger(cluster, [])
-    share = Share(cluster, cast("LedgerTopic", ledger), Rate(bytes_per_second=RATE, at_once=1))
+    share = RateLimiter(cluster, cast("LedgerTopic", ledger), RateLimit(bytes_per_second=RATE, at_once=1))
     share.begin(THREE)
     cluster.loop.run(share.end)
     assert share.throttle.portion(MOST) == RATE * PORTION_SECONDS
@@ -121,7 +121,7 @@ def test_one_at_a_time_has_the_whole_rate_and_asks_nobody(cluster: Cluster) -> N
 @pytest.mark.parametrize(("rate", "most", "holds"), [(RATE, 64 << 20, 64 << 20), (2_000_000, 64 << 20, 4_000_000)])
 def test_a_reader_holds_two_seconds_of_the_rate(cluster: Cluster, rate: int, most: int, holds: int) -> None:
     ledger = cast("LedgerTopic", Ledger(cluster, []))
-    share = Share(cluster, ledger, Rate(bytes_per_second=rate, at_once=2))
+    share = RateLimiter(cluster, ledger, RateLimit(bytes_per_second=rate, at_once=2))
     assert share.memory_bytes(most) == holds
-    slow = Share(cluster, ledger, Rate(bytes_per_second=1_024, at_once=2))
+    slow = RateLimiter(cluster, ledger, RateLimit(bytes_per_second=1_024, at_once=2))
     assert slow.memory_bytes(most) == 1 << 20

@@ -55,8 +55,8 @@ def test_all_come_once_between_settlements(places: list[Place], sizes: list[int]
         elif verb == -2:
             rows.rewind()
             taken = []
-        elif (stretch := rows.next()) is not None:
-            mine = rows.take(min(max(verb, 1), stretch.size))
+        elif (row_batch := rows.next()) is not None:
+            mine = rows.take(min(max(verb, 1), row_batch.size))
             sign = "r" if mine.refusal else "l" if mine.letter else "."
             assert sign == "." or mine.size == 1
             taken += [
@@ -92,8 +92,8 @@ def test_a_row_that_is_not_after_the_one_before_it_is_refused(
 
 
 def taken_whole(rows: Rows) -> None:
-    while (stretch := rows.next()) is not None:
-        rows.take(stretch.size)
+    while (row_batch := rows.next()) is not None:
+        rows.take(row_batch.size)
 
 
 @given(places=PLACES, sizes=st.lists(st.integers(1, 5)), is_whole=st.booleans())

@@ -27,7 +27,7 @@ from ferry.ledger.ledger import LedgerView, fold
 from ferry.ledger.run_codec import run_record
 from ferry.model import LedgerRecord, OpenedRun, Plan, Record, RefusalKind, RunRecord, TopicPartition
 from ferry.plan import transform_digest, transforms
-from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.options import DEFAULT_RUN, RunOptions
 from ferry.plan.plan_run import decide_and_change
 from ferry.plan.preview import preview, refuses
 from ferry.plan.rules.starts import LaneStarts, recorded_starts
@@ -181,7 +181,7 @@ class Lane:
 
     def opens(self, *transforms: Mapping[str, str]) -> Plan:
         """One run up to its plan: topics are created, starts and claims are recorded; nothing is copied."""
-        return self.opened_by(self.opened, run_of("run"), WHOLE, transforms or ({}, {}))
+        return self.opened_by(self.opened, run_of("run"), DEFAULT_RUN, transforms or ({}, {}))
 
     def opened_by(
         self,
@@ -203,7 +203,7 @@ class Lane:
 
     def preview(self, *, here: bool = True) -> Plan:
         """The plan that a run would have."""
-        plan: Plan = self.loop.run(partial(preview, self.opened, self.view, WHOLE, here=here))
+        plan: Plan = self.loop.run(partial(preview, self.opened, self.view, DEFAULT_RUN, here=here))
         return plan
 
     def plans(self) -> dict[TopicPartition, tuple[int, int]]:

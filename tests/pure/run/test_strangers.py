@@ -13,7 +13,7 @@ import pytest
 from ferry.errors import Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.kafka.connect.cluster import Cluster, TopicInfo, event_loop
-from ferry.kafka.fetch.foreign_records import Strangers, first_foreign_records
+from ferry.kafka.fetch.foreign_records import ForeignRecords, first_foreign_records
 from ferry.model import Range, Record, RefusalKind, TopicPartition
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.golden import Golden
@@ -82,17 +82,17 @@ def silence() -> tuple[int, bytes]:
 
 
 @pytest.fixture
-def judge() -> Iterator[Callable[..., Strangers]]:
+def judge() -> Iterator[Callable[..., ForeignRecords]]:
     """Look into both gaps of a cluster whose brokers answer so; the first partition has this leader."""
     used: list[Scripted] = []
 
-    def judge(first: Answer, second: Answer, leader: int = 1, begin: int = 10) -> Strangers:
+    def judge(first: Answer, second: Answer, leader: int = 1, begin: int = 10) -> ForeignRecords:
         cluster = Scripted({FIRST: first, SECOND: second})
         cluster.begins[FIRST] = begin
         used.append(cluster)
         cluster.leaders[FIRST] = leader
         cluster.loop.run(partial(cluster.refresh, None))
-        found: Strangers = cluster.loop.run(partial(first_foreign_records, cluster, OPEN))
+        found: ForeignRecords = cluster.loop.run(partial(first_foreign_records, cluster, OPEN))
         return found
 
     yield judge
@@ -111,7 +111,7 @@ def judge() -> Iterator[Callable[..., Strangers]]:
     ids=["error", "nothing", "no permission"],
 )
 def test_what_lasts_is_said_of_its_partition(
-    judge: Callable[..., Strangers], answer: Answer, kind: RefusalKind, golden: Golden
+    judge: Callable[..., ForeignRecords], answer: Answer, kind: RefusalKind, golden: Golden
 ) -> None:
     judged = judge(answer, records)
     assert judged.found == {SECOND: 0}
@@ -135,36 +135,36 @@ def test_a_marker_between_two_gaps_ends_its_transaction() -> None:
     finally:
         cluster.close()
         cluster.loop.close()
-    assert found == Strangers(found={FIRST: 2}, failed={})
+    assert found == ForeignRecords(found={FIRST: 2}, failed={})
 
 
 @pytest.mark.parametrize("leader", [-1, 2], ids=["no leader", "a leader that does not answer"])
-def test_a_partition_that_nobody_serves_is_failed(judge: Callable[..., Strangers], leader: int) -> None:
+def test_a_partition_that_nobody_serves_is_failed(judge: Callable[..., ForeignRecords], leader: int) -> None:
     judged = judge(silence, records, leader)
     assert (judged.found, set(judged.failed)) == ({SECOND: 0}, {FIRST})
 
 
-def test_what_retention_took_is_no_strangers(judge: Callable[..., Strangers]) -> None:
-    assert judge(error(codes.OFFSET_OUT_OF_RANGE), records) == Strangers(found={SECOND: 0}, failed={})
+def test_what_retention_took_is_no_strangers(judge: Callable[..., ForeignRecords]) -> None:
+    assert judge(error(codes.OFFSET_OUT_OF_RANGE), records) == ForeignRecords(found={SECOND: 0}, failed={})
 
 
 @pytest.mark.parametrize("begin", [0, -1], ids=["the log begins before it", "nobody tells where the log begins"])
 def test_what_is_out_of_range_though_retention_took_nothing_is_failed(
-    judge: Callable[..., Strangers], begin: int
+    judge: Callable[..., ForeignRecords], begin: int
 ) -> None:
     judged = judge(error(codes.OFFSET_OUT_OF_RANGE), records, begin=begin)
     assert (judged.found, set(judged.failed)) == ({SECOND: 0}, {FIRST})
 
 
 def test_metadata_that_cannot_be_had_is_the_clusters_business(
-    judge: Callable[..., Strangers], monkeypatch: pytest.MonkeyPatch
+    judge: Callable[..., ForeignRecords], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unreachable = Unreachable("cluster backup does not answer")
 
     async def gone(self: Cluster, topics: Iterable[str] | None) -> dict[str, TopicInfo]:
         raise unreachable
 
-    async def work() -> Strangers:
+    async def work() -> ForeignRecords:
         return await first_foreign_records(cluster, OPEN)
 
     cluster = Scripted({FIRST: silence, SECOND: silence})

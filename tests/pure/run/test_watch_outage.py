@@ -15,7 +15,7 @@ from ferry.config.settings import parse_settings
 from ferry.errors import EmptyFilter, FerryError, Refused, Retryable, Unreachable
 from ferry.lane.connections import TargetFirst
 from ferry.reader import watch as looking
-from ferry.reader.watch import FlowWatch, Sight
+from ferry.reader.watch import FlowPoll, FlowWatch
 
 
 def flow_of(*more: str) -> FlowConfig:
@@ -34,17 +34,17 @@ def flow_of(*more: str) -> FlowConfig:
 def test_both_are_named_when_neither_answers() -> None:
     with FlowWatch(flow_of(), patience_s=0.2) as watch:
         for _ in range(2):
-            sight = watch.look()
-            assert (set(sight.troubles), sight.hindrances) == ({"a", "b"}, [])
-            assert (sight.view, sight.lags) == (None, None)
+            poll = watch.look()
+            assert (set(poll.troubles), poll.hindrances) == ({"a", "b"}, [])
+            assert (poll.view, poll.lags) == (None, None)
 
 
 def test_a_secret_that_is_missing_is_no_outage() -> None:
     lines = ("b.security.protocol = SASL_PLAINTEXT", "b.sasl.mechanism = PLAIN", f"b.sasl.jaas.config = {JAAS}")
     with FlowWatch(flow_of(*lines), patience_s=0.2) as watch:
-        sight = watch.look()
-    assert sight.troubles == {}
-    assert "FERRY_TEST_NO_SUCH_SECRET" in sight.hindrances[0]
+        poll = watch.look()
+    assert poll.troubles == {}
+    assert "FERRY_TEST_NO_SUCH_SECRET" in poll.hindrances[0]
 
 
 JAAS = (
@@ -88,7 +88,7 @@ class Connected:
         pass
 
 
-def looked(connected: Connected) -> Sight:
+def looked(connected: Connected) -> FlowPoll:
     watch = FlowWatch(flow_of(), patience_s=0.2)
     watch._connections = cast("TargetFirst", connected)
     return watch.look()
@@ -123,6 +123,6 @@ def test_an_outage_is_of_who_does_not_answer(
         raise error
 
     monkeypatch.setattr(looking, "lag_over", lag_over)
-    sight = looked(Connected(silent=silent, ledger=error if in_ledger else None))
-    assert (sight.troubles, sight.hindrances) == (troubles, hindrances)
-    assert ((sight.view is None), sight.lags) == (in_ledger, None)
+    poll = looked(Connected(silent=silent, ledger=error if in_ledger else None))
+    assert (poll.troubles, poll.hindrances) == (troubles, hindrances)
+    assert ((poll.view is None), poll.lags) == (in_ledger, None)

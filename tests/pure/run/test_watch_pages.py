@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.model import TopicPartition
 from ferry.reader.watch import pieces_of_page
 
 PLACE = TopicPartition(topic="orders", partition=0)
-CHAIN = Chain(
+CHAIN = ReceiptChain(
     lane="live", source=PLACE, target=PLACE, source_topic_id="", target_topic_id="", source_cluster_id="", since=-1
 )
 

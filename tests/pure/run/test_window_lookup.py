@@ -12,7 +12,7 @@ from ferry.errors import BadInput, Refused
 from ferry.lane.open_lane import OpenLane
 from ferry.ledger.window_codec import recorded_windows
 from ferry.model import Plan, RefusalKind, TimeWindow
-from ferry.plan.options import WHOLE, RunOptions
+from ferry.plan.options import DEFAULT_RUN, RunOptions
 from ferry.plan.preview import preview, window
 from ferry.plan.rules.windows import WindowLook
 from tests.golden import Golden
@@ -59,7 +59,7 @@ def test_what_cannot_be_asked_is_refused_and_settled_when_it_can(leader: int) ->
 def test_a_lane_of_windows_wants_one_and_of_topics_that_are_there(golden: Golden) -> None:
     with lane("") as it:
         with pytest.raises(BadInput) as wrong:
-            it.loop.run(partial(preview, opened(it), it.view, WHOLE))
+            it.loop.run(partial(preview, opened(it), it.view, DEFAULT_RUN))
         golden(wrong.value, "without a window")
         with pytest.raises(BadInput) as wrong:
             looked(it, RunOptions(window=WINDOW, only=frozenset({"nothing"})))

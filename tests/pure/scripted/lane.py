@@ -27,7 +27,7 @@ from ferry.plan.rules.planning import decide_plan
 from ferry.plan.rules.planning_rules import Transform
 from ferry.protocol.driver import Driver, begin_attempt, fence_and_seal
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.slot import SlotRef, SlotResult, copy_slot
+from ferry.protocol.slot import SlotProgress, SlotRef, copy_slot
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.decide import values
 from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules
@@ -159,7 +159,7 @@ class Lane:
         """A copy step of a run begins."""
         return self._target.loop.run(begin_attempt, self._ledger, plan, Origin(), wall_ms())  # type: ignore[no-any-return]
 
-    def copy(self, attempt: Attempt, slot: int = 0, **options: Any) -> SlotResult:
+    def copy(self, attempt: Attempt, slot: int = 0, **options: Any) -> SlotProgress:
         """Copy a slot of the plan; `options` as of `start`. Raises as copy_slot."""
         return self._target.loop.run(self.copying(attempt, slot, **options))  # type: ignore[no-any-return]
 
@@ -184,11 +184,11 @@ class Lane:
         chunk_bytes: int = 1 << 20,
         stop: Callable[[], bool] = lambda: False,
         request_bytes: int | None = None,
-        result: SlotResult | None = None,
+        result: SlotProgress | None = None,
         committed: Callable[[list[Receipt]], None] = lambda _: None,
         source: Cluster | None = None,
         target: Cluster | None = None,
-    ) -> Callable[[], Awaitable[SlotResult]]:
+    ) -> Callable[[], Awaitable[SlotProgress]]:
         """What copies a slot of the plan; by default over the lane's own connections."""
         ref = SlotRef(
             flow=FLOW, lane=LANE, run=attempt.run, generation=attempt.generation, attempt=attempt.number, slot=slot
@@ -214,7 +214,7 @@ class Lane:
             )
         )
 
-        async def work() -> SlotResult:
+        async def work() -> SlotProgress:
             try:
                 return await copy_slot(port, ref, stop, committed, result)
             finally:

@@ -22,7 +22,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.model import Record, RefusalKind
 from ferry.protocol import slot
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
-from ferry.protocol.slot import MAX_FAILURES, SlotResult
+from ferry.protocol.slot import MAX_FAILURES, SlotProgress
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.golden import Golden
 from tests.pure.protocol.broker import LAST_EPOCH
@@ -335,7 +335,7 @@ def test_results_of_a_slot_that_raises_are_what_was_committed(golden: Golden) ->
     lane = Lane([[2, 2, 2]])
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
-        result = SlotResult()
+        result = SlotProgress()
         lane.target.faults.append(
             Fault(api="EndTxn", key=SLOT, skip=1, code=codes.COORDINATOR_NOT_AVAILABLE, times=1000)
         )

@@ -19,7 +19,7 @@ from ferry.kafka.connect import codes
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan, TopicPartition
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world_after
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
@@ -105,7 +105,7 @@ def judge_copy(
         assert lane.plan is not None
         attempt = lane.begin(lane.plan)
         getattr(lane, side).faults.append(fault)
-        result, error = SlotResult(), None
+        result, error = SlotProgress(), None
         try:
             lane.copy(attempt, result=result, chunk_bytes=chunk_bytes)
         except FerryError as raised:

@@ -18,7 +18,7 @@ import pytest
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.pure.answers.stories import HEARTBEATS, IDENTITY, begun
 from tests.pure.answers.world import Answer, World, after, world, world_after
 from tests.pure.identical.test_passing import Later
@@ -329,7 +329,7 @@ def judge_deletion(_version: int, _side: str, fault: Fault) -> None:
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
         lane.target.faults.append(fault)
-        result, error = SlotResult(), None
+        result, error = SlotProgress(), None
         try:
             lane.copy(attempt, result=result)
         except FerryError as raised:

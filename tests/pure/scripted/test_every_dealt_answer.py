@@ -11,7 +11,7 @@ import pytest
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.ledger.unit_codec import narrowed_units
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.pure.protocol.world import LANE, TOPIC
 from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane
@@ -35,7 +35,7 @@ def judge(version: int, _side: str, fault: Fault) -> None:
         assert len(plan.dealt) == PARTITIONS
         attempt = lane.begin(plan)
         lane.target.faults.append(fault)
-        result, error = SlotResult(), None
+        result, error = SlotProgress(), None
         try:
             lane.copy(attempt, result=result, chunk_bytes=1)
         except FerryError as raised:

@@ -12,7 +12,7 @@ from ferry.errors import FerryError, Refused, Retryable, Unreachable
 from ferry.kafka.connect import codes
 from ferry.model import RefusalKind
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.golden import Golden
 from tests.pure.protocol.world import FLOW
 from tests.pure.scripted.faults import Fault
@@ -43,7 +43,7 @@ def test_what_has_its_receipts_is_said_as_copied_and_the_rest_is_aborted(version
         plan = lane.open("r")
         attempt = lane.begin(plan)
         lane.target.faults.append(full(after=chunks))
-        result, failure = SlotResult(), None
+        result, failure = SlotProgress(), None
         try:
             lane.copy(attempt, result=result, chunk_bytes=1)
         except FerryError as error:

@@ -29,7 +29,7 @@ from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
 from ferry.protocol.driver import begin_attempt
 from ferry.protocol.names import ledger_topic
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from tests.pure.protocol.world import FLOW, LANE
 from tests.pure.scripted.broker import Brokers, Pending
 from tests.pure.scripted.faults import Asked, Fault
@@ -221,7 +221,7 @@ class Machine(RuleBasedStateMachine):
         plan = self.plans[-1 - index % len(self.plans)]
         slot %= max(1, len(plan.used_slots))
 
-        async def work(source: Cluster, target: Cluster) -> SlotResult:
+        async def work(source: Cluster, target: Cluster) -> SlotProgress:
             known = None if anew else self.attempts.get(plan.run)
             attempt = known or await begin_attempt(LedgerTopic(target, FLOW.source), plan, Origin(), wall_ms())
             self.attempts[plan.run] = attempt

@@ -12,7 +12,7 @@ import pytest
 from ferry.config.flow.dead_letters import DeadLetters
 from ferry.config.flow.transforms import Poison
 from ferry.errors import Refused
-from ferry.features.records.acts.cutoffs import Withheld
+from ferry.features.records.acts.cutoffs import Cutoff
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows, rows_of_piece
 from ferry.features.records.rules.dead_letters import PoisonRule
@@ -105,7 +105,7 @@ class Ending:
 
     lane: Lane
     at: int
-    withheld: dict[TopicPartition, Withheld] = field(default_factory=dict)
+    cutoffs: dict[TopicPartition, Cutoff] = field(default_factory=dict)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         rows: list[tuple[Any, ...]] = [
@@ -113,14 +113,14 @@ class Ending:
         ]
         yield from record_batches(rows, 2)
         refusal = refused("said", *place(), kind=RefusalKind.CORRUPT, why="it is corrupt")
-        self.withheld[place()] = Withheld(offset=self.at, refusal=refusal)
+        self.cutoffs[place()] = Cutoff(offset=self.at, refusal=refusal)
 
 
 @pytest.mark.parametrize("at", [0, 1, 4])
 def test_rows_that_end_early_are_not_taken_for_left_out_by_the_transform(at: int) -> None:
     lane = Lane([[6]])
     ending = Ending(lane, at)
-    lane.port = lambda wiring: RowSlot(wiring, rows=Rows(ending.rows()), withheld=ending.withheld)
+    lane.port = lambda wiring: RowSlot(wiring, rows=Rows(ending.rows()), cutoffs=ending.cutoffs)
     with at_work(lane):
         result = lane.copy(lane.begin(lane.open("r")), chunk_bytes=1)
         assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.CORRUPT}

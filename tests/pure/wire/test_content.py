@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.model import Content
+from ferry.model import RecordContent
 from ferry.wire.batch import HEADER_BYTES, Batch, batches, restamped
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import contents, same_bytes
@@ -33,13 +33,13 @@ def encoded(headers: list[tuple[str, bytes | None]]) -> bytes:
 def test_golden_batches_hold_what_librdkafka_reads(topic: str) -> None:
     golden = captured(topic)
     found = [content for batch in golden.batches for content in contents(batch, MOST)]
-    assert found == [Content(*row[:4], encoded(row[4])) for row in golden.uncommitted]
+    assert found == [RecordContent(*row[:4], encoded(row[4])) for row in golden.uncommitted]
 
 
 @pytest.mark.parametrize("old", old_sets(), ids=lambda old: old.name)
 def test_golden_messages_hold_what_kafkas_classes_read(old: OldSet) -> None:
     found = [content for batch in batches(old.data) for content in contents(batch, MOST)]
-    assert found == [Content(*row, b"\0") for row in old.rows]
+    assert found == [RecordContent(*row, b"\0") for row in old.rows]
 
 
 def test_what_is_no_row_of_records_is_said_to_be_malformed() -> None:

@@ -13,21 +13,21 @@ import pytest
 
 from ferry.config.flow.guards import GUARD_KEYS, GuardKey, OnGuard
 from ferry.features.observe.rules.alerts import AlertKind
-from ferry.model import Lifted, RefusalKind
+from ferry.model import RefusalKind, Resolution
 from ferry_airflow.page import flow_health
 from ferry_airflow.page.airflow_side import UNDER_WAY
-from ferry_airflow.page.run_words import Mood
+from ferry_airflow.page.run_words import Condition
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "docs" / "troubleshooting.md").read_text()
 
 COLOURS: Mapping[str, str] = {
-    Mood.GOOD: "green",
-    Mood.BUSY: "blue",
-    Mood.WARN: "amber",
-    Mood.BAD: "red",
-    Mood.HELD: "violet",
-    Mood.UNKNOWN: "grey",
+    Condition.GOOD: "green",
+    Condition.BUSY: "blue",
+    Condition.WARN: "amber",
+    Condition.BAD: "red",
+    Condition.COMPARE_COLUMNS: "violet",
+    Condition.UNKNOWN: "grey",
 }
 """As docs/page.md has them."""
 
@@ -57,7 +57,7 @@ def row_of(heading: str, word: str) -> list[str]:
 
 @cache
 def standings() -> frozenset[tuple[str, str]]:
-    """Each word with each of its moods, as standing.py makes them."""
+    """Each word with each of its conditions, as standing.py makes them."""
     tree = ast.parse(Path(flow_health.__file__).read_text())
     calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call) and ast.unparse(one.func) == "Standing"]
     found = frozenset(pair for call in calls for pair in _made(call))
@@ -67,7 +67,7 @@ def standings() -> frozenset[tuple[str, str]]:
 
 def _made(call: ast.Call) -> Iterator[tuple[str, str]]:
     given = {one.arg: one.value for one in call.keywords}
-    mood, word = ast.unparse(given["mood"]), given["word"]
+    condition, word = ast.unparse(given["condition"]), given["word"]
     match word:
         case ast.Constant(value=str(text)):
             named = [text]
@@ -75,21 +75,23 @@ def _made(call: ast.Call) -> Iterator[tuple[str, str]]:
             named = [getattr(flow_health, name)]
         case ast.Attribute(value=ast.Name(id=name), attr="word"):
             badge = getattr(flow_health, name)
-            assert mood == f"{name}.mood"
-            mood, named = f"Mood.{badge.mood.name}", [badge.word]
+            assert condition == f"{name}.condition"
+            condition, named = f"Condition.{badge.condition.name}", [badge.word]
         case _:
             assert ast.unparse(word) == "run.state", f"a word that this test cannot read: {ast.unparse(word)}"
             named = sorted(UNDER_WAY)
-    yield from ((one, Mood[mood.removeprefix("Mood.")].value) for one in named)
+    yield from ((one, Condition[condition.removeprefix("Condition.")].value) for one in named)
 
 
 def test_each_word_of_the_page_has_a_row_and_its_colours() -> None:
     assert sorted(words("The flow's word")) == sorted({word for word, _ in standings()})
-    for word, mood in standings():
-        assert COLOURS[mood] in row_of("The flow's word", word)[1], f"{word} may be {COLOURS[mood]}"
+    for word, condition in standings():
+        assert COLOURS[condition] in row_of("The flow's word", word)[1], f"{word} may be {COLOURS[condition]}"
     page = (ROOT / "docs" / "page.md").read_text().partition("## A flow's state")[2].partition("\n## ")[0]
     of_page = {row.split("|")[1].strip(): row for row in page.splitlines() if row.startswith("|")}
-    assert {(word, mood) for word, mood in standings() if f"`{word}`" not in of_page[COLOURS[mood]]} == set()
+    assert {
+        (word, condition) for word, condition in standings() if f"`{word}`" not in of_page[COLOURS[condition]]
+    } == set()
 
 
 def test_each_kind_of_refusal_has_one_row() -> None:
@@ -115,7 +117,7 @@ def test_no_other_guard_is_named() -> None:
 
 
 def test_gaps_alerts_and_errors_are_all_there() -> None:
-    assert sorted(words("Gaps")) == sorted(Lifted)
+    assert sorted(words("Gaps")) == sorted(Resolution)
     assert sorted(words("An alert came")) == sorted(AlertKind)
     rules = re.findall(r"- alert: (\w+)", (ROOT / "alerts" / "ferry-rules.yml").read_text())
     told = [name for row in rows("An alert came") for name in re.findall(r"`(\w+)`", row[1])]

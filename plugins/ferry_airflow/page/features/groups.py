@@ -14,10 +14,10 @@ from ferry_airflow.naming import groups_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.dag_runs import runs_beside
 from ferry_airflow.page.details import NOTHING
+from ferry_airflow.page.filters import moment
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import shown_page
 from ferry_airflow.page.rendering import WrongField
-from ferry_airflow.page.shown import moment
 from ferry_airflow.page.starting import Asked, acting_router, names_to_pick, triggered
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router

@@ -264,7 +264,7 @@
     traces: () => [bars(runs, values.map((value) => Math.max(value, more.least || 0)), name, {
       customdata: runs.map((run) => run.run), text: values.map((value, index) => `${more.said ? `${runs[index][more.said]}: ` : ""}${inWords(runs[index], value) || write(value)}`),
       textposition: "none", hovertemplate: "%{text}<extra></extra>",
-      ...(more.mood && { marker: { color: runs.map((run) => colour(run.mood)) } }),
+      ...(more.condition && { marker: { color: runs.map((run) => colour(run.condition)) } }),
     })],
   });
   const recipes = {
@@ -276,7 +276,7 @@
       return ofRuns(timed, ["Run", "Bytes per second", "Records"], ["records"], timed.map((run) => run.bytes / run.seconds), "bytes per second", rate);
     },
     timeline: ({ runs }) => ofRuns(runs, ["Started", "Took", "State", "Refused"], ["state", "refused"], runs.map((run) => run.seconds), "took", duration,
-      { least: 0.05, said: "state", mood: true, none: "not known" }),
+      { least: 0.05, said: "state", condition: true, none: "not known" }),
   };
   const addressOf = (run) => `${one("#live").dataset.here}/run/${encodeURIComponent(run)}`;
   const asTable = (figure, recipe) => {
@@ -346,7 +346,7 @@
     const ofRuns = ["lag", "due", "bytes"].includes(figure.dataset.chart) ? data.runs.filter((run) => !run.idle) : [];
     const ticks = ofRuns.map((run) => ({
       type: "rect", yref: "paper", y0: 0, y1: 0.025, x0: wall(at(run.at)), x1: wall(at(run.at + Math.max(run.seconds * 1000, (data.to - data.from) / 400))),
-      fillcolor: colour(run.mood), line: { width: 0 },
+      fillcolor: colour(run.condition), line: { width: 0 },
     }));
     return { shapes: [...bands, ...ticks], annotations: names };
   };

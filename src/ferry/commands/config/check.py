@@ -10,7 +10,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table, write_new
-from ferry.commands.config.shapes import check_json
+from ferry.commands.config.forms import check_json
 from ferry.config.account import LineAccount, LineFate, account
 from ferry.config.client_check import all_problems
 from ferry.config.effective import GROUP_OFFSETS, Effective, effective, enabled_line, overlooked

@@ -18,13 +18,13 @@ from ferry.config.keys.layers import ROLES, Entries
 from ferry.config.keys.places import flow_of, longest_first
 from ferry.config.login.connection import Lookup, nobody
 from ferry.config.reading.aliases import read_aliases
-from ferry.config.reading.draft import Draft, with_whole
 from ferry.config.reading.findings import Findings, Setting, Unneeded
 from ferry.config.reading.flow import FlowReader, written_properties
 from ferry.config.reading.idle_transforms import look_at_idle_transforms
 from ferry.config.reading.key_check import KeyCheck
 from ferry.config.reading.other_clients import look_at_other_clients
 from ferry.config.reading.provider_lines import read_providers
+from ferry.config.reading.rewrite import Rewrite, with_whole
 from ferry.config.reading.topology import look_at_brokers, look_at_circles
 from ferry.config.reading.typos import alias_ahead, alias_meant, nearest, shown, torn_apart
 from ferry.config.reading.unlisted import look_at_unlisted
@@ -67,7 +67,7 @@ def examine(text: str, file: str, lookup: Lookup = nobody) -> Examined:
     examined = examine_once(text, file, lookup)
     if not any(problem.correction and problem.line for problem in examined.problems):
         return examined
-    corrections = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems).corrections()
+    corrections = Rewrite.corrected(text, lambda current: examine_once(current, file, lookup).problems).corrections()
     problems = (with_whole(problem, corrections.get(problem.line or 0, ())) for problem in examined.problems)
     return replace(examined, problems=tuple(problems))
 

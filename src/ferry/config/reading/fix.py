@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ferry.config.login.connection import Lookup, nobody
-from ferry.config.reading.draft import Draft
 from ferry.config.reading.examine import Examined, examine, examine_once
+from ferry.config.reading.rewrite import Rewrite
 from ferry.config.text.problem import Problem, Severity, in_file_order
 from ferry.config.text.properties import Property, is_comment, is_continued, lines_of, parse_all
 
@@ -40,18 +40,18 @@ def fix(text: str, file: str, out: str | None = None, lookup: Lookup = nobody) -
     Raises BadInput when a policy class of the user fails on a name of the file. If the new text differed from the old
     one by more than was reported, it would not work: the first such line is an error.
     """
-    draft = Draft.corrected(text, lambda current: examine_once(current, file, lookup).problems)
-    current = draft.numbered()
+    rewrite = Rewrite.corrected(text, lambda current: examine_once(current, file, lookup).problems)
+    current = rewrite.numbered()
     left = examine(current, file, lookup)
-    problems = [draft.placed(problem) for problem in left.problems]
-    fixed = draft.text("\r\n" if "\r\n" in text else "\n")
-    added = [line for problem in draft.problems() if problem.line is None for line in problem.correction or ()]
-    wrong = draft.stuck or unreported_change(text, fixed, draft.corrections(), added)
+    problems = [rewrite.placed(problem) for problem in left.problems]
+    fixed = rewrite.text("\r\n" if "\r\n" in text else "\n")
+    added = [line for problem in rewrite.problems() if problem.line is None for line in problem.correction or ()]
+    wrong = rewrite.stuck or unreported_change(text, fixed, rewrite.corrections(), added)
     if wrong is not None:
         problems.append(_by_hand(text, file, wrong))
     return Fixed(
         text=fixed,
-        corrected=tuple(draft.problems()),
+        corrected=tuple(rewrite.problems()),
         left=replace(left, problems=in_file_order(problems)),
         left_text=current,
         examined=examine(fixed, out or file, lookup),

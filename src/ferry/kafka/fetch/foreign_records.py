@@ -24,7 +24,7 @@ _ALL_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Strangers:
+class ForeignRecords:
     """Records of others: by partition (`found`) the first offset with one that no transaction aborted.
 
     `own` has the offset after the last batch of the own producer before that. `failed` are the partitions that could
@@ -38,13 +38,13 @@ class Strangers:
 
 async def first_foreign_records(
     target: Cluster, open_parts: Mapping[TopicPartition, list[Range]], own: int | None = None
-) -> Strangers:
+) -> ForeignRecords:
     """Read all of `open_parts`. A partition that cannot be read within the cluster's patience is failed.
 
-    `own` is a producer id whose records are not a stranger's; None: there is none.
+    `own` is a producer id whose records do not count; None: there is none.
     """
     waiting = {place: list(parts) for place, parts in open_parts.items() if parts}
-    strangers = Strangers(found={}, failed={})
+    result = ForeignRecords(found={}, failed={})
     while waiting:
         at = {place: parts[0][0] for place, parts in waiting.items()}
         outside: list[TopicPartition] = []
@@ -54,12 +54,12 @@ async def first_foreign_records(
             if not isinstance(error.__cause__, _Unread):
                 raise
             for place in error.__cause__.places:
-                strangers.failed[place] = Unavailable(kind=RefusalKind.NO_LEADER, why=f"{error}")
+                result.failed[place] = Unavailable(kind=RefusalKind.NO_LEADER, why=f"{error}")
                 del waiting[place]
             continue
         for part in answers:
             if part.error_code in codes.UNAUTHORIZED:
-                strangers.failed[part.place] = _denied(target, part.place)
+                result.failed[part.place] = _denied(target, part.place)
                 del waiting[part.place]
                 continue
             parts = waiting[part.place]
@@ -67,11 +67,11 @@ async def first_foreign_records(
             if part.error_code == codes.OFFSET_OUT_OF_RANGE:
                 outside.append(part.place)
                 continue
-            stranger, seen, own_end = _judged(part, parts, own)
+            first, seen, own_end = _judged(part, parts, own)
             if own_end is not None:
-                strangers.own[part.place] = own_end
-            if stranger is not None:
-                strangers.found[part.place] = stranger
+                result.own[part.place] = own_end
+            if first is not None:
+                result.found[part.place] = first
                 parts.clear()
             _leave_out(waiting, part.place, seen)
         begins = await listed_offsets(target, dict.fromkeys(outside, EARLIEST), isolation=READ_UNCOMMITTED)
@@ -79,11 +79,11 @@ async def first_foreign_records(
             begin = begins.found.get(place, -1)
             if begin <= at[place]:
                 nobody = f"{place} on cluster {target.alias} does not show offset {at[place]}: look at its brokers"
-                strangers.failed[place] = begins.failed.get(place, Unavailable(kind=RefusalKind.NO_LEADER, why=nobody))
+                result.failed[place] = begins.failed.get(place, Unavailable(kind=RefusalKind.NO_LEADER, why=nobody))
                 del waiting[place]
             else:
                 _leave_out(waiting, place, begin)
-    return strangers
+    return result
 
 
 def _leave_out(waiting: dict[TopicPartition, list[Range]], place: TopicPartition, seen: int) -> None:

@@ -17,7 +17,7 @@ from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.lane.ledger_cache import LedgerCaches
 from ferry.lane.map_entries import NOWHERE
 from ferry.ledger.ledger import UNREAD, LedgerView, accounted, pauses, shared_topics
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.other_flows import OtherFlow, gaps, other_flow_of, ranges, uncut
 from ferry.ledger.producer_codec import lane_producers, sent_places
 from ferry.ledger.receipts import last_receipts, open_receipts
@@ -61,7 +61,7 @@ async def with_other_flows(
     unaccounted |= {place: min(unaccounted[place], at) for place, at in cut.items() if place in unaccounted}
     if asked:
         neighbours = await read_other_flows(flow, target, ledgers, asked, unaccounted)
-    strangers: dict[TopicPartition, int] = {}
+    foreign: dict[TopicPartition, int] = {}
     upto: dict[TopicPartition, int] = {}
     if begins:
         cache = ledgers.of(target, flow.flow.source)
@@ -77,8 +77,8 @@ async def with_other_flows(
             for place in begins
         }
         looked = await first_foreign_records(target, open_parts)
-        strangers = looked.found
-        upto = {place: ends[place] for place in open_parts if place not in strangers.keys() | looked.failed.keys()}
+        foreign = looked.found
+        upto = {place: ends[place] for place in open_parts if place not in foreign.keys() | looked.failed.keys()}
         facts = replace(facts, target=without_unseen(facts.target, looked.failed.keys(), looked.failed))
     returned, originals, no_receipt = await _returned(facts, source, ledgers)
     facts = await _behind_originals(facts, target, originals)
@@ -91,7 +91,7 @@ async def with_other_flows(
             returned=returned,
             no_receipt=no_receipt,
             accounted={**facts.others.accounted, **upto},
-            unaccounted=strangers,
+            unaccounted=foreign,
             back_paused=await _back_paused(flow, facts.now_ms, source, ledgers),
         ),
     )
@@ -198,7 +198,7 @@ async def _returned(
         for number, part in topic.partitions.items()
     }
 
-    def comes_back(of: Chain | Receipt) -> bool:
+    def comes_back(of: ReceiptChain | Receipt) -> bool:
         return of.source_cluster_id == facts.target.cluster_id and of.target.topic in facts.source.topics
 
     for alias in await _ledgers(source):

@@ -11,7 +11,7 @@ from ferry.plan.rules.absence import lost_partitions, lost_refusal
 from ferry.plan.rules.facts import Facts, SourceTopic
 from ferry.plan.rules.guards import leaderless_refusal, position_note, unserved_refusal
 from ferry.plan.rules.lost_ledger import lost_ledger_refusal
-from ferry.plan.rules.origins import no_receipt_refusal, returning_refusal, stranger_refusal
+from ferry.plan.rules.origins import foreign_refusal, no_receipt_refusal, returning_refusal
 from ferry.plan.rules.planning_rules import Rules, Transform
 from ferry.plan.rules.progress import estimated_bytes, next_offset
 from ferry.plan.rules.resume_point import resume_point
@@ -95,9 +95,9 @@ def _candidate(
         return lost
     if isinstance(found, Refusal):
         return found
-    stranger = stranger_refusal(facts.others, source, place)
-    if stranger is not None:
-        return stranger
+    foreign = foreign_refusal(facts.others, source, place)
+    if foreign is not None:
+        return foreign
     note = None
     if last is not None and not last.adopted and place in facts.lane.positions:  # an adoption commits no position
         note = position_note(last, facts.lane.positions[place])

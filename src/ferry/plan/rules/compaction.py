@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ferry.model import Content
+from ferry.model import RecordContent
 
 MOST_KEYS = 1_000_000
 """Most keys with a record that only one side has; they are kept in memory."""
@@ -33,7 +33,7 @@ class OneSided:
         self._first: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
         self._last: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
 
-    def add(self, side: int, content: Content, place: int) -> None:
+    def add(self, side: int, content: RecordContent, place: int) -> None:
         """Add a record that only `side` has; call it in offset order."""
         keys = self.keys[side]
         if content.key is None or (len(keys) >= MOST_KEYS and content.key not in keys):
@@ -41,7 +41,7 @@ class OneSided:
             return
         keys[content.key] = Lone(content.offset, place, content.value is None)
 
-    def look(self, side: int, content: Content) -> None:
+    def look(self, side: int, content: RecordContent) -> None:
         """Read a record of the whole log of `side`, in offset order: it may explain a lone record of the other side."""
         key = content.key
         if key is not None and key in self.keys[1 - side]:

@@ -18,7 +18,7 @@ from ferry.config.flow.guards import OnGuard
 from ferry.ledger.codec import DeletedCopy, deleted_record, encode
 from ferry.ledger.kinds import KINDS
 from ferry.ledger.ledger import LedgerView
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import refused
@@ -96,7 +96,7 @@ def forgetting(
     facts: Facts,
     plan: Plan,
     changes: Iterable[TopicChange],
-    rows: Mapping[Chain, Sequence[MapEntry]],
+    rows: Mapping[ReceiptChain, Sequence[MapEntry]],
 ) -> list[Record]:
     """Return the records to write when copies are deleted: a record of the deletion, and tombstones of all about them.
 

@@ -21,7 +21,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InVain:
+class FilterFindings:
     """What a plan reports of names and patterns that match nothing."""
 
     refusals: tuple[Refusal, ...] = ()
@@ -30,23 +30,23 @@ class InVain:
     """How many refusals the guard's policy lifted."""
 
 
-def in_vain(flow: Flow, guards: Guards, facts: Facts) -> InVain:
+def empty_filter(flow: Flow, guards: Guards, facts: Facts) -> FilterFindings:
     """Return notes on missing names in `topics`, and refusals if the filter takes no topic at all."""
     names = [name for name in facts.source.unmatched if name not in facts.source.absent | facts.source.hidden]
     notes = [sentence("topics.none.one", topic=name, cluster=flow.source) for name in names]
     found = facts.source.unfound
     if found is None or facts.source.absent or facts.source.hidden or "" in facts.lane.pauses:
-        return InVain(notes=tuple(notes))
+        return FilterFindings(notes=tuple(notes))
     refusals = [refused("topics.none.name", name, cluster=flow.source) for name in names]
     if found.patterns or not names:
         refusals.append(_whole(flow, found))
     if found.idle:
         idle = sentence("topics.idle", flow=str(flow), why=found.idle)
-        return InVain(notes=(*notes, idle))
+        return FilterFindings(notes=(*notes, idle))
     if guards.topics_none.default is OnGuard.SKIP:
         lifted = tuple(passed("passed.over", one) for one in refusals)
-        return InVain(notes=lifted, lifted=len(lifted))
-    return InVain(refusals=tuple(refusals))
+        return FilterFindings(notes=lifted, lifted=len(lifted))
+    return FilterFindings(refusals=tuple(refusals))
 
 
 def _whole(flow: Flow, found: Unfound) -> Refusal:

@@ -124,7 +124,7 @@ def _owned(rules: Rules, others: OtherFacts, topic: str, target: str) -> Refusal
     return owned_elsewhere(topic, target, rules.merges(topic), others.flows)
 
 
-def stranger_refusal(others: OtherFacts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
+def foreign_refusal(others: OtherFacts, source: TopicPartition, target: TopicPartition) -> Refusal | None:
     """Return why nothing more is written to a merged partition: it holds a record that none of its flows wrote."""
     offset = others.unaccounted.get(target)
     if offset is None:

@@ -13,7 +13,7 @@ from ferry.ledger.receipts import last_receipts, receipts
 from ferry.ledger.unit_codec import last_units
 from ferry.model import Gap, Range, RefusalKind, TopicPartition
 from ferry.model.evidence import ADOPTED, DEAD_LETTERS, START, STRANDED, PassedOver, summed
-from ferry.model.gap import Lifted
+from ferry.model.gap import Resolution
 from ferry.plan.rules.left_out import adopted_left, adopted_ranges, dead_letters, is_earlier, is_part_of
 from ferry.plan.rules.starts import NOT_KNOWN, recorded_starts
 from ferry.words import agreeing, count_of, several
@@ -51,7 +51,7 @@ def passed_over(
         if is_earlier(gap.source.topic, gap.topic_id, known):
             continue
         ones = found.setdefault(gap.source, [])
-        if gap.how is Lifted.RESTART:
+        if gap.how is Resolution.RESTART:
             ones[:] = _up_to(ones, gap.end)
         if _passes(gap):
             one = PassedOver(
@@ -97,7 +97,7 @@ def _passes(gap: Gap) -> bool:
     """
     if gap.end <= gap.start:
         return False
-    if gap.how is Lifted.RESTART:
+    if gap.how is Resolution.RESTART:
         return gap.why is RefusalKind.RETENTION_PASSED
     return gap.stranded or not (gap.why is RefusalKind.STUCK and gap.generation < 0 and gap.who)
 

@@ -16,7 +16,7 @@ from ferry.plan.rules.budget import Ahead, bytes_within, slice_of, within_budget
 from ferry.plan.rules.candidates import Candidate, candidates
 from ferry.plan.rules.capacity import Load, space_notes, without_room
 from ferry.plan.rules.deletes import deletion
-from ferry.plan.rules.empty_filter import InVain, in_vain
+from ferry.plan.rules.empty_filter import FilterFindings, empty_filter
 from ferry.plan.rules.facts import Facts, SourceFacts, SourceTopic, by_topic
 from ferry.plan.rules.first_copies import slow_notes
 from ferry.plan.rules.guards import cluster_facts, target_cluster_sentence
@@ -72,7 +72,7 @@ class _Draft:
         self._facts = facts
         self._candidates: list[Candidate] = []
         self._deals: list[Deal] = []
-        vain = in_vain(rules.flow, rules.guards, facts) if rules.only is None else InVain()
+        vain = empty_filter(rules.flow, rules.guards, facts) if rules.only is None else FilterFindings()
         self._notes = [*vain.notes]
         self._lifted = [RefusalKind.TOPICS_NONE] * vain.lifted
         self.changes = TopicChanges(rules=rules, facts=facts)

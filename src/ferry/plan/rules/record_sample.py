@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 
-from ferry.model import Content, Witness
+from ferry.model import RecordContent, RecordSample
 from ferry.words import visible
 
 SHOWN_BYTES = 200
@@ -14,7 +14,7 @@ SHOWN_BYTES = 200
 _DIGEST_BYTES = 8
 
 
-def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
+def record_samples(secret: bytes, *, values: bool) -> Callable[[RecordContent], RecordSample]:
     """Return a function that makes of a record what a report shows of it.
 
     `secret` keys the digests: without it, short keys or values cannot be found by trial.
@@ -26,9 +26,9 @@ def witnesses(secret: bytes, *, values: bool) -> Callable[[Content], Witness]:
     def text(field: bytes | None) -> str:
         return _shown(field) if values and field is not None else ""
 
-    def see(content: Content) -> Witness:
+    def see(content: RecordContent) -> RecordSample:
         key, value, headers = content.key, content.value, content.headers
-        return Witness(
+        return RecordSample(
             offset=content.offset,
             timestamp_ms=content.timestamp,
             key_size=None if key is None else len(key),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ferry.ledger.units import Replanned, family
 from ferry.messages.catalogue import sentence
 from ferry.messages.refusals import passed, what_of
-from ferry.model import Era, Gap, Lifted, Refusal, Sentence, TopicPartition
+from ferry.model import Era, Gap, Refusal, Resolution, Sentence, TopicPartition
 from ferry.plan.rules.facts import Facts, LaneFacts, SourceTopic, TargetFacts
 from ferry.plan.rules.guards import Mismatch, leaderless_refusal
 from ferry.plan.rules.planning_rules import Rules, Transform
@@ -146,7 +146,7 @@ def _gap(now_ms: int, topic: SourceTopic, mismatch: Mismatch, run: str, generati
         why=why,
         run=run,
         at_ms=now_ms,
-        how=Lifted.SKIP,
+        how=Resolution.SKIP,
         who=f"ferry.guard.{why.replace('-', '.')}",
         reason=what_of(mismatch.refusal),
         generation=generation,

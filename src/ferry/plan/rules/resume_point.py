@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ferry.config.flow.guards import OnGuard
 from ferry.messages.refusals import passed, what_of
-from ferry.model import Gap, Lifted, Receipt, Refusal, RefusalKind, TopicPartition
+from ferry.model import Gap, Receipt, Refusal, RefusalKind, Resolution, TopicPartition
 from ferry.plan.rules.facts import Facts, SourceTopic, TargetTopic
 from ferry.plan.rules.guards import (
     Mismatch,
@@ -108,7 +108,7 @@ def _first(
 
 
 def _went_back(now: ResumePoint) -> bool:
-    return any(gap.how is Lifted.RESTART for gap in now.gaps)
+    return any(gap.how is Resolution.RESTART for gap in now.gaps)
 
 
 def _lifted(now: ResumePoint, mismatch: Mismatch, policy: OnGuard, gap: Gap) -> ResumePoint:
@@ -148,7 +148,7 @@ def _gap(
         why=mismatch.refusal.kind,
         run=run,
         at_ms=facts.now_ms,
-        how=Lifted(policy.value),
+        how=Resolution(policy.value),
         who=f"ferry.guard.{mismatch.refusal.kind.replace('-', '.')}",
         reason=what,
         generation=generation,

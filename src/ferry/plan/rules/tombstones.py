@@ -19,7 +19,7 @@ from ferry.ledger.codec import encode, head
 from ferry.ledger.ledger import LedgerView
 from ferry.ledger.reading import read_as
 from ferry.messages.refusals import refused
-from ferry.model import Lifted, Plan, Record, RefusalKind, TopicPartition
+from ferry.model import Plan, Record, RefusalKind, Resolution, TopicPartition
 from ferry.plan.rules.facts import Facts, Seen, SourceTopic
 from ferry.plan.rules.guards import Mismatch
 from ferry.plan.rules.planning_rules import Rules
@@ -84,7 +84,9 @@ def tombstone_trouble(
 def seen_records(rules: Rules, facts: Facts, plan: Plan) -> list[Record]:
     """Return the records to write with a plan: what is known of its compacted topics, if the old record has aged."""
     refused = {(refusal.topic, refusal.partition) for refusal in plan.refusals}
-    anew = {gap.source for gap in plan.gaps if gap.how is Lifted.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED}
+    anew = {
+        gap.source for gap in plan.gaps if gap.how is Resolution.RESTART or gap.why is RefusalKind.TOMBSTONES_PASSED
+    }
     paused = frozenset(plan.paused)
     records = []
     for topic in facts.source.topics.values():

@@ -10,7 +10,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.lane.connections import TargetConnection
 from ferry.lane.unit_receipts import ByPlace, receipts_of_topic
 from ferry.ledger.ledger import LedgerView, fold
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.model import LedgerRecord, Receipt, Record
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
 
@@ -78,7 +78,7 @@ class LedgerAccess:
     def receipts_near(self, view: LedgerView, lane: str, topic: str, offset: int) -> list[Receipt]:
         """Return the receipts of a source topic's partitions that hold an offset, also those no longer valid."""
 
-        def of_topic(of: Chain) -> bool:
+        def of_topic(of: ReceiptChain) -> bool:
             return of.lane == lane and of.source.topic == topic
 
         return self._run(lambda: self._connection.cache.receipts_with(view, of_topic, offset))

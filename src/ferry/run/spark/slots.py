@@ -11,18 +11,18 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined
-from ferry.copy.task import TaskSpec
+from ferry.copy.slot_end import AGAIN, TRIES, SlotResult, joined
+from ferry.copy.task import SlotTask
 from ferry.run.spark.columns import Stage
 from ferry.run.spark.job import Say
 from ferry.run.spark.session import at_once, is_remote, sent_apart, slot_frame
 from ferry.run.spark.stage import ROW, parse_rows, run_named_slots, run_packed_slots
 
 
-def collect_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> list[SlotEnd]:
+def collect_slots(spark: SparkSession, specs: dict[int, SlotTask], say: Say) -> list[SlotResult]:
     """Copy the slots and return every slot's end; failed ones are tried again. Spark repeats tasks that crashed."""
     specs, tasks = _sharing(spark, specs)
-    ends: dict[int, SlotEnd] = {}
+    ends: dict[int, SlotResult] = {}
     todo = specs
     for _ in range(TRIES):
         for end in _collect(spark, todo, min(tasks, len(todo))):
@@ -35,7 +35,7 @@ def collect_slots(spark: SparkSession, specs: dict[int, TaskSpec], say: Say) -> 
     return [end for _, end in sorted(ends.items())]
 
 
-def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int, TaskSpec], int]:
+def _sharing(spark: SparkSession, specs: dict[int, SlotTask]) -> tuple[dict[int, SlotTask], int]:
     """Return the specs, and in how many tasks to copy them.
 
     If they share a rate, there are no more tasks than Spark runs at once. A task that waits for a core would leave its
@@ -47,18 +47,18 @@ def _sharing(spark: SparkSession, specs: dict[int, TaskSpec]) -> tuple[dict[int,
     return {slot: _sharing_rate(spec, tasks) for slot, spec in specs.items()}, tasks
 
 
-def _sharing_rate(spec: TaskSpec, at_once: int) -> TaskSpec:
+def _sharing_rate(spec: SlotTask, at_once: int) -> SlotTask:
     rate = spec.limits.rate
     return spec if rate is None else replace(spec, limits=replace(spec.limits, rate=replace(rate, at_once=at_once)))
 
 
-def _collect(spark: SparkSession, specs: dict[int, TaskSpec], tasks: int) -> list[SlotEnd]:
+def _collect(spark: SparkSession, specs: dict[int, SlotTask], tasks: int) -> list[SlotResult]:
     """Run one Spark job and return the ends of its slots."""
     answer = slot_frame(spark, specs, tasks).mapInArrow(_stage(spark, specs), ROW).collect()
     return parse_rows((row.slot, row.kind, row.body) for row in answer)
 
 
-def _stage(spark: SparkSession, specs: dict[int, TaskSpec]) -> Stage:
+def _stage(spark: SparkSession, specs: dict[int, SlotTask]) -> Stage:
     """Return the function of the tasks.
 
     On Spark Connect its specs are sent separately, because the server logs functions.

@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from ferry.copy.kafka_slot import SlotWiring, TargetSlot
-from ferry.copy.slot_end import SlotEnd, end_of
-from ferry.copy.task import TaskSpec, run_slot
+from ferry.copy.slot_end import SlotResult, end_of
+from ferry.copy.task import SlotTask, run_slot
 from ferry.errors import (
     MALFORMED,
     BadInput,
@@ -35,7 +35,7 @@ from ferry.ledger.receipt_codec import parse_dealt_receipt, parse_receipt, recei
 from ferry.ledger.run_codec import parse_refusal, refusal_json
 from ferry.ledger.sentence_codec import read_sentence, sentence_fields
 from ferry.model import Receipt, sentence_of
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.run.spark.columns import ints, strings
 from ferry.run.spark.package import unpacked
 
@@ -51,7 +51,7 @@ ERRORS: Mapping[str, type[FerryError]] = {
 }
 
 
-def run_named_slots(specs: Mapping[int, TaskSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_named_slots(specs: Mapping[int, SlotTask], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Run every slot that the rows of `batches` name; a failed slot is an answer, too, so that the others continue.
 
     Anything but a FerryError is raised: Spark then tries the task again, perhaps in another worker.
@@ -69,7 +69,7 @@ def run_packed_slots(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     return run_named_slots(unpacked(name), batches)
 
 
-def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], TargetSlot] | None = None) -> SlotEnd:
+def run_slot_in_spark(spec: SlotTask, port_of: Callable[[SlotWiring], TargetSlot] | None = None) -> SlotResult:
     """Run one slot in a Spark task, over the port that `port_of` makes (None: that of `spec`), and return how it ended.
 
     Raises anything but a FerryError.
@@ -80,7 +80,7 @@ def run_slot_in_spark(spec: TaskSpec, port_of: Callable[[SlotWiring], TargetSlot
         # Spark's worker daemon ends its workers when the JVM is gone; this covers a daemon that was killed itself.
         return os.getppid() != parent
 
-    result = SlotResult()
+    result = SlotProgress()
     failure: FerryError | None = None
     try:
         run_slot(spec, orphaned, lambda _: None, result, port_of)
@@ -95,7 +95,7 @@ Row = tuple[int, str, str]
 """Slot, kind, body."""
 
 
-def answer_rows(end: SlotEnd) -> list[Row]:
+def answer_rows(end: SlotResult) -> list[Row]:
     """Return one row per receipt, and one row for the end."""
     body: dict[str, Any] = {
         "refusals": [refusal_json(refusal) for refusal in end.refusals],
@@ -109,7 +109,7 @@ def answer_rows(end: SlotEnd) -> list[Row]:
     ]
 
 
-def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
+def parse_rows(answer: Iterable[Row]) -> list[SlotResult]:
     """Return the ends in the rows of all slots, in slot order; a slot without an end row does not appear.
 
     It reads what `answer_rows` writes. Raises OutcomeUnknown for rows that Ferry did not write.
@@ -123,7 +123,7 @@ def parse_rows(answer: Iterable[Row]) -> list[SlotEnd]:
         ) from error
 
 
-def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
+def _ends(answer: Iterable[Row]) -> list[SlotResult]:
     receipts: dict[int, list[Receipt]] = {}
     ends: dict[int, dict[str, Any]] = {}
     for slot, kind, body in answer:
@@ -134,7 +134,7 @@ def _ends(answer: Iterable[Row]) -> list[SlotEnd]:
         else:
             ends[slot] = json.loads(body)
     return [
-        SlotEnd(
+        SlotResult(
             slot=slot,
             receipts=tuple(receipts.get(slot, ())),
             refusals=tuple(parse_refusal(item) for item in end["refusals"]),

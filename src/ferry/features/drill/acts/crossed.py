@@ -54,7 +54,7 @@ def _compared(flow: FlowConfig, since_ms: int, patience_s: float) -> tuple[Compa
             survey = verifier.survey()
             left = left_to_spark(survey)
             one = compared_of(verifier.sum_up(survey, verifier.compare(survey)))
-        part = f", one stretch in {sample}" if sample > 1 else ""
+        part = f", one range in {sample}" if sample > 1 else ""
         also = "".join(f"; {sentence}" for sentence in left)
         them = agreeing(one.records, f"record of {flow.flow} was", f"records of {flow.flow} were")
         return one, f"{them} compared, {what}{part}{also}"

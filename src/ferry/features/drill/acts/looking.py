@@ -17,7 +17,7 @@ from ferry.features.switch.rules.report import FIRST_RECORD_MEANS
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.model import Content, NotComparedKind, TopicPartition
+from ferry.model import NotComparedKind, RecordContent, TopicPartition
 from ferry.model.evidence import GroupMoved
 from ferry.words import count_of
 
@@ -33,7 +33,7 @@ def compare_content(flow: FlowConfig, wanted: Wanted, entry: Entry, found: Found
         verified = verifier.sum_up(survey, verifier.compare(survey))
     found.verification = one = compared_of(verified)
     if verified.identical is not None:
-        kept = {stretch.source for stretch in survey.stretches if stretch.identical}
+        kept = {span.source for span in survey.spans if span.identical}
         wrong = {each.source for each in verified.differences}
         wrong |= {each.source for each in verified.not_compared if each.asked}
         equal = one.equal or not (verified.more or kept & wrong)
@@ -109,7 +109,7 @@ def _measure_first_record(
     found: Found,
     groups: ScratchGroups,
     drill: str,
-    there: Mapping[TopicPartition, Mapping[int, Content | None]],
+    there: Mapping[TopicPartition, Mapping[int, RecordContent | None]],
     *,
     began_ms: int,
     patience_s: float,

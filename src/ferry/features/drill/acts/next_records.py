@@ -11,7 +11,7 @@ from ferry.features.verify.acts.pairing import Side, opened
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.source import SourceReader
-from ferry.model import Content, TopicPartition
+from ferry.model import RecordContent, TopicPartition
 from ferry.wire.codecs import Malformed, TooLong
 
 _NEWS_SECONDS = 0.2
@@ -24,7 +24,7 @@ async def next_records(
     isolation: int,
     memory_bytes: int,
     options: FetchOptions,
-) -> dict[TopicPartition, Content | None]:
+) -> dict[TopicPartition, RecordContent | None]:
     """Return the first record at or after each offset; None if a reader of that isolation gets none.
 
     Raises Unreachable if a partition cannot be read, and Corrupt for a batch that cannot be opened.
@@ -33,7 +33,7 @@ async def next_records(
     for place, unserved in ends.failed.items():
         raise Unreachable(f"{place} on cluster {cluster.alias} cannot be read: {unserved.why}")
     ranges = {place: (at, ends.found[place]) for place, at in offsets.items() if at < ends.found.get(place, at)}
-    found: dict[TopicPartition, Content | None] = dict.fromkeys(offsets)
+    found: dict[TopicPartition, RecordContent | None] = dict.fromkeys(offsets)
     if not ranges:
         return found
     reader = SourceReader(cluster, ranges, {}, isolation=isolation, memory_bytes=memory_bytes, options=options)
@@ -63,7 +63,7 @@ async def next_records(
     return found
 
 
-def _first(side: Side) -> Content | None:
+def _first(side: Side) -> RecordContent | None:
     """Return the first record of what has arrived, and drop batches without one."""
     try:
         while (batch := side.head) is not None:

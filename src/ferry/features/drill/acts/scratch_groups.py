@@ -25,7 +25,7 @@ from ferry.kafka.groups.offsets import LastCheck, commit_offsets, fetch_offsets
 from ferry.lane.connections import FlowConnections
 from ferry.ledger.runs import newest_run
 from ferry.messages.catalogue import sentence
-from ferry.model import CommittedOffset, Content, TopicPartition, scratch_topic
+from ferry.model import CommittedOffset, RecordContent, TopicPartition, scratch_topic
 from ferry.model.evidence import GroupMoved
 from ferry.plan.gather import isolation_of
 
@@ -161,7 +161,7 @@ class ScratchGroups:
                 refused[group] = next(iter(done.refused[name].values()))
         return Rehearsed(standings=standings, refused=refused)
 
-    async def read(self, done: Rehearsed) -> dict[TopicPartition, dict[int, Content | None]]:
+    async def read(self, done: Rehearsed) -> dict[TopicPartition, dict[int, RecordContent | None]]:
         """Return the first record that each scratch group gets, by target partition and offset."""
         committed = await fetch_offsets(
             self.connections.target,
@@ -180,7 +180,7 @@ class ScratchGroups:
         return await self._read_all(wanted, at_source=False)
 
     async def compared(
-        self, done: Rehearsed, there: dict[TopicPartition, dict[int, Content | None]]
+        self, done: Rehearsed, there: dict[TopicPartition, dict[int, RecordContent | None]]
     ) -> tuple[GroupMoved, ...]:
         """Return the groups, each with whether it gets the same next record at the target as at the source."""
         here = await self._read_all({(one.source, one.offset) for one in done.committed}, at_source=True)
@@ -205,12 +205,12 @@ class ScratchGroups:
 
     async def _read_all(
         self, wanted: Collection[tuple[TopicPartition, int]], *, at_source: bool
-    ) -> dict[TopicPartition, dict[int, Content | None]]:
+    ) -> dict[TopicPartition, dict[int, RecordContent | None]]:
         """Return the next record of each partition and offset.
 
         Offsets of one partition are read one after the other.
         """
-        found: dict[TopicPartition, dict[int, Content | None]] = {}
+        found: dict[TopicPartition, dict[int, RecordContent | None]] = {}
         left: Sequence[tuple[TopicPartition, int]] = sorted(wanted)
         while left:
             first: dict[TopicPartition, int] = {}
@@ -229,5 +229,5 @@ class ScratchGroups:
         return found
 
 
-def _record(content: Content | None) -> Record | None:
+def _record(content: RecordContent | None) -> Record | None:
     return None if content is None else content[1:]

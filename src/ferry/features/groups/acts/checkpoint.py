@@ -32,7 +32,12 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.concurrent_changes import Meanwhile, left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.concurrent_changes import (
+    ConcurrentChanges,
+    concurrent_changes,
+    left_to_others,
+    still_there,
+)
 from ferry.features.groups.rules.kept_snapshots import surplus
 from ferry.features.groups.rules.repartition_map import read_of
 from ferry.features.groups.rules.selection import GroupRules, asked_by_name, chosen, is_own
@@ -85,7 +90,7 @@ def last_check(
 
     async def check() -> None:
         since = await ledger.read_untransacted(seen, await ledger.end())
-        found = meanwhile(since, lane, now_ms=wall_ms(), is_run=is_run)
+        found = concurrent_changes(since, lane, now_ms=wall_ms(), is_run=is_run)
         _stand_back(found, what)
         for group in found.taken.keys() & set(yielded):
             raise StoodBack(f"groups are left alone: {found.taken[group]} wrote group {group} while they were checked")
@@ -93,7 +98,7 @@ def last_check(
     return LastCheck(check)
 
 
-def _stand_back(found: Meanwhile, what: str = "groups") -> None:
+def _stand_back(found: ConcurrentChanges, what: str = "groups") -> None:
     if found.why is not None:
         raise StoodBack(f"{what} are left alone: {found.why}")
 
@@ -335,7 +340,7 @@ class GroupSync:
 
         StoodBack when the flow was paused or a newer run began.
         """
-        found = meanwhile(since, self.lane, own=own, now_ms=wall_ms(), is_run=is_run)
+        found = concurrent_changes(since, self.lane, own=own, now_ms=wall_ms(), is_run=is_run)
         _stand_back(found)
         if not found.taken:
             return looked

@@ -26,7 +26,7 @@ from ferry.ledger.adoption_codec import adopted_receipt, adoptions
 from ferry.ledger.block_index import NO_LINKS, Links
 from ferry.ledger.codec import encode
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.map_rows import chains_of, needed_block, newer_rows
 from ferry.ledger.pruning import Pruned, pruned, ranges
 from ferry.ledger.receipts import last_receipts
@@ -215,9 +215,9 @@ class _Loading:
     offsets: frozenset[int] | None
     adoptions: list[Adoption] = field(default_factory=list)
     pruned: tuple[Range, ...] = ()
-    links: dict[Chain, Links] = field(default_factory=dict)
-    rows: dict[Chain, list[MapEntry]] = field(default_factory=dict)
-    blocks: dict[Chain, dict[int, list[MapEntry]]] = field(default_factory=dict)
+    links: dict[ReceiptChain, Links] = field(default_factory=dict)
+    rows: dict[ReceiptChain, list[MapEntry]] = field(default_factory=dict)
+    blocks: dict[ReceiptChain, dict[int, list[MapEntry]]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -230,7 +230,7 @@ class _Loading:
         went_back = any(gap.void_from is not None for gap in self.gaps)
         return self.offsets is None or count <= WHOLE_BLOCKS or len(self.links) > 1 or went_back
 
-    def needed(self, *, backward: bool) -> set[tuple[Chain, int]]:
+    def needed(self, *, backward: bool) -> set[tuple[ReceiptChain, int]]:
         """Return the blocks to be read next; none when the map is complete for its offsets."""
         found = set()
         for of, links in self.links.items():
@@ -294,7 +294,7 @@ async def load_maps(
     lasts = newest_receipts(view, lane, asked, backward=backward)
     targets = {last.target: last.source for last in lasts.values()}
 
-    def match(of: Chain) -> bool:
+    def match(of: ReceiptChain) -> bool:
         return of.lane == lane and (of.target in targets if backward else targets.get(of.target) == of.source)
 
     links, rows = chains_of(view, match), newer_rows(view, match, targets)

@@ -30,7 +30,7 @@ from ferry.features.groups.rules.codec import (
     snapshot_record,
     snapshots,
 )
-from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile
+from ferry.features.groups.rules.concurrent_changes import concurrent_changes, left_to_others
 from ferry.features.groups.rules.rollback import Difference, Rollback, decide_rollback, differences
 from ferry.features.groups.rules.written_offsets import HeldGroup
 from ferry.kafka.groups.listing import list_groups
@@ -175,7 +175,7 @@ class GroupSnapshots:
             at = await self._connection.ledger.append_each(records)
             since = await self._since(view, at[0])
             # Of two that write a group at the same time, the one whose records come first continues.
-            taken = meanwhile(since, self._lane, now_ms=now_ms, is_run=False).taken
+            taken = concurrent_changes(since, self._lane, now_ms=now_ms, is_run=False).taken
             decided = replace(
                 decided,
                 writes={group: ones for group, ones in decided.writes.items() if group not in taken},

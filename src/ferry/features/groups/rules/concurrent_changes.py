@@ -14,7 +14,7 @@ from ferry.model import CommittedOffset, LedgerRecord, Left, Why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meanwhile:
+class ConcurrentChanges:
     """What others did meanwhile. `why`, if any, is the reason to leave all groups alone.
 
     `taken` are the groups that others wrote, each with what wrote it.
@@ -24,9 +24,9 @@ class Meanwhile:
     taken: Mapping[str, str] = field(default_factory=dict)
 
 
-def meanwhile(
+def concurrent_changes(
     records: Iterable[LedgerRecord], lane: str, *, own: Collection[int] = (), now_ms: int, is_run: bool
-) -> Meanwhile:
+) -> ConcurrentChanges:
     """Return what ledger records since the reading began mean. Those at the offsets `own` are Ferry's, and skipped.
 
     With `is_run` a run or a schedule read the groups, and a newer run of the lane stops the write. Without it an
@@ -48,7 +48,7 @@ def meanwhile(
             taken[key[2]] = (
                 "a rollback" if record.value is None else f"run {read_as(record, lambda body: text(body['run']))}"
             )
-    return Meanwhile(why=why, taken=taken)
+    return ConcurrentChanges(why=why, taken=taken)
 
 
 def left_to_others(taken: Mapping[str, str], groups: Collection[str]) -> list[Left]:

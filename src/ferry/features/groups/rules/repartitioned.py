@@ -16,7 +16,7 @@ from ferry.wire.partitioner import partition_of_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class ChunkSpan:
     """What one chunk did with source offsets `[start, end)` of one partition, for one target partition.
 
     Its records are at `[target_start, target_next)` there. `records` counts those of all source partitions. The records
@@ -33,8 +33,8 @@ class Stretch:
     at_ms: int
 
     @classmethod
-    def of(cls, one: Receipt, partition: int) -> Stretch:
-        """Make the stretch of one source partition from a receipt."""
+    def of(cls, one: Receipt, partition: int) -> ChunkSpan:
+        """Make the span of one source partition from a receipt."""
         return cls(
             target=one.target,
             start=of_partition(one.starts, partition),
@@ -51,14 +51,14 @@ class Stretch:
 class DealtPart:
     """A target partition, and how much of a source partition was copied to it: all before offset `done`.
 
-    The receipts that are left begin at `known_from`; None: there are none. `newest` is the last stretch, if any.
+    The receipts that are left begin at `known_from`; None: there are none. `newest` is the last span, if any.
     """
 
     target: TopicPartition
     done: int
     known_from: int | None
-    stretches: int
-    newest: Stretch | None
+    spans: int
+    newest: ChunkSpan | None
 
 
 def dealt_parts(dealing: Dealing, partition: int) -> list[DealtPart]:
@@ -76,15 +76,15 @@ def dealt_parts(dealing: Dealing, partition: int) -> list[DealtPart]:
                     target=target,
                     done=of_partition(reached, partition),
                     known_from=of_partition(known[0].starts, partition) if known else None,
-                    stretches=len(mine),
+                    spans=len(mine),
                     newest=mine[-1] if mine else None,
                 )
             )
     return found
 
 
-def stretches_of(dealing: Dealing, partition: int) -> list[Stretch]:
-    """Return all stretches of a source partition that the ledger still has, newest first."""
+def spans_of(dealing: Dealing, partition: int) -> list[ChunkSpan]:
+    """Return all spans of a source partition that the ledger still has, newest first."""
     found = [one for target in dealing.receipts for one in _of(dealing, target, partition)]
     return sorted(found, key=lambda one: (-one.at_ms, one.target, -one.start))
 
@@ -102,7 +102,7 @@ def whereabouts(dealing: Dealing, source: TopicPartition, offset: int, key: byte
     return [one for one in found if one.target.partition == number]
 
 
-def _of(dealing: Dealing, target: TopicPartition, partition: int) -> list[Stretch]:
-    """Return the stretches of a source partition in a target partition, ascending."""
-    all_of = (Stretch.of(one, partition) for one in dealing.receipts.get(target, ()))
+def _of(dealing: Dealing, target: TopicPartition, partition: int) -> list[ChunkSpan]:
+    """Return the spans of a source partition in a target partition, ascending."""
+    all_of = (ChunkSpan.of(one, partition) for one in dealing.receipts.get(target, ()))
     return [one for one in all_of if one.start < one.end]

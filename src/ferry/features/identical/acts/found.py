@@ -16,7 +16,7 @@ from ferry.features.identical.rules.marked import is_seen
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.one_partition import read_batches
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
-from ferry.model import Content, Slice, TopicPartition
+from ferry.model import RecordContent, Slice, TopicPartition
 from ferry.protocol.drops import Dropped, drop
 from ferry.wire.aborted import AbortedTransactions
 from ferry.wire.batch import Batch, producer_of
@@ -39,8 +39,8 @@ class _Side:
         self._isolation = READ_COMMITTED if aborts else READ_UNCOMMITTED
         self._aborted = AbortedTransactions()
         self._waiting: deque[tuple[Batch, bool]] = deque()
-        self._opened: Iterator[Content] = iter(())
-        self._record: Content | None = None
+        self._opened: Iterator[RecordContent] = iter(())
+        self._record: RecordContent | None = None
         self.epoch = -1
         """The leader epoch of the batch that was taken last."""
 
@@ -93,7 +93,7 @@ class _Side:
             self._waiting.popleft()
         return None
 
-    async def record_at(self, offset: int) -> Content | None:
+    async def record_at(self, offset: int) -> RecordContent | None:
         """Return the record at an offset, those before it are passed; None: there is none.
 
         Raises _Unopened when its batch cannot be read.
@@ -117,7 +117,7 @@ class _Unopened(Exception):
         self.code = "identical.too-large" if isinstance(error, TooLong) else "identical.malformed"
 
 
-def opened(batch: Batch, place: TopicPartition, most: int) -> Iterator[Content]:
+def opened(batch: Batch, place: TopicPartition, most: int) -> Iterator[RecordContent]:
     """Yield the records of a batch. Raises _Unopened."""
     try:
         yield from contents(batch, most)

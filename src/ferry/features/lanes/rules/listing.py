@@ -12,7 +12,7 @@ from ferry.ledger.copied import copied, united
 from ferry.ledger.history import PastRun, past_runs
 from ferry.ledger.kinds import KINDS_OF_LANE
 from ferry.ledger.ledger import LedgerView, claims
-from ferry.ledger.map_block import Chain, MapEntry
+from ferry.ledger.map_block import MapEntry, ReceiptChain
 from ferry.ledger.producer_codec import PRODUCER
 from ferry.ledger.receipt_codec import receipt_key
 from ferry.ledger.unit_codec import last_units
@@ -103,7 +103,7 @@ def lane_names(view: LedgerView) -> list[str]:
     return sorted({parts[2] if parts[0] == "claim" else parts[1] for parts in keys})
 
 
-def lane_of(view: LedgerView, name: str, rows: Mapping[Chain, Sequence[MapEntry]]) -> Lane:
+def lane_of(view: LedgerView, name: str, rows: Mapping[ReceiptChain, Sequence[MapEntry]]) -> Lane:
     """Return a lane. `rows` are its receipts, and `view` has its newest run with all records."""
     parts = tuple(
         LanePart(
@@ -148,7 +148,7 @@ def _counted(
 
 
 def forgetting_lane(
-    view: LedgerView, last_word: Dropped, rows: Mapping[Chain, Sequence[MapEntry]], blocks: Iterable[bytes]
+    view: LedgerView, last_word: Dropped, rows: Mapping[ReceiptChain, Sequence[MapEntry]], blocks: Iterable[bytes]
 ) -> list[Record]:
     """Return tombstones for all records of a lane, and the record that it was dropped, in the order of writing.
 

@@ -415,9 +415,9 @@ def _notes(rules: Rules, left: Left, rows: tuple[Row, ...]) -> Iterator[str]:
             f"{several(changed)} is transformed by the file from where the lane continues; what {left.what} copied "
             "stays unchanged"
         )
-    strangers = sorted({place.topic for place in left.next_offsets} - {place.topic for place in known})
-    if strangers and rules.only is None:
-        shown = ", ".join(strangers[:5]) + (f" and {len(strangers) - 5} more" if len(strangers) > 5 else "")
+    foreign = sorted({place.topic for place in left.next_offsets} - {place.topic for place in known})
+    if foreign and rules.only is None:
+        shown = ", ".join(foreign[:5]) + (f" and {len(foreign) - 5} more" if len(foreign) > 5 else "")
         yield (
             f"{left.where} also has positions of topics that flow {rules.flow} does not copy: {shown}; no replicator "
             "copies them any more"

@@ -23,15 +23,15 @@ OnFailure = Callable[[TopicPartition, Failure], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withheld:
+class Cutoff:
     """A source partition of which nothing is copied from this offset on."""
 
     offset: int
     refusal: Refusal
 
 
-Withholding = Mapping[TopicPartition, Withheld]
-"""What is withheld of each source partition."""
+Cutoffs = Mapping[TopicPartition, Cutoff]
+"""Where the copy of each source partition ends, and why."""
 
 
 class Unread(FerryError):
@@ -58,10 +58,10 @@ def parse_unread(text: str) -> dict[TopicPartition, Failure]:
     }
 
 
-def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartition, Withheld]:
+def cutoffs_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartition, Cutoff]:
     """Return the same partitions, with the refusal of each."""
     return {
-        place: Withheld(
+        place: Cutoff(
             offset=one.offset,
             refusal=refused_as(one.message, *place, kind=one.kind),
         )
@@ -69,15 +69,15 @@ def withheld_at(failures: Mapping[TopicPartition, Failure]) -> dict[TopicPartiti
     }
 
 
-def without(pieces: Iterable[Slice], withheld: Withholding) -> tuple[Slice, ...]:
+def without(pieces: Iterable[Slice], cutoffs: Cutoffs) -> tuple[Slice, ...]:
     """Return the pieces as far as they are copied."""
     found: list[Slice] = []
     for piece in pieces:
         if piece.dealt:
-            rest = narrowed(piece, withheld)
+            rest = narrowed(piece, cutoffs)
             found += [rest] if rest.start < rest.end else []
             continue
-        held = withheld.get(piece.source)
+        held = cutoffs.get(piece.source)
         if held is None:
             found.append(piece)
         elif piece.start < held.offset:
@@ -85,18 +85,18 @@ def without(pieces: Iterable[Slice], withheld: Withholding) -> tuple[Slice, ...]
     return tuple(found)
 
 
-def narrowed(unit: Slice, withheld: Withholding) -> Slice:
-    """Return the unit without source partitions from where they are withheld on. What it has, it keeps."""
-    ends = [max(start, min(end, withheld[at].offset)) if at in withheld else end for at, start, end in unit.spans]
+def narrowed(unit: Slice, cutoffs: Cutoffs) -> Slice:
+    """Return the unit without source partitions from their cutoffs on. What it has, it keeps."""
+    ends = [max(start, min(end, cutoffs[at].offset)) if at in cutoffs else end for at, start, end in unit.spans]
     return unit.reading(replace(unit.reads, ends=tuple(ends))) if unit.reads is not None else unit
 
 
-def refusal_of_unit(unit: Slice, withheld: Withholding) -> Refusal | None:
+def refusal_of_unit(unit: Slice, cutoffs: Cutoffs) -> Refusal | None:
     """Return why a unit does not come to its end; None: it does.
 
     For several partitions, the reason of the first one.
     """
-    if narrowed(unit, withheld) == unit:
+    if narrowed(unit, cutoffs) == unit:
         return None
-    held = next(one for place, one in sorted(withheld.items()) if narrowed(unit, {place: one}) != unit)
+    held = next(one for place, one in sorted(cutoffs.items()) if narrowed(unit, {place: one}) != unit)
     return replace(held.refusal, topic=unit.source.topic, partition=unit.source.partition)

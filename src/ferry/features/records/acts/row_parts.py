@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ferry.clock import wall_ms
 from ferry.copy.chunk import PartProgress
 from ferry.copy.prepared_batch import PreparedBatch
-from ferry.features.records.acts.rows import Stretch
+from ferry.features.records.acts.rows import RowBatch
 from ferry.ledger.units import reached_at
 from ferry.model import Epochs, Offsets, Origin, Plan, Reads, Receipt, Segment, Slice, TopicPartition
 from ferry.wire.batch import Batch, extended_digest, if_known
@@ -32,9 +32,9 @@ class SlicePart(PartProgress):
     letters: int = 0
     """Records that are among the dead letters in place of the copy."""
 
-    def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
+    def wanted(self, row_batch: RowBatch) -> npt.NDArray[np.bool_]:
         """Report for each row whether it is still to be written."""
-        return (stretch.offsets >= self.end) & (stretch.offsets < self.piece.end)
+        return (row_batch.offsets >= self.end) & (row_batch.offsets < self.piece.end)
 
     def come_to(self, _partition: int, offset: int) -> None:
         """Record that all up to this source offset is sent."""
@@ -44,9 +44,9 @@ class SlicePart(PartProgress):
         """Record that no row is left: the rest of the slice was left out, or was never there."""
         self.end = self.piece.end
 
-    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> PreparedBatch:
+    def outgoing(self, row_batches: Sequence[RowBatch], batch: Batch) -> PreparedBatch:
         """Return the batch of these rows with its source offsets, and count it."""
-        offsets = np.concatenate([stretch.offsets for stretch in stretches])
+        offsets = np.concatenate([row_batch.offsets for row_batch in row_batches])
         out = PreparedBatch(batch, runs_of(offsets), int(offsets[-1]) + 1, self.source_epoch, False, ())
         self.runs += len(out.runs)
         self.sent(out)
@@ -105,13 +105,13 @@ class RepartitionedPart:
         """Report whether the chunk got further on this partition."""
         return self.reached != self.begins
 
-    def wanted(self, stretch: Stretch) -> npt.NDArray[np.bool_]:
+    def wanted(self, row_batch: RowBatch) -> npt.NDArray[np.bool_]:
         """Report for each row whether it is still to be written. Rows of newer partitions than the unit's are not."""
-        unit, partitions = self.piece, stretch.partitions
+        unit, partitions = self.piece, row_batch.partitions
         known = partitions < len(unit.starts)
         at = np.where(known, partitions, 0)
         starts, ends = np.array(unit.starts, np.int64)[at], np.array(unit.ends, np.int64)[at]
-        return known & (starts <= stretch.offsets) & (stretch.offsets < ends)
+        return known & (starts <= row_batch.offsets) & (row_batch.offsets < ends)
 
     def come_to(self, partition: int, offset: int) -> None:
         """Record that all up to this place is sent."""
@@ -121,10 +121,10 @@ class RepartitionedPart:
         """Record that no row is left."""
         self.reached = self.piece.ends
 
-    def outgoing(self, stretches: Sequence[Stretch], batch: Batch) -> PreparedBatch:
+    def outgoing(self, row_batches: Sequence[RowBatch], batch: Batch) -> PreparedBatch:
         """Return the batch of these rows with its source offsets; all answers are awaited before the chunk counts."""
         self._sent(batch)
-        return PreparedBatch(batch, ((int(stretches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
+        return PreparedBatch(batch, ((int(row_batches[0].offsets[0]), batch.record_count),), 0, -1, True, ())
 
     def _sent(self, batch: Batch) -> None:
         self.records += batch.record_count
@@ -191,7 +191,7 @@ RowPart = SlicePart | RepartitionedPart
 
 
 def runs_of(offsets: npt.NDArray[np.int64]) -> tuple[OffsetSpan, ...]:
-    """Return the first offset and the number of each stretch without a hole, of ascending source offsets."""
+    """Return the first offset and the number of each batch without a hole, of ascending source offsets."""
     begins = np.concatenate(([0], np.flatnonzero(np.diff(offsets) != 1) + 1))
     counts = np.diff(np.append(begins, len(offsets)))
     return tuple(zip(offsets[begins].tolist(), counts.tolist(), strict=True))

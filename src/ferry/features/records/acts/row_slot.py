@@ -22,10 +22,10 @@ from ferry.copy.kafka_slot import SlotWiring, TargetSlot
 from ferry.copy.produce_queue import ProduceQueue
 from ferry.copy.row_scope import Todo
 from ferry.errors import Refused
-from ferry.features.records.acts.cutoffs import Withholding, narrowed, refusal_of_unit
+from ferry.features.records.acts.cutoffs import Cutoffs, narrowed, refusal_of_unit
 from ferry.features.records.acts.dead_letter_writer import DeadLetter, DeadLetterWriter
 from ferry.features.records.acts.row_parts import RepartitionedPart, RowPart, SlicePart
-from ferry.features.records.acts.rows import Rows, Stretch
+from ferry.features.records.acts.rows import RowBatch, Rows
 from ferry.features.records.acts.source_logs import EpochNotes, Marks, SourceLogs
 from ferry.features.records.rules.dead_letters import PoisonRule
 from ferry.kafka.admin.topic_settings import batch_limits
@@ -44,7 +44,7 @@ _NONE = np.zeros(1, np.bool_)
 
 _NO_RULES: Mapping[str, PoisonRule] = MappingProxyType({})
 
-_NONE_WITHHELD: Withholding = MappingProxyType({})
+_NO_CUTOFFS: Cutoffs = MappingProxyType({})
 
 _NONE_SEEN: Marks = MappingProxyType({})
 
@@ -58,20 +58,20 @@ class RowSlot(TargetSlot):
         *,
         rows: Rows,
         rules: Mapping[str, PoisonRule] = _NO_RULES,
-        withheld: Withholding = _NONE_WITHHELD,
+        cutoffs: Cutoffs = _NO_CUTOFFS,
         seen: Marks = _NONE_SEEN,
         notes: EpochNotes | None = None,
     ) -> None:
         """Take the rows; `rules` are by source topic, at least those whose rows may be letters.
 
-        Rows of what is `withheld` do not come. For slices it may grow while rows come, until the first row of another
+        Rows from the `cutoffs` on do not come. For slices it may grow while rows come, until the first row of another
         one. `seen` is what `seen_before` has found; `notes` are of rows that are read while they are written.
         """
         super().__init__(wiring)
         self._rows = rows
         self._portion = wiring.portion
         self._rules = rules
-        self._withheld = withheld
+        self._cutoffs = cutoffs
         self._sources = SourceLogs(source=wiring.source, seen=seen, notes=notes)
         self._letterbox = DeadLetterWriter(wiring.target, self._writer, wiring.ref.flow)
         self._left: list[RowPart] = []
@@ -91,9 +91,9 @@ class RowSlot(TargetSlot):
         any more, Blocked when it is not known now whether a log was cut.
         """
         todo = todo if self._portion is None else self._portion.of(todo)
-        todo = self._without_withheld(todo)
+        todo = self._without_cut_off(todo)
         epochs = await self._sources.check(todo.values())
-        todo = self._without_withheld(todo)  # without what was cut, too
+        todo = self._without_cut_off(todo)  # without what was cut, too
         expected = await self._begin_targets(plan, todo)
         self._rows.rewind()
         slot = self._ref.slot
@@ -110,26 +110,26 @@ class RowSlot(TargetSlot):
         ]
         self._left = sorted(parts, key=lambda part: part.piece.target)
 
-    def _without_withheld(self, todo: Todo) -> Todo:
+    def _without_cut_off(self, todo: Todo) -> Todo:
         """Return what is left, with units only as far as rows of theirs come, and note why. Dropped for slices."""
-        self._drop_withheld(todo.values())
-        withheld = self._kept_back()
+        self._drop_cut_off(todo.values())
+        cutoffs = self._kept_back()
         found: dict[TopicPartition, Slice] = {}
         for place, piece in todo.items():
             rest = piece
             if piece.dealt:
-                refusal = refusal_of_unit(piece, withheld)
+                refusal = refusal_of_unit(piece, cutoffs)
                 if refusal is not None:
                     self._short[place] = refusal
-                    rest = narrowed(piece, withheld)
+                    rest = narrowed(piece, cutoffs)
             if rest.start < rest.end:
                 found[place] = rest
         return found
 
-    def _drop_withheld(self, pieces: Iterable[Slice]) -> None:
+    def _drop_cut_off(self, pieces: Iterable[Slice]) -> None:
         """Raise Dropped for slices that would be copied past the end of their rows."""
-        withheld = self._kept_back()
-        found = ((piece, withheld.get(piece.source)) for piece in pieces if not piece.dealt)
+        cutoffs = self._kept_back()
+        found = ((piece, cutoffs.get(piece.source)) for piece in pieces if not piece.dealt)
         drops = [
             Drop(piece=piece, refusal=held.refusal, offset=held.offset)
             for piece, held in found
@@ -138,8 +138,8 @@ class RowSlot(TargetSlot):
         if drops:
             raise Dropped(drops)
 
-    def _kept_back(self) -> Withholding:
-        return {**self._withheld, **self._sources.cuts}
+    def _kept_back(self) -> Cutoffs:
+        return {**self._cutoffs, **self._sources.cuts}
 
     def refusals(self) -> Mapping[TopicPartition, Refusal]:
         """Return why units do not come to their ends, by their own number."""
@@ -200,7 +200,7 @@ class RowSlot(TargetSlot):
             if rows or letters:
                 part.come_to(*_last(rows, letters))
             if is_over:
-                self._drop_withheld([part.piece])
+                self._drop_cut_off([part.piece])
                 part.come_to_end()
                 self._left.pop(0)
             await queue.settle_answered()
@@ -234,25 +234,25 @@ class RowSlot(TargetSlot):
             following.source_epochs = part.source_epochs
         return following
 
-    def _next_rows(self, part: RowPart) -> tuple[list[Stretch], list[DeadLetter], bool]:
+    def _next_rows(self, part: RowPart) -> tuple[list[RowBatch], list[DeadLetter], bool]:
         """Return the rows of a part's next batch, the dead letters between them, and whether the part ends with them.
 
         Raises Dropped at a row that is refused, and Refused at one that is for another slot.
         """
         target = part.piece.target
         room = min(self._limits.chunk_bytes, batch_room(self._batch_bytes.get(target.topic)))
-        found: list[Stretch] = []
+        found: list[RowBatch] = []
         letters: list[DeadLetter] = []
         count = 0
-        while (stretch := self._rows.next()) is not None and stretch.target <= target:
-            wanted = part.wanted(stretch) if stretch.target == target else _NONE
+        while (row_batch := self._rows.next()) is not None and row_batch.target <= target:
+            wanted = part.wanted(row_batch) if row_batch.target == target else _NONE
             if not wanted[0]:
-                self._check_own(stretch)
-                self._rows.take(_leading(~wanted) if stretch.target == target else stretch.size)
+                self._check_own(row_batch)
+                self._rows.take(_leading(~wanted) if row_batch.target == target else row_batch.size)
                 continue
-            if stretch.refusal is not None:
-                raise Dropped([drop("transform.poison", part.piece, int(stretch.offsets[0]), why=stretch.refusal)])
-            sizes = np.cumsum(stretch.columns().sizes()[: MOST_RECORDS - count])
+            if row_batch.refusal is not None:
+                raise Dropped([drop("transform.poison", part.piece, int(row_batch.offsets[0]), why=row_batch.refusal)])
+            sizes = np.cumsum(row_batch.columns().sizes()[: MOST_RECORDS - count])
             fitting = min(int(np.searchsorted(sizes, room, side="right")), _leading(wanted))
             if not fitting and count:
                 return found, letters, False
@@ -265,19 +265,19 @@ class RowSlot(TargetSlot):
                 found.append(mine)
             else:
                 letters.append(DeadLetter(mine.row(), self._rules[part.piece.source.topic], mine.letter))
-        if stretch is not None:
-            self._check_own(stretch)
+        if row_batch is not None:
+            self._check_own(row_batch)
         return found, letters, True
 
-    def _check_own(self, stretch: Stretch) -> None:
+    def _check_own(self, row_batch: RowBatch) -> None:
         """Raise Refused for rows of partitions that this slot does not write."""
-        if stretch.target not in self._own:
+        if row_batch.target not in self._own:
             raise Refused(
-                f"a record for {stretch.target} came to slot {self._ref.slot}, which does not write there (a bug): "
+                f"a record for {row_batch.target} came to slot {self._ref.slot}, which does not write there (a bug): "
                 "nothing of the chunk was written"
             )
 
-    async def _send(self, queue: ProduceQueue, part: RowPart, rows: list[Stretch], *, first: bool) -> int:
+    async def _send(self, queue: ProduceQueue, part: RowPart, rows: list[RowBatch], *, first: bool) -> int:
         piece = part.piece
         batch = batch_of_columns(_columns(rows), self._limits.compression or Compression(codec=Codec.NONE))
         limit = self._batch_bytes.get(piece.target.topic)
@@ -324,7 +324,7 @@ def _epochs_of(unit: Slice, epochs: Mapping[TopicPartition, int]) -> Epochs:
     )
 
 
-def _last(rows: Sequence[Stretch], letters: Sequence[DeadLetter]) -> tuple[int, int]:
+def _last(rows: Sequence[RowBatch], letters: Sequence[DeadLetter]) -> tuple[int, int]:
     """Return source partition and offset of the last row or letter."""
     places = [(int(one.partitions[-1]), int(one.offsets[-1])) for one in rows[-1:]]
     return max([*places, *((one.row.partition, one.row.offset) for one in letters[-1:])])
@@ -335,7 +335,7 @@ def _leading(wanted: npt.NDArray[np.bool_]) -> int:
     return len(wanted) if wanted.all() else int(np.argmin(wanted))
 
 
-def _columns(rows: Sequence[Stretch]) -> RecordColumns:
+def _columns(rows: Sequence[RowBatch]) -> RecordColumns:
     """Return the rows of one batch as columns."""
     every = [one.columns() for one in rows]
     return every[0] if len(every) == 1 else RecordColumns(*map(pa.concat_arrays, zip(*every, strict=True)))

@@ -99,7 +99,7 @@ class Row(NamedTuple):
     record: NewRecord
 
 
-class Stretch(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows that follow each other and go to one place; a row that is refused or becomes a letter is alone."""
 
     target: TopicPartition
@@ -114,7 +114,7 @@ class Stretch(NamedTuple):
         """Return how many rows there are."""
         return len(self.offsets)
 
-    def part(self, start: int, end: int | None = None) -> Stretch:
+    def part(self, start: int, end: int | None = None) -> RowBatch:
         """Return some of the rows, by number."""
         return self._replace(
             batch=self.batch.slice(start, None if end is None else end - start),
@@ -141,12 +141,12 @@ class Rows:
         self._batches = iter(batches)
         self._kept: deque[pa.RecordBatch] = deque()
         self._opened = 0  # how many of those kept
-        self._open: deque[Stretch] = deque()
+        self._open: deque[RowBatch] = deque()
         self._passed = 0  # rows of the first one kept that were settled
         self._last: tuple[TopicPartition, int, int] | None = None
         self._broken: Exception | None = None
 
-    def next(self) -> Stretch | None:
+    def next(self) -> RowBatch | None:
         """Return the next rows for one place without taking them; None after the last. Raises Refused out of order."""
         while not self._open:
             if self._opened == len(self._kept):
@@ -154,7 +154,7 @@ class Rows:
                 if batch is None:
                     return None
                 self._kept.append(batch)
-            self._open = deque(_stretches(self._kept[self._opened]))
+            self._open = deque(_row_batches(self._kept[self._opened]))
             self._opened += 1
         return self._open[0]
 
@@ -174,7 +174,7 @@ class Rows:
             raise
         return batch
 
-    def take(self, count: int) -> Stretch:
+    def take(self, count: int) -> RowBatch:
         """Take so many of the rows that `next` has returned."""
         first = self._open[0]
         if count == first.size:
@@ -194,23 +194,23 @@ class Rows:
         """Return what was taken since the last `settle` again."""
         self._opened, self._open = 0, deque()
         if self._kept:
-            self._open = deque(_stretches(self._kept[0].slice(self._passed)))
+            self._open = deque(_row_batches(self._kept[0].slice(self._passed)))
             self._opened = 1
 
     def _check_order(self, batch: pa.RecordBatch) -> None:
         """Raise Refused for a row that comes too late: a slot that writes in order would take it for written."""
-        for stretch in _stretches(batch):
-            partitions, offsets = np.diff(stretch.partitions), np.diff(stretch.offsets)
-            first = stretch.target, int(stretch.partitions[0]), int(stretch.offsets[0])
+        for row_batch in _row_batches(batch):
+            partitions, offsets = np.diff(row_batch.partitions), np.diff(row_batch.offsets)
+            first = row_batch.target, int(row_batch.partitions[0]), int(row_batch.offsets[0])
             rises = (partitions > 0) | ((partitions == 0) & (offsets > 0))
             if not rises.all() or (self._last is not None and first <= self._last):
                 raise Refused(
-                    f"records for {stretch.target} came out of order (a bug): nothing of the chunk was written"
+                    f"records for {row_batch.target} came out of order (a bug): nothing of the chunk was written"
                 )
-            self._last = stretch.target, int(stretch.partitions[-1]), int(stretch.offsets[-1])
+            self._last = row_batch.target, int(row_batch.partitions[-1]), int(row_batch.offsets[-1])
 
 
-def _stretches(batch: pa.RecordBatch) -> Iterator[Stretch]:
+def _row_batches(batch: pa.RecordBatch) -> Iterator[RowBatch]:
     count = batch.num_rows
     if not count:
         return
@@ -228,7 +228,7 @@ def _stretches(batch: pa.RecordBatch) -> Iterator[Stretch]:
     changes = np.flatnonzero((np.diff(codes) != 0) | (np.diff(numbers) != 0)) + 1
     edges = sorted({0, count, *changes.tolist(), *alone, *(at + 1 for at in alone)})
     for start, end in pairwise(edges):
-        whole = Stretch(
+        whole = RowBatch(
             TopicPartition(topics[start].as_py(), int(numbers[start])),
             batch.slice(start, end - start),
             partitions[start:end],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ferry.config.client_options import ConnectionOptions
 from ferry.copy.chunk import PartProgress
 from ferry.features.records.acts.cluster import connected
-from ferry.features.records.acts.cutoffs import Failure, Withheld
+from ferry.features.records.acts.cutoffs import Cutoff, Failure
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.epoch_check import UNKNOWN_EPOCH, Mark
 from ferry.kafka.produce.kept import Cut, cut_since, reached_epochs
@@ -103,7 +103,7 @@ class SourceLogs:
     source: Cluster
     seen: Marks
     notes: EpochNotes | None
-    cuts: dict[TopicPartition, Withheld] = field(default_factory=dict)
+    cuts: dict[TopicPartition, Cutoff] = field(default_factory=dict)
     """Logs that were found to be cut: nothing more of them is written."""
     _before: dict[TopicPartition, Mark] = field(default_factory=dict)
     """What was written of slices, by the receipt or the last chunk."""
@@ -124,7 +124,7 @@ class SourceLogs:
         cuts = await cut_since(self.source, [*self._seen_of(ends), *_marks_of(every)])
         short = {place: Cut(Mark(one.epoch, ends[place]), one.end) for place, one in found.short.items()}
         cut = {**short, **cuts.found}
-        self.cuts |= {place: self._withheld(place, one) for place, one in cut.items()}
+        self.cuts |= {place: self._cutoffs(place, one) for place, one in cut.items()}
         silent = cuts.unanswered | found.silent
         hindered = [
             self._hindered(piece, min(lost))
@@ -156,7 +156,7 @@ class SourceLogs:
             await self.source.refresh({place.topic for place in before})
             cuts = await cut_since(self.source, before.items())
             drops = [
-                Drop(piece=by_place[place].piece, refusal=self._withheld(place, one).refusal, offset=one.mark.end)
+                Drop(piece=by_place[place].piece, refusal=self._cutoffs(place, one).refusal, offset=one.mark.end)
                 for place, one in cuts.found.items()
             ]
             if drops:
@@ -176,11 +176,11 @@ class SourceLogs:
         cluster = self.source.alias
         return drop("source.silent", piece, piece.start, passing=True, place=str(place), cluster=cluster)
 
-    def _withheld(self, place: TopicPartition, cut: Cut) -> Withheld:
+    def _cutoffs(self, place: TopicPartition, cut: Cut) -> Cutoff:
         code = "source.truncated.before" if cut.mark == self.seen.get(place) else "source.truncated.read"
         cluster, mark = self.source.alias, cut.mark
         refusal = refused(code, *place, cluster=cluster, end=mark.end, cut=cut.at, epoch=mark.epoch)
-        return Withheld(offset=0, refusal=refusal)
+        return Cutoff(offset=0, refusal=refusal)
 
 
 def ends_of(pieces: Iterable[Slice]) -> dict[TopicPartition, int]:

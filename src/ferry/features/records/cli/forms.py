@@ -9,8 +9,8 @@ from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import enum, filled, many, optional, typed
 from ferry.config.flow.transforms import Poison
 from ferry.features.records.rules.sample import Became, Pair, Sample, Side
-from ferry.model import Content, Witness
-from ferry.plan.rules.record_sample import witnesses
+from ferry.model import RecordContent, RecordSample
+from ferry.plan.rules.record_sample import record_samples
 
 
 class Seer:
@@ -18,12 +18,14 @@ class Seer:
 
     def __init__(self, *, values: bool) -> None:
         """Choose whether values are shown, or only their sizes and digests."""
-        self._see = witnesses(secrets.token_bytes(16), values=values)
+        self._see = record_samples(secrets.token_bytes(16), values=values)
 
-    def __call__(self, pair: Pair, side: Side) -> Witness:
+    def __call__(self, pair: Pair, side: Side) -> RecordSample:
         """Return what may be shown of one side of a record."""
         headers = b", ".join(name.encode() + (b"" if value is None else b"=" + value) for name, value in side.headers)
-        content = Content(offset=pair.offset, timestamp=side.timestamp, key=side.key, value=side.value, headers=headers)
+        content = RecordContent(
+            offset=pair.offset, timestamp=side.timestamp, key=side.key, value=side.value, headers=headers
+        )
         return self._see(content)
 
 
@@ -32,7 +34,7 @@ class _Seen:
     """One side of a record, with what may be shown of it."""
 
     side: Side
-    shown: Witness
+    shown: RecordSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

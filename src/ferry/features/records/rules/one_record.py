@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
 
-from ferry.model import Gap, Lifted, RefusalKind, TopicPartition
+from ferry.model import Gap, RefusalKind, Resolution, TopicPartition
 from ferry.wire.headers import Header
 
 MOST_HEADERS = 100
@@ -230,7 +230,7 @@ def in_gap(asked: Side, lack: Lack, gap: Gap | None, *, transformed: bool) -> tu
 
     `asked` is what the other side has at the offset, `gap` the one of the ledger that covers the source's offset.
     """
-    if gap is not None and gap.how is Lifted.SKIP and lack in (Lack.LEFT_OUT, Lack.NOT_COPIED):
+    if gap is not None and gap.how is Resolution.SKIP and lack in (Lack.LEFT_OUT, Lack.NOT_COPIED):
         who = f" by {gap.who}" if gap.who else ""
         reason = f": {gap.reason}" if gap.reason else ""
         what = "an operator" if gap.why is RefusalKind.STUCK else f"the guard for {gap.why.value}"

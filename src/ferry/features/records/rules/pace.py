@@ -14,7 +14,7 @@ SLOW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class TransformTasks:
     """The tasks of one Spark stage, by number, that carry out a transform."""
 
     transform: str
@@ -46,7 +46,7 @@ def edge_tasks(others: int, behind: int) -> int:
 class Pace:
     """The state of the transforms of one stage. A transform is reported each time that its time has doubled."""
 
-    shares: Sequence[Share]
+    shares: Sequence[TransformTasks]
     _warned: dict[str, float] = field(default_factory=dict)
 
     def slow(self, tasks: Tasks) -> list[str]:
@@ -74,13 +74,13 @@ class Pace:
             if share.timeout_s and longest >= share.timeout_s
         }
 
-    def _longest(self, tasks: Tasks) -> Iterable[tuple[Share, float]]:
+    def _longest(self, tasks: Tasks) -> Iterable[tuple[TransformTasks, float]]:
         for share in self.shares:
             times = [seconds for number, seconds in tasks.running.items() if number in share.tasks]
             if times:
                 yield share, max(times)
 
 
-def _remedy(share: Share) -> str:
+def _remedy(share: TransformTasks) -> str:
     less = ", copy less at a time (ferry.run.max.records)" if share.done == "written" else ""
     return f"make it faster{less}, or raise ferry.transform.{share.transform}.timeout.ms"

@@ -11,8 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.copy.slot_end import SlotEnd, failure_of
-from ferry.copy.task import TaskSpec
+from ferry.copy.slot_end import SlotResult, failure_of
+from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, Refused
 from ferry.features.records.spark.counters import Counters
 from ferry.features.records.spark.row_frames import RowJob
@@ -51,7 +51,7 @@ class CopyJob:
 
     flow: FlowConfig
     plan: Plan
-    specs: Mapping[int, TaskSpec]
+    specs: Mapping[int, SlotTask]
     transforms: Transforms
     reached: Mapping[TopicPartition, int]
     """How far earlier attempts have come, by source partition; empty if there are no transforms."""
@@ -120,12 +120,12 @@ def _bytes_and_rows(spark: SparkSession, job: CopyJob) -> Written:
     try:
         streams = streams_of(spark, job.flow, job.transforms)
     except Refused as failure:
-        lost = [SlotEnd(slot=slot, failure=failure) for slot in of_rows]
+        lost = [SlotResult(slot=slot, failure=failure) for slot in of_rows]
         of_rows, streams = {}, []
     else:
         lost = []
 
-    def copied() -> list[SlotEnd]:
+    def copied() -> list[SlotResult]:
         spark.addTag(_tag(job.plan))  # each thread has its own
         return collect_slots(spark, of_bytes, job.say) if of_bytes else []
 
@@ -148,7 +148,7 @@ def _tag(plan: Plan) -> str:
     return f"ferry-{plan.generation}"
 
 
-def _report(plan: Plan, ends: Sequence[SlotEnd], say: Say) -> None:
+def _report(plan: Plan, ends: Sequence[SlotResult], say: Say) -> None:
     """Report what was done, the sum last; raise for slots that failed."""
     receipts = [receipt for end in ends for receipt in end.receipts]
     records, size = sum(r.records for r in receipts), sum(r.bytes for r in receipts)

@@ -1,6 +1,6 @@
 """Finds the records at which a transform breaks off in tasks, and why, each as one sentence. Nothing is written for it.
 
-What it breaks off at is withheld, so that all else continues.
+What it breaks off at is left out, so that all else continues.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ferry.features.records.acts.cutoffs import Failure, Withheld, withheld_at, without
+from ferry.features.records.acts.cutoffs import Cutoff, Failure, cutoffs_at, without
 from ferry.features.records.rules.locating import Ranges, located
 from ferry.features.records.rules.ranges import ranges_of
 from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
@@ -19,19 +19,19 @@ LOCATE_SECONDS = 240.0
 """Seconds for which records of a transform are located; after that all of what is left is named."""
 
 MOST_OF_TOPIC = 2
-"""So many records of a topic are located; with one more the whole topic is withheld."""
+"""So many records of a topic are located; with one more the whole topic is left out."""
 
 
 def faults_of(
     transform: str, pieces: Sequence[Slice], attempt: Callable[[Ranges], None]
-) -> dict[TopicPartition, Withheld]:
+) -> dict[TopicPartition, Cutoff]:
     """Return what to leave out of these pieces so that the transform can be carried out on the others.
 
     It is empty if the transform can be carried out on all, or does not always fail. `attempt` carries it out on some
     ranges of the pieces, and writes nothing. What cannot be read is found, too. Raises other errors of Ferry's own
     tasks.
     """
-    held: dict[TopicPartition, Withheld] = {}
+    held: dict[TopicPartition, Cutoff] = {}
     counts: Counter[str] = Counter()
     until = time.monotonic() + LOCATE_SECONDS
     last: Exception | None = None
@@ -59,7 +59,7 @@ def faults_of(
             if max(counts[topic] for topic in topics) > MOST_OF_TOPIC:
                 found = {place: span for place, span in left.items() if place.topic in topics and place not in held}
             failures = _failures(transform, found, cause_of(last))
-        held |= withheld_at(failures)
+        held |= cutoffs_at(failures)
         if ranges_of(without(pieces, held)) == left:
             break
     return held

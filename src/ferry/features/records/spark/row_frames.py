@@ -18,12 +18,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from ferry.config.record_source import TASK_RECORDS
-from ferry.copy.task import TaskSpec
-from ferry.features.records.acts.cutoffs import Withholding, without
+from ferry.copy.task import SlotTask
+from ferry.features.records.acts.cutoffs import Cutoffs, without
 from ferry.features.records.acts.reading import ReadSpec, marks_of
 from ferry.features.records.acts.rows import COLUMNS
 from ferry.features.records.acts.source_logs import Marks
-from ferry.features.records.rules.pace import Share, edge_tasks
+from ferry.features.records.rules.pace import TransformTasks, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed, ranges_of
 from ferry.features.records.spark.counters import KEPT, READ, Counters
 from ferry.features.records.spark.row_stage import in_one_worker, read_frame
@@ -57,22 +57,22 @@ _DEALT = StructType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowJob:
-    """The input of Spark jobs that write rows; `specs` by slot, `withheld` and `seen` by source partition."""
+    """The input of Spark jobs that write rows; `specs` by slot, `cutoffs` and `seen` by source partition."""
 
     spark: SparkSession
     plan: Plan
-    specs: Mapping[int, TaskSpec]
+    specs: Mapping[int, SlotTask]
     streams: Sequence[Stream]
     tally: Counters
     """Counts the records of the job that runs now."""
-    withheld: Withholding = field(default_factory=dict)
+    cutoffs: Cutoffs = field(default_factory=dict)
     seen: Marks = field(default_factory=dict)
     """What `seen_before` has found of what passes through Spark."""
     alone: frozenset[int] = frozenset()
     """The slots that Python writes alone."""
 
     @property
-    def spec(self) -> TaskSpec:
+    def spec(self) -> SlotTask:
         """Return the specification of one slot, for the values that all slots share."""
         return next(iter(self.specs.values()))
 
@@ -89,10 +89,10 @@ class RowJob:
             streams=[stream.of_slots(slots) for stream in self.streams],
         )
 
-    def without(self, withheld: Withholding) -> RowJob:
-        """Return the job without what is withheld."""
-        streams = [replace(stream, pieces=without(stream.pieces, withheld)) for stream in self.streams]
-        return replace(self, streams=streams, withheld=dict(withheld))
+    def without(self, cutoffs: Cutoffs) -> RowJob:
+        """Return the job without what is after the cutoffs."""
+        streams = [replace(stream, pieces=without(stream.pieces, cutoffs)) for stream in self.streams]
+        return replace(self, streams=streams, cutoffs=dict(cutoffs))
 
     def plain_slots(self) -> set[int]:
         """Return the slots that have nothing but slices of plain transforms, which Python can write alone.
@@ -133,7 +133,7 @@ def unshuffled_frame(job: RowJob) -> DataFrame:
     )
 
 
-def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
+def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[TransformTasks], int]:
     """Make the frame of slots whose records pass through Spark.
 
     Also return which tasks of the stage before the shuffle belong to which transform, and how many tasks there are. The
@@ -149,7 +149,7 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
     }
     begin = edge_tasks(sum(max(1, len(tasks)) for tasks in read.values()), len(slots))
     rows = _edge_rows(job.spark, len(slots), begin)
-    shares: list[Share] = []
+    shares: list[TransformTasks] = []
     for number, tasks in read.items():
         stream = job.streams[number]
         rows = rows.unionByName(_rows(job, indexes, stream, number, tasks))
@@ -157,17 +157,17 @@ def shuffled_frame(job: RowJob) -> tuple[DataFrame, list[Share], int]:
         begin = shares[-1].tasks.stop
     ordered = rows.repartitionById(len(slots), sf.col(SLOT_INDEX)).sortWithinPartitions(*COLUMNS[:4])
     rules = {piece.source.topic: stream.rule for stream in job.streams for piece in stream.pieces}
-    answer = ordered.mapInArrow(partial(write_slot, dict(job.specs), rules, job.withheld, job.seen), ROW)
+    answer = ordered.mapInArrow(partial(write_slot, dict(job.specs), rules, job.cutoffs, job.seen), ROW)
     return answer, shares, begin
 
 
-def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> Share:
+def share_of(stream: Stream, tasks: ReadTasks, begin: int) -> TransformTasks:
     """Return the tasks of a stage, from number `begin` on, that carry out a stream's transform.
 
     It is one task if nothing is read.
     """
     numbers = range(begin, begin + max(1, len(tasks)))
-    return Share(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s)
+    return TransformTasks(transform=stream.rule.transform, tasks=numbers, timeout_s=stream.timeout_s)
 
 
 def _rows(job: RowJob, indexes: dict[int, int], stream: Stream, number: int, tasks: ReadTasks) -> DataFrame:

@@ -17,9 +17,9 @@ from operator import itemgetter
 import numpy as np
 import pyarrow as pa
 
-from ferry.copy.task import TaskSpec
+from ferry.copy.task import SlotTask
 from ferry.errors import Retryable
-from ferry.features.records.acts.cutoffs import Failure, Withheld, Withholding
+from ferry.features.records.acts.cutoffs import Cutoff, Cutoffs, Failure
 from ferry.features.records.acts.reading import ReadSpec, read_batches
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import COLUMNS, Rows, rows_of_piece
@@ -48,7 +48,7 @@ complete. Without this row the missing rows of a slot would then count as left o
 class Alone:
     """All that a process needs for one slot; changes and rules are by source topic."""
 
-    spec: TaskSpec
+    spec: SlotTask
     read: ReadSpec
     """The pieces in the order in which they are written."""
     targets: Mapping[TopicPartition, TopicPartition]
@@ -67,9 +67,9 @@ def write_unshuffled(
     for batch in batches:
         counts: Counter[tuple[str, str]] = Counter()
         for slot in batch.column("slot").to_pylist():
-            one, withheld, notes = slots[slot], dict[TopicPartition, Withheld](), EpochNotes()
-            records = Rows(changed_rows(one, schema, withheld, counts, notes))
-            port_of = partial(RowSlot, rows=records, rules=one.rules, withheld=withheld, notes=notes)
+            one, cutoffs, notes = slots[slot], dict[TopicPartition, Cutoff](), EpochNotes()
+            records = Rows(changed_rows(one, schema, cutoffs, counts, notes))
+            port_of = partial(RowSlot, rows=records, rules=one.rules, cutoffs=cutoffs, notes=notes)
             yield batch_of_rows(answer_rows(run_slot_in_spark(one.spec, port_of)))
         tell(counts)
 
@@ -77,22 +77,22 @@ def write_unshuffled(
 def changed_rows(
     one: Alone,
     schema: pa.Schema,
-    withheld: dict[TopicPartition, Withheld],
+    cutoffs: dict[TopicPartition, Cutoff],
     counts: Counter[tuple[str, str]],
     notes: EpochNotes,
 ) -> Iterator[pa.RecordBatch]:
     """Return the slot's records, changed, as COLUMNS of `ferry.features.records.acts.rows`.
 
     It adds to `counts` and `notes`. If a partition cannot be read from a record on, or a step breaks off there, the
-    partition's rows end there. The failure is put into `withheld` before the first row after it comes. Raises what
+    partition's rows end there. The failure is put into `cutoffs` before the first row after it comes. Raises what
     `read_batches` raises without `on_failure`.
     """
 
     def on_failure(place: TopicPartition, failure: Failure) -> None:
-        known = withheld.get(place)
+        known = cutoffs.get(place)
         if known is None or failure.offset < known.offset:
             refusal = refused_as(failure.message, *place, kind=failure.kind)
-            withheld[place] = Withheld(offset=failure.offset, refusal=refusal)
+            cutoffs[place] = Cutoff(offset=failure.offset, refusal=refusal)
 
     for piece, batches in groupby(read_batches(one.read, on_failure, notes.note), itemgetter(0)):
         topic = piece.place.topic
@@ -137,9 +137,9 @@ def _changed(
 
 
 def write_slot(
-    specs: Mapping[int, TaskSpec],
+    specs: Mapping[int, SlotTask],
     rules: Mapping[str, PoisonRule],
-    withheld: Withholding,
+    cutoffs: Cutoffs,
     seen: Marks,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -155,7 +155,7 @@ def write_slot(
     slots = sorted(specs)
     spec = specs[slots[first.column(SLOT_INDEX)[0].as_py()]]
     records = whole_rows(chain([first.slice(1)], left))
-    port_of = partial(RowSlot, rows=Rows(records), rules=rules, withheld=withheld, seen=seen)
+    port_of = partial(RowSlot, rows=Rows(records), rules=rules, cutoffs=cutoffs, seen=seen)
     yield batch_of_rows(answer_rows(run_slot_in_spark(spec, port_of)))
 
 

@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame
 from ferry.clock import wall_ms
 from ferry.config.record_source import TASK_RECORDS
 from ferry.copy.row_scope import RowScope
-from ferry.copy.slot_end import AGAIN, TRIES, SlotEnd, joined, portions_joined
+from ferry.copy.slot_end import AGAIN, TRIES, SlotResult, joined, portions_joined
 from ferry.errors import FerryError, Retryable
-from ferry.features.records.acts.cutoffs import Withheld, withheld_at, without
+from ferry.features.records.acts.cutoffs import Cutoff, cutoffs_at, without
 from ferry.features.records.acts.source_logs import Seen, seen_before
 from ferry.features.records.rules.locating import Ranges
-from ferry.features.records.rules.pace import Share
+from ferry.features.records.rules.pace import TransformTasks
 from ferry.features.records.rules.ranges import distributed, ranges_of
 from ferry.features.records.spark.compiling import compile_long_work
 from ferry.features.records.spark.failures import SPARKS, cause_of, ferry_error_of, unread_of
@@ -42,7 +42,7 @@ from ferry.run.spark.stage import parse_rows
 log = logging.getLogger(__name__)
 
 
-Written = tuple[list[SlotEnd], Mapping[str, FilterCounts]]
+Written = tuple[list[SlotResult], Mapping[str, FilterCounts]]
 """The end of every slot, and what transforms read and kept, by topic."""
 
 
@@ -56,7 +56,7 @@ def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: 
     left = {piece.source: piece for piece in job.pieces if not piece.dealt}
     at = {place: max(piece.start, reached.get(place, 0)) for place, piece in left.items()}
     units = {piece.slot for piece in job.pieces if piece.dealt}
-    ends: dict[int, SlotEnd] = {}
+    ends: dict[int, SlotResult] = {}
     sifted: Mapping[str, FilterCounts] = {}
     try:
         compile_long_work(job.spark, job.streams)
@@ -77,7 +77,7 @@ def write_in_portions(job: RowJob, reached: Mapping[TopicPartition, int], each: 
                 break
     except PySparkException as error:
         failure = Retryable(f"Spark failed to copy the transformed topics ({gist(error)}): see its log")
-        ends = {slot: SlotEnd(slot=slot, failure=failure) for slot in job.specs}
+        ends = {slot: SlotResult(slot=slot, failure=failure) for slot in job.specs}
     return [end for _, end in sorted(ends.items())], sifted
 
 
@@ -111,7 +111,7 @@ def _narrowed(
     return tuple(found)
 
 
-def _goes_on(ends: Mapping[int, SlotEnd], piece: Slice) -> bool:
+def _goes_on(ends: Mapping[int, SlotResult], piece: Slice) -> bool:
     """Report whether the last portion of a slice was written completely, so that the slice continues."""
     end = ends.get(piece.slot)
     if end is None or end.failure is not None or end.stopped or end.time_over:
@@ -132,12 +132,12 @@ def write_rows(job: RowJob) -> Written:
     data in them.
     """
     refuse_remote(job.spark)
-    ends: dict[int, SlotEnd] = {}
-    withheld = lost_of(job.streams)
+    ends: dict[int, SlotResult] = {}
+    cutoffs = lost_of(job.streams)
     counts: Mapping[str, FilterCounts] = {}
     todo = set(job.specs)
     for _ in range(TRIES):
-        for end in _despite_faults(job.of_slots(todo), withheld):
+        for end in _despite_faults(job.of_slots(todo), cutoffs):
             ends[end.slot] = joined(ends.get(end.slot), end)
         counts = counts or job.tally.totals()  # another try reads a part of it again
         todo = {slot for slot, end in ends.items() if isinstance(end.failure, AGAIN)}
@@ -146,34 +146,34 @@ def write_rows(job: RowJob) -> Written:
     return [end for _, end in sorted(ends.items())], counts
 
 
-def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Withheld]:
+def lost_of(streams: Iterable[Stream]) -> dict[TopicPartition, Cutoff]:
     """Withhold all that lost streams would read, from its beginning."""
-    found: dict[TopicPartition, Withheld] = {}
+    found: dict[TopicPartition, Cutoff] = {}
     for piece, why in ((piece, one.lost) for one in streams if one.lost for piece in one.pieces):
         for place, start, _ in piece.spans:
             offset = 0 if piece.dealt else start
             refusal = refused("said", *place, kind=RefusalKind.TRANSFORM, why=why)
-            found[place] = Withheld(offset=offset, refusal=refusal)
+            found[place] = Cutoff(offset=offset, refusal=refusal)
     return found
 
 
-def _despite_faults(job: RowJob, withheld: dict[TopicPartition, Withheld]) -> list[SlotEnd]:
+def _despite_faults(job: RowJob, cutoffs: dict[TopicPartition, Cutoff]) -> list[SlotResult]:
     """Write a job.
 
-    If a transform breaks off, or records cannot be read, add those to `withheld` and write again without them. Records
+    If a transform breaks off, or records cannot be read, add those to `cutoffs` and write again without them. Records
     that pass through Spark are written only after all of them are changed: a job that breaks off has written none.
-    The job is first without what is withheld, then also without what fell silent.
+    The job is first without what is after the cutoffs, then also without what fell silent.
     """
     job = replace(job, alone=frozenset(job.plain_slots()))
     while True:
         job.tally.forget()
-        rest = job.without(withheld)
+        rest = job.without(cutoffs)
         try:
             seen = _seen(rest)
         except FerryError as failure:
-            return [SlotEnd(slot=slot, failure=failure) for slot in rest.specs]
-        withheld |= withheld_at(seen.silent)
-        rest = replace(rest.without(withheld), seen=seen.marks)
+            return [SlotResult(slot=slot, failure=failure) for slot in rest.specs]
+        cutoffs |= cutoffs_at(seen.silent)
+        rest = replace(rest.without(cutoffs), seen=seen.marks)
         try:
             return _written(rest)
         except SPARKS as error:
@@ -181,17 +181,17 @@ def _despite_faults(job: RowJob, withheld: dict[TopicPartition, Withheld]) -> li
             try:
                 found = _faults(rest, error)
             except FerryError as failure:
-                return [SlotEnd(slot=slot, failure=failure) for slot in rest.specs]
+                return [SlotResult(slot=slot, failure=failure) for slot in rest.specs]
             except TooSlow as slow:
                 found = _given_up(rest, slow)
         except TooSlow as slow:
             found = _given_up(rest, slow)
         for sentence in sorted({held.refusal.message for held in found.values()}):
             log.warning("%s", sentence)
-        withheld |= found
+        cutoffs |= found
 
 
-def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Withheld]:
+def _given_up(job: RowJob, slow: TooSlow) -> dict[TopicPartition, Cutoff]:
     return lost_of(replace(one, lost=slow.given_up.get(one.rule.transform, "")) for one in job.streams)
 
 
@@ -201,12 +201,12 @@ def _seen(job: RowJob) -> Seen:
     return seen_before(job.plan.flow.source, job.spec.source, ranges, patience_s=job.spec.patience_s)
 
 
-def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Withheld]:
+def _faults(job: RowJob, error: Exception) -> dict[TopicPartition, Cutoff]:
     """Return what has to be left out.
 
     Raises what a task of Ferry's own raised, and Retryable when the reason is none of these.
     """
-    found = withheld_at(unread_of(error))
+    found = cutoffs_at(unread_of(error))
     own = ferry_error_of(error)
     if not found and own is not None:
         raise own
@@ -227,11 +227,11 @@ def _attempt(job: RowJob, stream: Stream, ranges: Ranges) -> None:
     watched(job.spark, [share], share.tasks.stop, counted.collect)
 
 
-def _written(job: RowJob) -> list[SlotEnd]:
+def _written(job: RowJob) -> list[SlotResult]:
     of_python = job.of_slots(job.alone)
     of_spark = job.of_slots(job.specs.keys() - job.alone)
     answers = [unshuffled_frame(of_python)] if of_python.specs else []
-    shares, tasks = list[Share](), 1
+    shares, tasks = list[TransformTasks](), 1
     if of_spark.specs:
         answer, shares, tasks = shuffled_frame(of_spark)
         answers.append(answer)

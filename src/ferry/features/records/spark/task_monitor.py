@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no
 from pyspark.sql import SparkSession
 
 from ferry.clock import wall_ms
-from ferry.features.records.rules.pace import Pace, Share, Tasks
+from ferry.features.records.rules.pace import Pace, Tasks, TransformTasks
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class TooSlow(Exception):
         self.given_up = given_up
 
 
-def watched(spark: SparkSession, shares: Sequence[Share], tasks: int, work: Callable[[], T]) -> T:
+def watched(spark: SparkSession, shares: Sequence[TransformTasks], tasks: int, work: Callable[[], T]) -> T:
     """Return what `work` returns. Its jobs have a stage of `tasks` tasks, of which `shares` belong to transforms.
 
     Raises TooSlow when a transform was ended, and what `work` raises.

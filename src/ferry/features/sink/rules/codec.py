@@ -62,7 +62,7 @@ def parse_known(value: Json) -> KnownBatches | None:
     return None if known is None else _KNOWN.load(known)
 
 
-def _stretches(batches: Iterable[int]) -> list[list[int]]:
+def _spans(batches: Iterable[int]) -> list[list[int]]:
     """Return the first and the last of batches whose numbers follow each other."""
     found: list[list[int]] = []
     for batch in sorted(batches):
@@ -73,16 +73,16 @@ def _stretches(batches: Iterable[int]) -> list[list[int]]:
     return found
 
 
-def _batches(stretches: list[list[int]]) -> frozenset[int]:
-    if sum(last - first + 1 for first, last in stretches) > MOST_WRITTEN:
+def _batches(spans: list[list[int]]) -> frozenset[int]:
+    if sum(last - first + 1 for first, last in spans) > MOST_WRITTEN:
         raise ValueError(f"it names more than {MOST_WRITTEN} batches")
-    return frozenset(batch for first, last in stretches for batch in range(first, last + 1))
+    return frozenset(batch for first, last in spans for batch in range(first, last + 1))
 
 
 _KNOWN = Form(
     KnownBatches,
     F("upto"),
-    F("written", kind=Kind(_stretches, _batches)),
+    F("written", kind=Kind(_spans, _batches)),
     F("begun", kind=Kind(sorted, frozenset)),
     F("forgotten"),
 )

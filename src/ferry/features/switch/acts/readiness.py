@@ -31,7 +31,7 @@ from ferry.model import Left, Pause, Plan, TopicPartition, Why, sentence_of
 from ferry.model.check import Check
 from ferry.model.switch import Step, SwitchState
 from ferry.plan.lag import first_timestamps, with_oldest
-from ferry.plan.options import WHOLE
+from ferry.plan.options import DEFAULT_RUN
 from ferry.plan.preview import survey
 from ferry.plan.rules.lag import lag_of
 from ferry.plan.transforms import transform_digests
@@ -93,7 +93,7 @@ async def _checked(
     lane = OpenLane.of(flow, flow.lane, connections)
     await connections.ledger.find()
     view = await lane.cache.view_with_newest(flow.lane, 1)
-    facts, plan = await survey(lane, view, WHOLE)
+    facts, plan = await survey(lane, view, DEFAULT_RUN)
     last = next(iter(past_runs(view, flow.lane, 1)), None)
     features = await _of_features(lane, view, plan)
     groups, behind, lacking, excepted, listed = await _groups(flow, connections, view, leave, leave_active)

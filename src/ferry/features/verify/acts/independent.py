@@ -17,11 +17,11 @@ from ferry.config.flow.librdkafka import flow_librdkafka_options, reading_option
 from ferry.config.keys.layers import SIDES
 from ferry.errors import Unreachable
 from ferry.features.verify.rules.by_records import FAILURES, RecordPair, loss_of
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.differences import SOURCE, TARGET, OneSided, See
 from ferry.features.verify.rules.received import Received, content_of, shown_content
-from ferry.features.verify.rules.stretches import Stretch
 from ferry.kafka.librdkafka import BEGINNING, Arrived, Ended, Event, LogConsumer, librdkafka_name
-from ferry.model import Content, Range, TopicPartition
+from ferry.model import Range, RecordContent, TopicPartition
 
 MOST = 1_000
 """Records that are taken from librdkafka at once."""
@@ -63,21 +63,21 @@ class IndependentReader:
 
     async def compare(
         self,
-        group: Sequence[Stretch],
+        group: Sequence[CompareRange],
         see: See,
         one_sided: Mapping[TopicPartition, OneSided],
         tell: Callable[[Sequence[RecordPair]], None],
     ) -> Sequence[RecordPair]:
-        """Read both sides of stretches of different partitions, and compare them. Raises Unreachable."""
+        """Read both sides of ranges of different partitions, and compare them. Raises Unreachable."""
         pairs = [
             RecordPair(one, lambda content: see(shown_content(content)), one_sided.get(one.source)) for one in group
         ]
         both: tuple[Places, Places] = (
-            {pair.stretch.source: pair for pair in pairs if not pair.is_over(SOURCE)},
-            {pair.stretch.target: pair for pair in pairs if not pair.is_over(TARGET)},
+            {pair.span.source: pair for pair in pairs if not pair.is_over(SOURCE)},
+            {pair.span.target: pair for pair in pairs if not pair.is_over(TARGET)},
         )
         for side, consumer in enumerate(self._consumers):
-            consumer.assign({place: _range(pair.stretch, side)[0] for place, pair in both[side].items()})
+            consumer.assign({place: _range(pair.span, side)[0] for place, pair in both[side].items()})
         self._run(pairs, both, tell)
         for consumer in self._consumers:
             consumer.assign({})
@@ -90,7 +90,7 @@ class IndependentReader:
         moved, narrow = time.monotonic(), False
         while left := [pair for pair in pairs if not pair.is_done]:
             held = [sum(pair.held_bytes(side) for pair in left) for side in (SOURCE, TARGET)]
-            # Too much waits: only the first stretch is read on, until there is room. To change what is read costs a
+            # Too much waits: only the first range is read on, until there is room. To change what is read costs a
             # second, so before that the side of which more waits is not read on.
             narrow = sum(held) > self._held_most or (narrow and sum(held) > self._held_most // 4)
             active = left[:1] if narrow else left
@@ -100,7 +100,7 @@ class IndependentReader:
             wanted = wanted or [SOURCE, TARGET]
             came = False
             for side in (SOURCE, TARGET):
-                self._consumers[side].only([_place(pair.stretch, side) for pair in active if not pair.is_over(side)])
+                self._consumers[side].only([_place(pair.span, side) for pair in active if not pair.is_over(side)])
             for side in wanted:
                 came |= self._take(side, 0 if came else _WAIT_SECONDS / len(wanted), both[side], ends[side])
             tell(pairs)
@@ -113,7 +113,7 @@ class IndependentReader:
     def _take(self, side: int, seconds: float, places: Places, ends: dict[TopicPartition, int]) -> bool:
         """Pass on what has come of a side; report whether anything has."""
         events = self._consumers[side].take(MOST, seconds)
-        rows: dict[TopicPartition, list[Content]] = {}
+        rows: dict[TopicPartition, list[RecordContent]] = {}
         for event in events:
             pair = places.get(event.place)
             if pair is None:
@@ -130,7 +130,7 @@ class IndependentReader:
 
     def _stop(self, side: int, pair: RecordPair, event: Event, ends: dict[TopicPartition, int]) -> None:
         if isinstance(event, Ended):
-            if event.offset >= _range(pair.stretch, side)[1]:
+            if event.offset >= _range(pair.span, side)[1]:
                 pair.end(side)
             else:
                 ends[event.place] = event.offset
@@ -142,11 +142,11 @@ class IndependentReader:
     def _give_up_short(
         self, active: Sequence[RecordPair], ends: tuple[dict[TopicPartition, int], dict[TopicPartition, int]]
     ) -> bool:
-        """End the comparison of stretches whose logs end before they should; report whether there was one."""
+        """End the comparison of ranges whose logs end before they should; report whether there was one."""
         found = False
         for pair in active:
             for side in (SOURCE, TARGET):
-                place = _place(pair.stretch, side)
+                place = _place(pair.span, side)
                 if pair.is_done or pair.is_over(side) or place not in ends[side]:
                     continue
                 found = True
@@ -159,20 +159,22 @@ class IndependentReader:
         consumer = self._consumers[side]
         said = f" ({consumer.trouble})" if consumer.trouble else ""
         return Unreachable(
-            f"cluster {consumer.alias}: librdkafka gets no record of {_place(pair.stretch, side)}{said}: look at its "
+            f"cluster {consumer.alias}: librdkafka gets no record of {_place(pair.span, side)}{said}: look at its "
             "brokers"
         )
 
-    async def search(self, side: int, place: TopicPartition, take: Callable[[Content], None]) -> str | None:
+    async def search(self, side: int, place: TopicPartition, take: Callable[[RecordContent], None]) -> str | None:
         """Pass on every record of a log; return a sentence when not all of it can be read."""
         return self._read(side, place, (BEGINNING, None), take)
 
-    async def read(self, side: int, place: TopicPartition, part: Range, take: Callable[[Content], None]) -> str | None:
+    async def read(
+        self, side: int, place: TopicPartition, part: Range, take: Callable[[RecordContent], None]
+    ) -> str | None:
         """Pass on every record of a part of a log; return a sentence when not all of it can be read."""
         return self._read(side, place, part, take)
 
     def _read(
-        self, side: int, place: TopicPartition, part: tuple[int, int | None], take: Callable[[Content], None]
+        self, side: int, place: TopicPartition, part: tuple[int, int | None], take: Callable[[RecordContent], None]
     ) -> str | None:
         """Pass on the records of a log from an offset to an end; None: up to where it ends now."""
         start, end = part
@@ -198,13 +200,13 @@ class IndependentReader:
             consumer.assign({})
 
 
-def _place(stretch: Stretch, side: int) -> TopicPartition:
-    return stretch.source if side == SOURCE else stretch.target
+def _place(span: CompareRange, side: int) -> TopicPartition:
+    return span.source if side == SOURCE else span.target
 
 
-def _range(stretch: Stretch, side: int) -> Range:
-    return stretch.source_range if side == SOURCE else stretch.target_range
+def _range(span: CompareRange, side: int) -> Range:
+    return span.source_range if side == SOURCE else span.target_range
 
 
-def _content(event: Arrived, side: int) -> Content:
+def _content(event: Arrived, side: int) -> RecordContent:
     return content_of(Received(event.offset, event.kind, event.timestamp, event.key, event.value, event.headers), side)

@@ -54,7 +54,7 @@ class OwnRun(Verifier):
 
         async def work() -> list[Lying]:
             view = await self._connections.cache.view_with(self._flow.lane, self._run)
-            known = [*found.stretches, *found.transformed]
+            known = [*found.spans, *found.transformed]
             done: list[Receipt] = [
                 *receipts(view, lane=self._flow.lane, run=self._run),
                 *narrowed_units(view, self._flow.lane, self._run, None),
@@ -74,7 +74,7 @@ class OwnRun(Verifier):
             compared.add(
                 self.compare(
                     Survey(
-                        stretches=[one for one in found.stretches if one.target in doubted],
+                        spans=[one for one in found.spans if one.target in doubted],
                         transformed=[one for one in found.transformed if one.target in doubted],
                         dealt=[one for one in found.dealt if one.target in doubted],
                     )

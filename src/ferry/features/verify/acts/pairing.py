@@ -1,4 +1,4 @@
-"""Compares one stretch of a partition while both sides of it are read: batches that are the same are not opened.
+"""Compares one range of a partition while both sides of it are read: batches that are the same are not opened.
 
 Two batches hold equal records if they are where the map says, and their bytes are equal, except for the header fields
 that Ferry rewrites. All others are decompressed, and compared record by record. The source is read unchecked: bytes
@@ -20,10 +20,10 @@ from ferry.features.verify.rules.by_records import (
     loss_of,
     places_of,
 )
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.differences import SOURCE, TARGET, OneSided, See
-from ferry.features.verify.rules.stretches import Stretch
 from ferry.kafka.fetch.fetch_buffer import FetchBuffer, ReadFailure
-from ferry.model import Content, NotCompared, Range, RefusalKind, TopicPartition
+from ferry.model import NotCompared, Range, RecordContent, RefusalKind, TopicPartition
 from ferry.wire.batch import MAGIC, Batch, check
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.content import MOST_DECOMPRESSED, contents, same_bytes
@@ -31,7 +31,7 @@ from ferry.wire.content import MOST_DECOMPRESSED, contents, same_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side of a stretch, and what is read of it. `buffer` None: there is nothing to read.
+    """One side of a range, and what is read of it. `buffer` None: there is nothing to read.
 
     Not `checked`: its batches' checksums were not checked before. Hidden batches that were `copied` count, too: the
     flow read uncommitted records then, and reads committed ones now.
@@ -88,31 +88,31 @@ class Side:
 
 
 class Pair:
-    """Both sides of a stretch, and what was found so far. `bytes` counts both sides, as stored."""
+    """Both sides of a range, and what was found so far. `bytes` counts both sides, as stored."""
 
     def __init__(
         self,
-        stretch: Stretch,
+        span: CompareRange,
         source: Side,
         target: Side,
         see: See,
         one_sided: OneSided | None = None,
     ) -> None:
         """Take both sides; `one_sided` is called for records that only one side has, in place of a difference."""
-        self.stretch = stretch
+        self.span = span
         self.bytes = 0
         self.is_done = False
         self.not_compared: NotCompared | None = None
         """Why not all of it was compared, and from where on."""
-        self._places = places = places_of(stretch)
+        self._places = places = places_of(span)
         copied = replace(source, copied=lambda batch: places.names(batch.base_offset, batch.next_offset))
         self._sides = (copied, target)
-        self.comparison = comparison_of(stretch, places, see, one_sided)
+        self.comparison = comparison_of(span, places, see, one_sided)
 
     @property
     def left(self) -> list[NotCompared]:
         """Return what was not compared, and why: without a map also what is before and after what both have."""
-        return left_of(self.stretch, self.comparison, self.not_compared)
+        return left_of(self.span, self.comparison, self.not_compared)
 
     def lacks(self, side: int) -> bool:
         """Report whether the comparison needs more of a side to continue."""
@@ -169,7 +169,7 @@ class Pair:
     def _are_same(self, source: Batch, target: Batch) -> bool:
         place = self._places.of(source.base_offset)
         last = self._places.of(source.next_offset - 1)
-        begin, end = self.stretch.source_range
+        begin, end = self.span.source_range
         return (
             source.magic == MAGIC
             and place == target.base_offset
@@ -181,9 +181,9 @@ class Pair:
 
     def _open(self, side: int, batch: Batch) -> None:
         self._sides[side].check(batch)
-        found: Iterable[Content] = opened(batch, self._sides[side].range)
+        found: Iterable[RecordContent] = opened(batch, self._sides[side].range)
         if side == TARGET:
-            found = (content for content in found if is_compared(self.stretch, self._places, content.offset))
+            found = (content for content in found if is_compared(self.span, self._places, content.offset))
         held = list(found)
         self._count(side, batch)
         self.comparison.feed(side, held)
@@ -197,10 +197,10 @@ class Pair:
         self.is_done = True
         for one in self._sides:
             one.stop()
-        self.not_compared = given_up(self.stretch, self.comparison, message, why)
+        self.not_compared = given_up(self.span, self.comparison, message, why)
 
 
-def opened(batch: Batch, part: Range) -> Iterator[Content]:
+def opened(batch: Batch, part: Range) -> Iterator[RecordContent]:
     """Return the records of a batch that are in a range; raises Malformed or TooLong."""
     start, end = part
     return (content for content in contents(batch, MOST_DECOMPRESSED) if start <= content.offset < end)

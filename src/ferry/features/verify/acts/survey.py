@@ -1,4 +1,4 @@
-"""What two clusters have of what a lane has copied: facts of both, and from them the stretches to compare."""
+"""What two clusters have of what a lane has copied: facts of both, and from them the ranges to compare."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ferry.features.verify.acts.repartitioned import SurveyOfDealt, survey_dealt
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.rules.beginnings import begins
 from ferry.features.verify.rules.clients import with_clients
-from ferry.features.verify.rules.portions import OffsetBytes
-from ferry.features.verify.rules.repartitioned import DealtCopy, source_ranges
-from ferry.features.verify.rules.stretches import (
+from ferry.features.verify.rules.compare_ranges import (
     Asked,
+    CompareRange,
     Ends,
-    Stretch,
     at_source_offsets,
     no_receipt_yet,
-    stretches,
+    spans,
 )
+from ferry.features.verify.rules.portions import OffsetBytes
+from ferry.features.verify.rules.repartitioned import DealtCopy, source_ranges
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
@@ -29,7 +29,7 @@ from ferry.lane.connections import FlowConnections
 from ferry.ledger.adoption_codec import adoptions
 from ferry.ledger.copied import Copied, copied, of_run
 from ferry.ledger.ledger import LedgerView, gaps
-from ferry.ledger.map_block import Chain
+from ferry.ledger.map_block import ReceiptChain
 from ferry.ledger.receipts import last_receipts
 from ferry.ledger.switch_codec import switch_states
 from ferry.ledger.unit_codec import eras
@@ -43,8 +43,8 @@ class Survey:
     """What is to be compared, and what cannot be."""
 
     partitions: int = 0
-    stretches: list[Stretch] = field(default_factory=list)
-    transformed: list[Stretch] = field(default_factory=list)
+    spans: list[CompareRange] = field(default_factory=list)
+    transformed: list[CompareRange] = field(default_factory=list)
     """Stretches whose target records a transform made; a comparison has to apply it again."""
     dealt: list[DealtCopy] = field(default_factory=list)
     """Repartitioned copies; a comparison has to apply the transform again."""
@@ -58,7 +58,7 @@ class Survey:
     @property
     def records(self) -> int:
         """Count the records that the map has in all of it."""
-        mapped = sum(one.records for one in [*self.stretches, *self.transformed])
+        mapped = sum(one.records for one in [*self.spans, *self.transformed])
         return mapped + sum(one.records for one in self.dealt)
 
 
@@ -68,7 +68,7 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
     if wanted.run is not None:
         view = await connections.cache.view_with(flow.lane, wanted.run)
 
-    def is_wanted(of: Chain) -> bool:
+    def is_wanted(of: ReceiptChain) -> bool:
         topics, partition = wanted.topics, wanted.partition
         return (
             of.lane == flow.lane
@@ -116,9 +116,9 @@ async def survey(flow: FlowConfig, connections: FlowConnections, wanted: Wanted)
                 seed=wanted.seed,
             )
             cleaned = wanted.compacted or one.source.topic in compacted or one.target.topic in compacted_copies
-            some, left = stretches(one, asked, ends[one.source], compacted=cleaned)
+            some, left = spans(one, asked, ends[one.source], compacted=cleaned)
             some = [replace(part, identical=one.target in kept) for part in some]
-            found.stretches += [one for one in some if not one.transform]
+            found.spans += [one for one in some if not one.transform]
             found.transformed += [one for one in some if one.transform]
             found.not_compared += left
     if wanted.run is None:

@@ -17,9 +17,9 @@ from ferry.features.verify.acts.survey import Survey, survey
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.features.verify.acts.wire_reader import WireReader
 from ferry.features.verify.acts.without_ledger import survey_by_content
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.moved_records import with_moved
 from ferry.features.verify.rules.repartitioned import DealtCopy, not_applied
-from ferry.features.verify.rules.stretches import Stretch
 from ferry.features.verify.rules.transformed import NEEDS_SPARK, without_spark
 from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.lane.connections import FlowConnections
@@ -27,7 +27,7 @@ from ferry.ledger.receipts import last_receipts, open_receipts
 from ferry.ledger.unit_codec import last_units, open_units
 from ferry.model import OWN_READER, Difference, DifferenceKind, Flow, NotComparedKind, TopicPartition, Verified
 from ferry.plan.gather import isolation_of
-from ferry.plan.rules.record_sample import witnesses
+from ferry.plan.rules.record_sample import record_samples
 
 if TYPE_CHECKING:
     from ferry.features.verify.acts.independent import IndependentReader
@@ -44,10 +44,10 @@ ABORTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSpec:
-    """All that a process needs to compare some stretches; travels pickled, its secrets never in text."""
+    """All that a process needs to compare some ranges; travels pickled, its secrets never in text."""
 
     flow: Flow
-    stretches: tuple[Stretch, ...]
+    spans: tuple[CompareRange, ...]
     dealt: tuple[DealtCopy, ...] = ()
     source: ConnectionOptions = field(repr=False)
     target: ConnectionOptions = field(repr=False)
@@ -61,8 +61,8 @@ class CompareSpec:
 def compare_spec(spec: CompareSpec) -> Compared:
     """Compare what a spec names, over connections of its own; Unreachable when a cluster does not answer."""
     with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
-        comparer = Comparer(WireReader(connections, spec.limits), witnesses(spec.secret, values=spec.values))
-        return connections.run(lambda: comparer.compare(spec.stretches))
+        comparer = Comparer(WireReader(connections, spec.limits), record_samples(spec.secret, values=spec.values))
+        return connections.run(lambda: comparer.compare(spec.spans))
 
 
 class Verifier:
@@ -125,11 +125,11 @@ class Verifier:
         look = survey_by_content if self._wanted.without_ledger else survey
         return self._connections.run(lambda: look(self._flow, self._connections, self._wanted))
 
-    def spec(self, stretches: Sequence[Stretch], repartitioned: Sequence[DealtCopy] = ()) -> CompareSpec:
-        """Make what another process needs to compare some of the stretches, or of the repartitioned copies."""
+    def spec(self, spans: Sequence[CompareRange], repartitioned: Sequence[DealtCopy] = ()) -> CompareSpec:
+        """Make what another process needs to compare some of the ranges, or of the repartitioned copies."""
         return CompareSpec(
             flow=self._flow.flow,
-            stretches=tuple(stretches),
+            spans=tuple(spans),
             dealt=tuple(repartitioned),
             source=self._connections.source_options,
             target=self._connections.target_options,
@@ -145,18 +145,18 @@ class Verifier:
         progress: Progress = unheard,
         transformed: Callable[[Survey], Compared] | None = None,
     ) -> Compared:
-        """Compare all stretches in this process; Unreachable when a cluster does not answer any more.
+        """Compare all ranges in this process; Unreachable when a cluster does not answer any more.
 
         `transformed` compares those that a transform made. Without it they are left, with a sentence each.
         """
-        see = witnesses(self._secret, values=self._values)
+        see = record_samples(self._secret, values=self._values)
         if self._independent is not None:
             with self._independent as reader:
                 comparer = Comparer(reader, see)
-                compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
+                compared = self._connections.run(lambda: comparer.compare(found.spans, progress))
         else:
             comparer = Comparer(WireReader(self._connections, self._limits), see)
-            compared = self._connections.run(lambda: comparer.compare(found.stretches, progress))
+            compared = self._connections.run(lambda: comparer.compare(found.spans, progress))
         if transformed is None:
             compared.not_compared += without_spark(found.transformed)
             compared.not_compared += not_applied(found.dealt, NEEDS_SPARK, NotComparedKind.NEEDS_SPARK)
@@ -185,7 +185,7 @@ class Verifier:
             more=compared.more,
             not_compared=tuple(sorted(left, key=lambda one: (one.source, one.start))),
             notes=(*found.notes, *([NOTHING] if nothing else []), *self._doubts(differences)),
-            identical=compared.identical if any(one.identical for one in found.stretches) else None,
+            identical=compared.identical if any(one.identical for one in found.spans) else None,
             begins=found.begins,
             sample=self._wanted.sample,
             seed=None if self._wanted.sample is None else self._wanted.seed,
@@ -199,7 +199,7 @@ class Verifier:
 
     def _without_newer(self, found: Survey, differences: Sequence[Difference]) -> list[Difference]:
         """Leave out records that a run has copied since the ledger was read: they are after all that it showed."""
-        until = {one.target: one.covered_until for one in [*found.stretches, *found.transformed]}
+        until = {one.target: one.covered_until for one in [*found.spans, *found.transformed]}
         until |= {one.target: one.covered_until for one in found.dealt}
         behind = [
             one

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from ferry.errors import Unreachable
 from ferry.features.verify.acts.compare import CompareLimits
 from ferry.features.verify.acts.pairing import Pair, Side, opened
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.differences import SOURCE, TARGET, OneSided, See
-from ferry.features.verify.rules.stretches import Stretch
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_COMMITTED, READ_UNCOMMITTED
 from ferry.kafka.fetch.source import SourceReader
 from ferry.lane.connections import FlowConnections
-from ferry.model import Content, Range, TopicPartition
+from ferry.model import Range, RecordContent, TopicPartition
 from ferry.wire.codecs import Malformed, TooLong
 
 _NEWS_SECONDS = 0.05
@@ -36,12 +36,12 @@ class WireReader:
 
     async def compare(
         self,
-        group: Sequence[Stretch],
+        group: Sequence[CompareRange],
         see: See,
         one_sided: Mapping[TopicPartition, OneSided],
         tell: Callable[[Sequence[Pair]], None],
     ) -> Sequence[Pair]:
-        """Read both sides of stretches of different partitions, and compare them. Raises Unreachable."""
+        """Read both sides of ranges of different partitions, and compare them. Raises Unreachable."""
         source = self._reader(
             self._source, {one.source: one.source_range for one in group}, self._limits.isolation, checked=False
         )
@@ -87,7 +87,7 @@ class WireReader:
             if came:
                 moved = widened = now
             elif now - moved > self._source.patience_s + _STALL_SECONDS:
-                raise Unreachable(f"{left[0].stretch.source}: neither side sends what is due: look at both clusters")
+                raise Unreachable(f"{left[0].span.source}: neither side sends what is due: look at both clusters")
             elif now - widened > _STALL_SECONDS:
                 widened = now
                 for reader in readers:
@@ -115,7 +115,7 @@ class WireReader:
         buffer = reader.buffer if part[0] < part[1] else None
         return Side(alias=cluster.alias, place=place, range=part, buffer=buffer, checked=checked)
 
-    async def search(self, side: int, place: TopicPartition, take: Callable[[Content], None]) -> str | None:
+    async def search(self, side: int, place: TopicPartition, take: Callable[[RecordContent], None]) -> str | None:
         """Pass on every record of a log; return a sentence when not all of it can be read."""
         cluster = self._cluster(side)
         begins = await listed_offsets(cluster, {place: EARLIEST}, isolation=READ_UNCOMMITTED)
@@ -124,7 +124,9 @@ class WireReader:
             return f"the log of {place} on cluster {cluster.alias} cannot be searched for later records"
         return await self.read(side, place, (begins.found[place], ends.found[place]), take)
 
-    async def read(self, side: int, place: TopicPartition, part: Range, take: Callable[[Content], None]) -> str | None:
+    async def read(
+        self, side: int, place: TopicPartition, part: Range, take: Callable[[RecordContent], None]
+    ) -> str | None:
         """Pass on every record of a part of a log; return a sentence when not all of it can be read."""
         cluster = self._cluster(side)
         reader = self._reader(cluster, {place: part}, self._isolation(side))

@@ -17,7 +17,7 @@ from ferry.features.identical.settings import IdenticalSettings
 from ferry.features.verify.acts.logs import compacted_topics
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.kafka.admin.topic_settings import topic_settings
 from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import EARLIEST, LATEST, listed_offsets
@@ -87,10 +87,10 @@ async def survey_by_content(flow: FlowConfig, connections: FlowConnections, want
         compacted = wanted.compacted or here.topic in cleaned or there.topic in cleaned_copies
         if here not in aligned:
             one = _by_offset(here, there, mine, copy, since=since, to_end=wanted.until_ms is not None)
-            found.stretches.append(replace(one, compacted=compacted))
+            found.spans.append(replace(one, compacted=compacted))
             continue
-        found.stretches.append(
-            Stretch(
+        found.spans.append(
+            CompareRange(
                 source=here,
                 target=there,
                 source_range=(mine.start, max(mine.start, mine.end)),
@@ -112,8 +112,8 @@ def _is_identical(flow: FlowConfig, topic: str) -> bool:
 
 def _by_offset(
     here: TopicPartition, there: TopicPartition, mine: _Log, copy: _Log, *, since: bool, to_end: bool
-) -> Stretch:
-    """Return a stretch of two logs whose records have to be at the same offsets.
+) -> CompareRange:
+    """Return a range of two logs whose records have to be at the same offsets.
 
     It begins where both have begun, or at a time of the source's (`since`). What the target lacks at its end is a
     difference if the end was asked for (`to_end`).
@@ -121,7 +121,7 @@ def _by_offset(
     start = mine.start if since else max(mine.start, copy.start)
     there_end = min(copy.end, mine.end) if to_end else copy.end
     end = max(start, mine.end if to_end else min(mine.end, copy.end))
-    return Stretch(
+    return CompareRange(
         source=here,
         target=there,
         source_range=(start, end),

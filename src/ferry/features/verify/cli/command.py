@@ -17,7 +17,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput
 from ferry.features.records.cli.in_spark import need_spark
 from ferry.features.verify.acts.wanted import Wanted, bound
-from ferry.features.verify.cli.shown import print_verified
+from ferry.features.verify.cli.views import print_verified
 from ferry.ledger.verified_codec import verified_json
 from ferry.words import count_of, size
 

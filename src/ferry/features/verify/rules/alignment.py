@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from ferry.model import Content
+from ferry.model import RecordContent
 
 WINDOW = 512
 """Records of a side that are aligned together."""
@@ -25,8 +25,8 @@ _MOST_EDITS = 64
 class Step(NamedTuple):
     """A record of the source and the target's record that belongs to it; None: the side has no such record."""
 
-    source: Content | None
-    target: Content | None
+    source: RecordContent | None
+    target: RecordContent | None
 
     @property
     def agrees(self) -> bool:
@@ -51,7 +51,7 @@ Place = Callable[[int], int | None]
 
 
 def read_by_offset(
-    sources: Sequence[Content], targets: Sequence[Content], place: Place, ends: tuple[bool, bool]
+    sources: Sequence[RecordContent], targets: Sequence[RecordContent], place: Place, ends: tuple[bool, bool]
 ) -> Reading:
     """Align by offsets; `ends` says of each row whether nothing follows it."""
     steps: list[Step] = []
@@ -79,7 +79,9 @@ def read_by_offset(
     return Reading(steps, at, to, all(ends))
 
 
-def read_by_content(sources: Sequence[Content], targets: Sequence[Content], *, final: bool) -> Reading | None:
+def read_by_content(
+    sources: Sequence[RecordContent], targets: Sequence[RecordContent], *, final: bool
+) -> Reading | None:
     """Align by contents; None when they are too far apart.
 
     Unless `final`, it ends with the last records that agree, because the counterparts of what follows may come later.
@@ -153,7 +155,7 @@ def _traced(trail: list[dict[int, int]], x: int, y: int, width: int, height: int
     return moves[::-1]
 
 
-def alike(source: Content, target: Content) -> bool:
+def alike(source: RecordContent, target: RecordContent) -> bool:
     """Report whether one record may be the other, altered: the key, the value or the timestamp is the same."""
     return (
         (source.key is not None and source.key == target.key)
@@ -197,7 +199,7 @@ def paired(steps: Sequence[Step]) -> list[Step]:
     return out
 
 
-def _matched(lost: list[Content], found: list[Content]) -> list[Step]:
+def _matched(lost: list[RecordContent], found: list[RecordContent]) -> list[Step]:
     out: list[Step] = []
     for source in lost:
         index = next((number for number, target in enumerate(found) if alike(source, target)), None)
@@ -215,7 +217,7 @@ def agreeing(steps: Sequence[Step]) -> int:
     return sum(step.agrees for step in steps)
 
 
-def extra_late(steps: Sequence[Step], had: Callable[[Content], bool]) -> list[Step]:
+def extra_late(steps: Sequence[Step], had: Callable[[RecordContent], bool]) -> list[Step]:
     """Return the same changes, with each extra record of the target as late as possible.
 
     So the first of equal records counts as the copy. Two repetitions in a row may have twice what was between them
@@ -223,7 +225,7 @@ def extra_late(steps: Sequence[Step], had: Callable[[Content], bool]) -> list[St
     steps.
     """
     out: list[Step] = []
-    more: deque[Content] = deque()
+    more: deque[RecordContent] = deque()
     here: set[tuple[object, ...]] = set()
     for step in steps:
         if step.target is None:
@@ -245,7 +247,10 @@ def extra_late(steps: Sequence[Step], had: Callable[[Content], bool]) -> list[St
 
 
 def _first_of(
-    target: Content, more: Sequence[Content], here: Set[tuple[object, ...]], had: Callable[[Content], bool]
+    target: RecordContent,
+    more: Sequence[RecordContent],
+    here: Set[tuple[object, ...]],
+    had: Callable[[RecordContent], bool],
 ) -> int | None:
     """Return the index in `more` of a record that is this one, and does not repeat one before; None: there is none."""
     if not more:

@@ -3,7 +3,7 @@
 Records belong together when their contents are equal, in the order of both logs; offsets mean nothing. So batches may
 be cut differently, codecs changed, and markers be at any place.
 
-A mirror that delivers at least once repeats records when it starts again. A stretch that the target has again is
+A mirror that delivers at least once repeats records when it starts again. A range that the target has again is
 reported as DUPLICATE, as far back as a `History` reaches. Where the logs part, the next place where they agree again is
 searched for, within `LOOKAHEAD` records.
 """
@@ -17,7 +17,7 @@ from ferry.features.verify.rules.alignment import CALM, WINDOW, Step, alike, ext
 from ferry.features.verify.rules.differences import Comparison, OneSided, Places, See
 from ferry.features.verify.rules.history import History
 from ferry.features.verify.rules.resync import common
-from ferry.model import Content, DifferenceKind, Range, TopicPartition
+from ferry.model import DifferenceKind, Range, RecordContent, TopicPartition
 
 LOOKAHEAD = 20_000
 """So many records of a side are searched for the place where both agree again."""
@@ -31,7 +31,7 @@ _NEAR = 128
 
 
 class ByContent(Comparison):
-    """The comparison of one stretch of a partition in which no offset says which records belong together."""
+    """The comparison of one range of a partition in which no offset says which records belong together."""
 
     def __init__(
         self,
@@ -98,8 +98,8 @@ class ByContent(Comparison):
 
     # Repetitions.
 
-    def _goes_on_again(self, target: Content) -> bool:
-        """Take the next record of a stretch that the target has again. Return whether it was one."""
+    def _goes_on_again(self, target: RecordContent) -> bool:
+        """Take the next record of a range that the target has again. Return whether it was one."""
         place = self._again
         if place is None or not self._history.holds(place, target):
             self._again = None
@@ -109,7 +109,7 @@ class ByContent(Comparison):
         self._again = place + 1
         return True
 
-    def _begins_again(self, target: Content) -> bool:
+    def _begins_again(self, target: RecordContent) -> bool:
         """Report whether the target repeats from here on what it had.
 
         It does not if the source is about to have the record.
@@ -159,7 +159,7 @@ class ByContent(Comparison):
             return list(steps[: last + 1])
         return list(steps)
 
-    def _look_further(self, sources: Sequence[Content], targets: Sequence[Content]) -> bool:
+    def _look_further(self, sources: Sequence[RecordContent], targets: Sequence[RecordContent]) -> bool:
         """Find the place from which on both agree again, however much is between."""
         if not self._has_looked():
             return False
@@ -193,7 +193,7 @@ class ByContent(Comparison):
         self._limit, self._limit_bytes = WINDOW, self.window_bytes
         return True
 
-    def _begin(self, sources: Sequence[Content], targets: Sequence[Content]) -> bool:
+    def _begin(self, sources: Sequence[RecordContent], targets: Sequence[RecordContent]) -> bool:
         """Find the first record that both have."""
         if not self._has_looked():
             return False
@@ -241,10 +241,10 @@ class ByContent(Comparison):
                 here.add(step.source[1:])
         return out + paired(new)
 
-    def _has_been(self, target: Content, here: set[tuple[object, ...]]) -> bool:
+    def _has_been(self, target: RecordContent, here: set[tuple[object, ...]]) -> bool:
         return target[1:] in here or self._had(target)
 
-    def _had(self, target: Content) -> bool:
+    def _had(self, target: RecordContent) -> bool:
         """Report whether both sides had the record before."""
         return self._history.find(target) is not None
 
@@ -265,14 +265,14 @@ class ByContent(Comparison):
                 cluster.append(step)
         self._tell_cluster(cluster)
 
-    def _match(self, source: Content, target: Content) -> None:
+    def _match(self, source: RecordContent, target: RecordContent) -> None:
         self._begun = True
         self.records += 1
         self._next_source, self._next_target = source.offset + 1, target.offset + 1
         self._goes_on = False
         self._history.add(source)
 
-    def _hand_on(self, source: Content | None, target: Content | None) -> bool:
+    def _hand_on(self, source: RecordContent | None, target: RecordContent | None) -> bool:
         content, side = (source, 0) if source is not None else (target, 1)
         if content is None or content.key is None or self._one_sided is None:
             return False
@@ -280,7 +280,7 @@ class ByContent(Comparison):
         self._one_sided(side, content, self._next_source if side else self._next_target)
         return True
 
-    def _note(self, kind: DifferenceKind, here: Sequence[Content], there: Sequence[Content]) -> None:
+    def _note(self, kind: DifferenceKind, here: Sequence[RecordContent], there: Sequence[RecordContent]) -> None:
         place = self._history.find(there[0]) if kind is DifferenceKind.EXTRA else None
         if place is None:
             super()._note(kind, here, there)

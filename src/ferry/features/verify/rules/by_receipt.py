@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.features.verify.rules.repartitioned import DealtCopy
-from ferry.features.verify.rules.stretches import Stretch
 from ferry.model import Receipt
 
 AFFORDABLE_BYTES = 256 << 20
@@ -15,7 +15,7 @@ AFFORDABLE_BYTES = 256 << 20
 
 def affordable(
     receipts: Iterable[Receipt],
-    found: Sequence[Stretch],
+    found: Sequence[CompareRange],
     most: int = AFFORDABLE_BYTES,
     *,
     repartitioned: Sequence[DealtCopy] = (),
@@ -41,7 +41,7 @@ def affordable(
     return sorted(chosen, key=lambda one: (one.target, one.start))
 
 
-def _is_whole(receipt: Receipt, found: Sequence[Stretch]) -> bool:
+def _is_whole(receipt: Receipt, found: Sequence[CompareRange]) -> bool:
     return any(
         one.source == receipt.source
         and not one.compacted

@@ -1,4 +1,4 @@
-"""One stretch of a partition, compared record by record: what each reader shares, and a stretch whose records arrive.
+"""One range of a partition, compared record by record: what each reader shares, and a range whose records arrive.
 
 Pure: it decides from records, and does not know where they come from.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ferry.features.verify.rules.by_content import ByContent
+from ferry.features.verify.rules.compare_ranges import CompareRange, is_void
 from ferry.features.verify.rules.differences import SOURCE, Comparison, OneSided, Places, See
-from ferry.features.verify.rules.stretches import Stretch, is_void
-from ferry.features.verify.rules.unaligned import unmatched
-from ferry.model import Content, NotCompared, NotComparedKind, RefusalKind
+from ferry.features.verify.rules.unaligned import unaligned
+from ferry.model import NotCompared, NotComparedKind, RecordContent, RefusalKind
 
 FAILURES = {
     RefusalKind.RETENTION_PASSED: "its records were deleted meanwhile: verify again",
@@ -26,68 +26,68 @@ FAILURES = {
 
 
 def loss_of(kind: RefusalKind | None, side: int) -> NotComparedKind:
-    """Return why the rest of a stretch is not compared, if a side cannot be read any more for a reason."""
+    """Return why the rest of a range is not compared, if a side cannot be read any more for a reason."""
     if kind is not RefusalKind.RETENTION_PASSED:
         return NotComparedKind.UNREADABLE
     return NotComparedKind.SOURCE_DELETED if side == SOURCE else NotComparedKind.TARGET_DELETED
 
 
-def places_of(stretch: Stretch) -> Places:
-    """Return where each source record of a stretch is on the target; without a map it has none."""
-    return Places(stretch.segments if stretch.by_content is None else ())
+def places_of(span: CompareRange) -> Places:
+    """Return where each source record of a range is on the target; without a map it has none."""
+    return Places(span.segments if span.by_content is None else ())
 
 
-def comparison_of(stretch: Stretch, places: Places, see: See, one_sided: OneSided | None) -> Comparison:
-    """Make the comparison of a stretch: by its offset map, or by content where it has none."""
-    ranges = stretch.source_range, stretch.target_range
-    if stretch.by_content is None:
-        return Comparison(stretch.source, stretch.target, places, *ranges, see, one_sided=one_sided)
-    both = stretch.by_content
-    return ByContent(stretch.source, stretch.target, *ranges, see, all_of=both, one_sided=one_sided)
+def comparison_of(span: CompareRange, places: Places, see: See, one_sided: OneSided | None) -> Comparison:
+    """Make the comparison of a range: by its offset map, or by content where it has none."""
+    ranges = span.source_range, span.target_range
+    if span.by_content is None:
+        return Comparison(span.source, span.target, places, *ranges, see, one_sided=one_sided)
+    both = span.by_content
+    return ByContent(span.source, span.target, *ranges, see, all_of=both, one_sided=one_sided)
 
 
-def is_compared(stretch: Stretch, places: Places, offset: int) -> bool:
+def is_compared(span: CompareRange, places: Places, offset: int) -> bool:
     """Report whether a target record is compared: it is neither another flow's, nor taken back by the lane."""
     if places.back(offset) is not None:
         return True
-    return not stretch.shared and not is_void(offset, stretch.void)
+    return not span.shared and not is_void(offset, span.void)
 
 
-def left_of(stretch: Stretch, comparison: Comparison, not_compared: NotCompared | None) -> list[NotCompared]:
+def left_of(span: CompareRange, comparison: Comparison, not_compared: NotCompared | None) -> list[NotCompared]:
     """Return what was not compared, and why: without a map also what is before and after what both have."""
     found = [] if not_compared is None else [not_compared]
     if isinstance(comparison, ByContent):
-        found += unmatched(stretch, comparison)
+        found += unaligned(span, comparison)
     return found
 
 
-def given_up(stretch: Stretch, comparison: Comparison, message: str, why: NotComparedKind) -> NotCompared:
-    """Make the entry for the rest of a stretch that could not be read, from what is settled on."""
-    start, end = comparison.settled_until, stretch.source_range[1]
+def given_up(span: CompareRange, comparison: Comparison, message: str, why: NotComparedKind) -> NotCompared:
+    """Make the entry for the rest of a range that could not be read, from what is settled on."""
+    start, end = comparison.settled_until, span.source_range[1]
     return NotCompared(
-        source=stretch.source,
+        source=span.source,
         start=min(start, end),
         end=end,
         why=why,
-        message=f"offsets {start} to {end - 1} of {stretch.source} could not be compared, {message}",
+        message=f"offsets {start} to {end - 1} of {span.source} could not be compared, {message}",
         asked=True,
     )
 
 
 class RecordPair:
-    """Both sides of a stretch while their records arrive one by one. `bytes` counts keys, values and headers of both.
+    """Both sides of a range while their records arrive one by one. `bytes` counts keys, values and headers of both.
 
     A reader passes on records in the order of their offsets, and says when a side has no more.
     """
 
-    def __init__(self, stretch: Stretch, see: See, one_sided: OneSided | None = None) -> None:
-        """Take a stretch; `one_sided` is called for records that only one side has, in place of a difference."""
-        self.stretch = stretch
+    def __init__(self, span: CompareRange, see: See, one_sided: OneSided | None = None) -> None:
+        """Take a range; `one_sided` is called for records that only one side has, in place of a difference."""
+        self.span = span
         self.bytes = 0
         self.not_compared: NotCompared | None = None
-        self._places = places_of(stretch)
-        self.comparison = comparison_of(stretch, self._places, see, one_sided)
-        self._ranges = stretch.source_range, stretch.target_range
+        self._places = places_of(span)
+        self.comparison = comparison_of(span, self._places, see, one_sided)
+        self._ranges = span.source_range, span.target_range
         self._over = [False, False]
         self._next = [start for start, _ in self._ranges]
         for side, (start, end) in enumerate(self._ranges):
@@ -102,7 +102,7 @@ class RecordPair:
     @property
     def left(self) -> list[NotCompared]:
         """Return what was not compared, and why."""
-        return left_of(self.stretch, self.comparison, self.not_compared)
+        return left_of(self.span, self.comparison, self.not_compared)
 
     def held_bytes(self, side: int) -> int:
         """Count the bytes of a side's records that wait for the other side."""
@@ -116,7 +116,7 @@ class RecordPair:
         """Report whether the comparison needs more records of a side to continue."""
         return not self.is_done and not self._over[side] and self.comparison.wants(side)
 
-    def take(self, side: int, records: Iterable[Content]) -> None:
+    def take(self, side: int, records: Iterable[RecordContent]) -> None:
         """Take the next records of a side. One at or after the end of its range ends the side."""
         if self.is_done or self._over[side]:
             return
@@ -130,7 +130,7 @@ class RecordPair:
                 continue
             self._next[side] = record.offset + 1
             self.bytes += len(record.key or b"") + len(record.value or b"") + len(record.headers)
-            if side == SOURCE or is_compared(self.stretch, self._places, record.offset):
+            if side == SOURCE or is_compared(self.span, self._places, record.offset):
                 counted.append(record)
         self._over[side] = is_over
         self.comparison.feed(side, counted, done=is_over)
@@ -142,6 +142,6 @@ class RecordPair:
             self.comparison.feed(side, (), done=True)
 
     def give_up(self, message: str, why: NotComparedKind = NotComparedKind.UNREADABLE) -> None:
-        """End the comparison: the rest of the stretch cannot be read, and `message` says why."""
+        """End the comparison: the rest of the range cannot be read, and `message` says why."""
         if not self.is_done:
-            self.not_compared = given_up(self.stretch, self.comparison, message, why)
+            self.not_compared = given_up(self.span, self.comparison, message, why)

@@ -23,7 +23,7 @@ from ferry.features.verify.rules.alignment import (
     read_by_content,
     read_by_offset,
 )
-from ferry.model import Content, Difference, DifferenceKind, Range, Segment, TopicPartition, Witness
+from ferry.model import Difference, DifferenceKind, Range, RecordContent, RecordSample, Segment, TopicPartition
 
 WINDOW_BYTES = 16 << 20
 """A window is full when its keys and values have this many bytes, however few records it has."""
@@ -40,8 +40,8 @@ SOURCE, TARGET = 0, 1
 _FIELDS = (DifferenceKind.TIMESTAMP, DifferenceKind.KEY, DifferenceKind.VALUE, DifferenceKind.HEADERS)
 """In the order of a content's fields after the offset."""
 
-See = Callable[[Content], Witness]
-OneSided = Callable[[int, Content, int], None]
+See = Callable[[RecordContent], RecordSample]
+OneSided = Callable[[int, RecordContent, int], None]
 """Gets the side (0 source, 1 target) that has a record, the record, and the offset it should have on the other."""
 
 
@@ -95,7 +95,7 @@ class Places:
 
 
 class Comparison:
-    """One stretch of a partition while its records come in. `records` counts those of the source that were compared."""
+    """One range of a partition while its records come in. `records` counts those of the source that were compared."""
 
     window_bytes = WINDOW_BYTES
 
@@ -122,7 +122,7 @@ class Comparison:
         self._places = places
         self._see = see
         self._one_sided = one_sided
-        self._rows: tuple[deque[Content], deque[Content]] = (deque(), deque())
+        self._rows: tuple[deque[RecordContent], deque[RecordContent]] = (deque(), deque())
         self._bytes = [0, 0]
         self._done = [False, False]
         self._shift = 0
@@ -159,7 +159,7 @@ class Comparison:
         self._next_source, self._next_target = source_next, target_next
         self._goes_on = False
 
-    def feed(self, side: int, records: Iterable[Content], *, done: bool = False) -> None:
+    def feed(self, side: int, records: Iterable[RecordContent], *, done: bool = False) -> None:
         """Take the next records of a side (0 source, 1 target); `done`: they are the last."""
         row = self._rows[side]
         for content in records:
@@ -213,7 +213,9 @@ class Comparison:
         if not reading.closed:
             self._shift = self._shift_behind(reading)
 
-    def _cheaper(self, by_offset: Reading, sources: Sequence[Content], targets: Sequence[Content]) -> Reading:
+    def _cheaper(
+        self, by_offset: Reading, sources: Sequence[RecordContent], targets: Sequence[RecordContent]
+    ) -> Reading:
         """Return the reading by contents if it is the better one, else that by offsets."""
         by_content = read_by_content(sources, targets, final=by_offset.closed)
         if by_content is None or not by_content.steps:
@@ -260,14 +262,14 @@ class Comparison:
                 kind = DifferenceKind.MISSING if target is None else DifferenceKind.EXTRA
                 self._note(kind, [source] if source else [], [target] if target else [])
 
-    def _tell_pair(self, source: Content, target: Content) -> None:
+    def _tell_pair(self, source: RecordContent, target: RecordContent) -> None:
         kinds = [kind for kind, one, other in zip(_FIELDS, source[1:], target[1:], strict=True) if one != other]
         if not kinds:
             self._match(source, target)
         else:
             self._note(kinds[0] if len(kinds) == 1 else DifferenceKind.RECORD, [source], [target])
 
-    def _hand_on(self, source: Content | None, target: Content | None) -> bool:
+    def _hand_on(self, source: RecordContent | None, target: RecordContent | None) -> bool:
         """Pass a record to `one_sided`; False when compaction cannot be why it has no counterpart."""
         content, side = (source, 0) if source is not None else (target, 1)
         if content is None or content.key is None or self._one_sided is None:
@@ -279,7 +281,7 @@ class Comparison:
         self._one_sided(side, content, place)
         return True
 
-    def _match(self, source: Content, target: Content) -> None:
+    def _match(self, source: RecordContent, target: RecordContent) -> None:
         if self._places.of(source.offset) == target.offset:
             self.records += 1
             self._next_source, self._next_target = source.offset + 1, target.offset + 1
@@ -287,12 +289,12 @@ class Comparison:
         else:
             self._note(DifferenceKind.DISPLACED, [source], [target])
 
-    def _note(self, kind: DifferenceKind, here: Sequence[Content], there: Sequence[Content]) -> None:
+    def _note(self, kind: DifferenceKind, here: Sequence[RecordContent], there: Sequence[RecordContent]) -> None:
         """Add a difference, or extend the last one if it continues."""
         self.records += len(here)
         self._add(kind, *self._ranges(here, there), here, there)
 
-    def _ranges(self, here: Sequence[Content], there: Sequence[Content]) -> tuple[Range, Range]:
+    def _ranges(self, here: Sequence[RecordContent], there: Sequence[RecordContent]) -> tuple[Range, Range]:
         """Return the offsets of some records of both sides, or where they would be on a side that has none of them."""
         source_range = (here[0].offset, here[-1].offset + 1) if here else (self._nowhere_at_source(there[0]),) * 2
         target_range = (there[0].offset, there[-1].offset + 1) if there else (self._nowhere_at_target(here[0]),) * 2
@@ -303,8 +305,8 @@ class Comparison:
         kind: DifferenceKind,
         source_range: Range,
         target_range: Range,
-        here: Sequence[Content],
-        there: Sequence[Content],
+        here: Sequence[RecordContent],
+        there: Sequence[RecordContent],
     ) -> None:
         self._next_source = max(self._next_source, source_range[1])
         self._next_target = max(self._next_target, target_range[1])
@@ -333,14 +335,14 @@ class Comparison:
                 )
             )
 
-    def _seen(self, before: tuple[Witness, ...], more: Sequence[Content]) -> tuple[Witness, ...]:
+    def _seen(self, before: tuple[RecordSample, ...], more: Sequence[RecordContent]) -> tuple[RecordSample, ...]:
         return before + tuple(self._see(content) for content in more[: max(0, SHOWN - len(before))])
 
-    def _nowhere_at_target(self, source: Content) -> int:
+    def _nowhere_at_target(self, source: RecordContent) -> int:
         place = self._places.of(source.offset) if self._by_map else None
         return self._next_target if place is None else place
 
-    def _nowhere_at_source(self, target: Content) -> int:
+    def _nowhere_at_source(self, target: RecordContent) -> int:
         place = self._places.back(target.offset) if self._by_map else None
         return self._next_source if place is None else place
 
@@ -350,5 +352,5 @@ def _grown(first: Range, more: Range) -> Range:
     return (first[0], more[1]) if more[0] < more[1] else first
 
 
-def _size(content: Content) -> int:
+def _size(content: RecordContent) -> int:
     return len(content.key or b"") + len(content.value or b"") + len(content.headers)

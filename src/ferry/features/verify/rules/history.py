@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ferry.model import Content
+from ferry.model import RecordContent
 
 HISTORY = 200_000
 """So many of the last records that agreed are kept, as a number each."""
@@ -24,7 +24,7 @@ class History:
         """Return the place after the last one."""
         return self._first + len(self._hashes)
 
-    def add(self, content: Content) -> None:
+    def add(self, content: RecordContent) -> None:
         """Add the next record."""
         place, name = self.end, hash(content[1:])
         self._hashes[place], self._offsets[place] = name, content.offset
@@ -36,11 +36,11 @@ class History:
                 del self._places[old]
             self._first += 1
 
-    def find(self, content: Content) -> int | None:
+    def find(self, content: RecordContent) -> int | None:
         """Return the last place of a record; None when it was not there, or too long ago."""
         return self._places.get(hash(content[1:]))
 
-    def holds(self, place: int, content: Content) -> bool:
+    def holds(self, place: int, content: RecordContent) -> bool:
         """Report whether the record at a place is this one."""
         return self._hashes.get(place) == hash(content[1:])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ferry.features.verify.rules.differences import SHOWN
-from ferry.model import Difference, DifferenceKind, Witness
+from ferry.model import Difference, DifferenceKind, RecordSample
 
 _Contents = tuple[tuple[int, str, str, str], ...]
 
@@ -41,5 +41,5 @@ def with_moved(differences: Iterable[Difference]) -> list[Difference]:
     return [one for index, one in enumerate(found) if index not in gone]
 
 
-def _contents(records: Sequence[Witness]) -> _Contents:
+def _contents(records: Sequence[RecordSample]) -> _Contents:
     return tuple(record.content for record in records)

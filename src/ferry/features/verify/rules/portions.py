@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ferry.features.verify.rules.compare_ranges import CompareRange, segments_within, unreadable_range
 from ferry.features.verify.rules.differences import Places
 from ferry.features.verify.rules.repartitioned import Chunk, DealtCopy, not_read
-from ferry.features.verify.rules.stretches import Stretch, segments_within, unreadable_range
 from ferry.ledger.copied import common, united
 from ferry.model import NotCompared, Range, TopicPartition
 from ferry.plan.rules.portions import RECORD_BYTES
@@ -25,35 +25,37 @@ Unread = Mapping[TopicPartition, tuple[int, str]]
 """From which offset on a source partition cannot be read, and why, as a sentence."""
 
 
-def cut(stretch: Stretch, at: int) -> tuple[Stretch, Stretch]:
-    """Cut a stretch in two at a source offset inside of it."""
-    (start, end), (begin, stop) = stretch.source_range, stretch.target_range
-    middle = min(max(begin, Places(stretch.segments).next_of(at, stop)), stop)
-    return _part(stretch, (start, at), (begin, middle)), _part(stretch, (at, end), (middle, stop))
+def cut(span: CompareRange, at: int) -> tuple[CompareRange, CompareRange]:
+    """Cut a range in two at a source offset inside of it."""
+    (start, end), (begin, stop) = span.source_range, span.target_range
+    middle = min(max(begin, Places(span.segments).next_of(at, stop)), stop)
+    return _part(span, (start, at), (begin, middle)), _part(span, (at, end), (middle, stop))
 
 
-def _part(stretch: Stretch, source_range: Range, target_range: Range) -> Stretch:
+def _part(span: CompareRange, source_range: Range, target_range: Range) -> CompareRange:
     return replace(
-        stretch,
+        span,
         source_range=source_range,
         target_range=target_range,
-        segments=segments_within(stretch.segments, *source_range),
-        void=common(stretch.void, [target_range]),
+        segments=segments_within(span.segments, *source_range),
+        void=common(span.void, [target_range]),
     )
 
 
-def cost_of(stretches: Sequence[Stretch], sizes: OffsetBytes) -> int:
-    """Return about how many bytes of stretches are shuffled."""
-    return sum(_offsets(one) * _cost(sizes, one.source) for one in stretches)
+def cost_of(spans: Sequence[CompareRange], sizes: OffsetBytes) -> int:
+    """Return about how many bytes of ranges are shuffled."""
+    return sum(_offsets(one) * _cost(sizes, one.source) for one in spans)
 
 
-def portion_of(stretches: Sequence[Stretch], sizes: OffsetBytes, most: int) -> tuple[list[Stretch], list[Stretch]]:
-    """Return the next portion, about `most` bytes, fairly shared by the stretches; and what is left."""
-    costs = [_cost(sizes, one.source) for one in stretches]
-    needs = {number: _offsets(one) * costs[number] for number, one in enumerate(stretches)}
+def portion_of(
+    spans: Sequence[CompareRange], sizes: OffsetBytes, most: int
+) -> tuple[list[CompareRange], list[CompareRange]]:
+    """Return the next portion, about `most` bytes, fairly shared by the ranges; and what is left."""
+    costs = [_cost(sizes, one.source) for one in spans]
+    needs = {number: _offsets(one) * costs[number] for number, one in enumerate(spans)}
     shares = fair_shares(needs, most)
     now, left = [], []
-    for number, one in enumerate(stretches):
+    for number, one in enumerate(spans):
         count = -(-shares[number] // costs[number])
         if count >= _offsets(one):
             now.append(one)
@@ -95,10 +97,10 @@ def portion_of_dealt(
     return now, left
 
 
-def joined(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Join stretches that were cut, as far as a sentence needs it: only the offsets of the source."""
-    found: list[Stretch] = []
-    for one in sorted(stretches, key=lambda one: (one.source, one.source_range)):
+def joined(spans: Sequence[CompareRange]) -> list[CompareRange]:
+    """Join ranges that were cut, as far as a sentence needs it: only the offsets of the source."""
+    found: list[CompareRange] = []
+    for one in sorted(spans, key=lambda one: (one.source, one.source_range)):
         last = found[-1] if found else None
         if last is not None and last.source == one.source and last.source_range[1] == one.source_range[0]:
             found[-1] = replace(last, source_range=(last.source_range[0], one.source_range[1]))
@@ -108,10 +110,10 @@ def joined(stretches: Sequence[Stretch]) -> list[Stretch]:
 
 
 def without_unread(
-    groups: Sequence[Sequence[Stretch]], unread: Unread
-) -> tuple[list[list[Stretch]], list[NotCompared]]:
-    """Return stretches as far as their source can be read, group by group, and sentences about what cannot be read."""
-    kept: list[list[Stretch]] = []
+    groups: Sequence[Sequence[CompareRange]], unread: Unread
+) -> tuple[list[list[CompareRange]], list[NotCompared]]:
+    """Return ranges as far as their source can be read, group by group, and sentences about what cannot be read."""
+    kept: list[list[CompareRange]] = []
     lost: dict[TopicPartition, list[Range]] = {}
     for group in groups:
         kept.append([])
@@ -156,8 +158,8 @@ def _unread_place(topic: str, chunk: Chunk, unread: Unread) -> TopicPartition | 
     return None
 
 
-def _offsets(stretch: Stretch) -> int:
-    return stretch.source_range[1] - stretch.source_range[0]
+def _offsets(span: CompareRange) -> int:
+    return span.source_range[1] - span.source_range[0]
 
 
 def _cost(sizes: OffsetBytes, place: TopicPartition) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ferry.features.verify.rules.differences import TARGET
-from ferry.model import Content
+from ferry.model import RecordContent
 
 NO_TIME, CREATE_TIME, LOG_APPEND_TIME = 0, 1, 2
 """librdkafka's timestamp types (`rd_kafka_timestamp_type_t`)."""
@@ -30,7 +30,7 @@ class Received(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]]
 
 
-def content_of(record: Received, side: int) -> Content:
+def content_of(record: Received, side: int) -> RecordContent:
     """Return a record as a content: equal contents are equal records.
 
     A copy has the time type CreateTime, whatever its source has: brokers take no other one from a producer. So a copy
@@ -39,10 +39,10 @@ def content_of(record: Received, side: int) -> Content:
     at = -1 if record.kind == NO_TIME else record.timestamp
     if side == TARGET and record.kind == LOG_APPEND_TIME:
         at += _WRONG_TYPE
-    return Content(record.offset, at, record.key, record.value, headers_bytes(record.headers))
+    return RecordContent(record.offset, at, record.key, record.value, headers_bytes(record.headers))
 
 
-def shown_content(content: Content) -> Content:
+def shown_content(content: RecordContent) -> RecordContent:
     """Return a content with its time as the broker has it, whatever its type."""
     at = content.timestamp
     return content._replace(timestamp=at - _WRONG_TYPE) if at >= _WRONG_TYPE >> 1 else content

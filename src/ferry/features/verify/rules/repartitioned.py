@@ -17,7 +17,6 @@ from ferry.features.verify.rules.differences import Comparison
 from ferry.features.verify.rules.transformed import Rule
 from ferry.ledger.units import covering, is_next
 from ferry.model import (
-    Content,
     Difference,
     DifferenceKind,
     Era,
@@ -26,6 +25,7 @@ from ferry.model import (
     Offsets,
     Range,
     Receipt,
+    RecordContent,
     TopicPartition,
 )
 from ferry.words import count_of
@@ -343,7 +343,7 @@ class ByNumber(Comparison):
     Offsets of the source's side are numbers in it, and mean nothing where records differ.
     """
 
-    def _match(self, source: Content, target: Content) -> None:
+    def _match(self, source: RecordContent, target: RecordContent) -> None:
         self.records += 1
         self._next_source, self._next_target = source.offset + 1, target.offset + 1
         self._goes_on = False
@@ -372,7 +372,7 @@ def source_differences(
         for first, last in pairwise([*firsts, end]):
             part = origins[first][0]
             shift = one.target_range[0] - start
-            seen = [witness for witness in one.source_records if first <= witness.offset < last]
+            seen = [record for record in one.source_records if first <= record.offset < last]
             there = one.target_range if not in_pairs else (first + shift, last + shift)
             found.append(
                 replace(
@@ -380,7 +380,7 @@ def source_differences(
                     source=TopicPartition(topic, part),
                     source_range=(origins[first][1], origins[last - 1][1] + 1),
                     target_range=there,
-                    source_records=tuple(replace(witness, offset=origins[witness.offset][1]) for witness in seen),
+                    source_records=tuple(replace(record, offset=origins[record.offset][1]) for record in seen),
                     target_records=tuple(w for w in one.target_records if there[0] <= w.offset < there[1]),
                 )
             )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ferry.features.verify.rules.alignment import CALM
-from ferry.model import Content
+from ferry.model import RecordContent
 
 _MOST_PLACES = 16
 """If a content is found so often, further places are not tried."""
 
 
-def common(sources: Sequence[Content], targets: Sequence[Content]) -> tuple[int, int] | None:
+def common(sources: Sequence[RecordContent], targets: Sequence[RecordContent]) -> tuple[int, int] | None:
     """Return how many records of each row are before the nearest place from which on both agree; None: no place."""
     places: dict[tuple[object, ...], list[int]] = {}
     for at, content in enumerate(targets):
@@ -28,6 +28,8 @@ def common(sources: Sequence[Content], targets: Sequence[Content]) -> tuple[int,
     return best
 
 
-def _agreeing(sources: Sequence[Content], targets: Sequence[Content], at: int, there: int) -> Iterator[bool]:
+def _agreeing(
+    sources: Sequence[RecordContent], targets: Sequence[RecordContent], at: int, there: int
+) -> Iterator[bool]:
     for step in range(min(CALM, len(sources) - at, len(targets) - there)):
         yield sources[at + step][1:] == targets[there + step][1:]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ferry.features.verify.rules.stretches import Stretch
+from ferry.features.verify.rules.compare_ranges import CompareRange
 from ferry.model import NotCompared, NotComparedKind
 
 
@@ -17,9 +17,9 @@ class Rule(NamedTuple):
 
 
 def by_todays_rule(
-    found: Sequence[Stretch], rules: Mapping[str, Rule], *, asked: bool
-) -> tuple[list[Stretch], list[NotCompared]]:
-    """Return what today's rules made, which can be compared, and a sentence for each stretch of another rule.
+    found: Sequence[CompareRange], rules: Mapping[str, Rule], *, asked: bool
+) -> tuple[list[CompareRange], list[NotCompared]]:
+    """Return what today's rules made, which can be compared, and a sentence for each range of another rule.
 
     `rules` are those of source topics that have one. `asked`: these very offsets were asked for.
     """
@@ -51,8 +51,8 @@ NEEDS_SPARK = (
 )
 
 
-def without_spark(found: Sequence[Stretch]) -> list[NotCompared]:
-    """Return a sentence for each stretch that cannot be compared without Spark."""
+def without_spark(found: Sequence[CompareRange]) -> list[NotCompared]:
+    """Return a sentence for each range that cannot be compared without Spark."""
     return [
         NotCompared(
             source=one.source,

@@ -20,7 +20,7 @@ from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.own_run import OwnRun
 from ferry.features.verify.acts.verifier import CompareSpec, Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.features.verify.rules.stretches import distributed
+from ferry.features.verify.rules.compare_ranges import distributed
 from ferry.features.verify.spark.stage import ROW, compare_packed_tasks, compare_tasks
 from ferry.features.verify.spark.verifying import compare_transformed
 from ferry.files import write_whole
@@ -50,7 +50,7 @@ def verify_flow(request: VerifyRequest, connect: Callable[[], SparkSession]) -> 
     """
     with Verifier(request.flow, request.wanted, values=request.values) as verifier:
         found = verifier.survey()
-        shares = distributed(found.stretches, request.flow.copy.tasks_max)
+        shares = distributed(found.spans, request.flow.copy.tasks_max)
         specs = {number: verifier.spec(share) for number, share in enumerate(shares)}
         request.say(f"verify {request.flow.flow}: about {found.records} records in {len(specs)} tasks")
         transformed = len(found.transformed) + len(found.dealt)

@@ -1,4 +1,4 @@
-"""What a Spark task of a comparison does: compare the stretches of its row, and answer in a row. Without Spark's API.
+"""What a Spark task of a comparison does: compare the ranges of its row, and answer in a row. Without Spark's API.
 
 ```
 in   task int                   one row per task
@@ -24,7 +24,7 @@ ROW = "task int, body binary"
 
 
 def compare_tasks(specs: Mapping[int, CompareSpec], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compare the stretches of every task that `batches` name.
+    """Compare the ranges of every task that `batches` name.
 
     Anything but a FerryError is raised: Spark then tries the task again, perhaps elsewhere.
     """
@@ -35,7 +35,7 @@ def compare_tasks(specs: Mapping[int, CompareSpec], batches: Iterable[pa.RecordB
 
 
 def compare_packed_tasks(name: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compare the stretches of every task that `batches` name, by specs of the package `name`, sent as an artifact."""
+    """Compare the ranges of every task that `batches` name, by specs of the package `name`, sent as an artifact."""
     return compare_tasks(unpacked(name), batches)
 
 

@@ -1,10 +1,10 @@
 """Compares the copies of transformed topics with their sources: Spark applies the same transform, tasks compare.
 
 ```
-read (a task for so many offsets) -> transform -> number by stretch -> shuffle by task, sort -> compare with the target
+read (a task for so many offsets) -> transform -> number by range -> shuffle by task, sort -> compare with the target
 ```
 Only what today's transform made is compared: its digest is in the receipts. Repartitioned copies are compared the same
-way; they are numbered by target partition and chunk instead of by stretch.
+way; they are numbered by target partition and chunk instead of by range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ferry.config.flow.transforms import TransformSpec
 from ferry.config.record_source import TASK_RECORDS
 from ferry.errors import FerryError
 from ferry.features.records.acts.reading import ReadSpec
-from ferry.features.records.rules.pace import Share, edge_tasks
+from ferry.features.records.rules.pace import TransformTasks, edge_tasks
 from ferry.features.records.rules.ranges import ReadRange, distributed
 from ferry.features.records.spark.row_stage import read_frame
 from ferry.features.records.spark.schema import WRITTEN
@@ -33,6 +33,8 @@ from ferry.features.records.spark.transform import prepare, transformed
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.survey import Survey
 from ferry.features.verify.acts.verifier import CompareSpec
+from ferry.features.verify.rules.compare_ranges import CompareRange, unreadable
+from ferry.features.verify.rules.compare_ranges import distributed as distributed_spans
 from ferry.features.verify.rules.portions import (
     OffsetBytes,
     Unread,
@@ -45,12 +47,10 @@ from ferry.features.verify.rules.portions import (
     without_unread_dealt,
 )
 from ferry.features.verify.rules.repartitioned import DealtCopy, dealt_by_todays_rule, not_applied, source_ranges
-from ferry.features.verify.rules.stretches import Stretch, unreadable
-from ferry.features.verify.rules.stretches import distributed as distributed_stretches
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule
-from ferry.features.verify.spark.dealt_holding import held_dealt_tasks, numbered_dealt_rows
-from ferry.features.verify.spark.holding import ORDER, HeldBy, held_tasks, marked_rows, numbered_rows
-from ferry.features.verify.spark.holding_portions import compared_in_portions
+from ferry.features.verify.spark.compare_portions import compared_in_portions
+from ferry.features.verify.spark.compare_repartitioned import compare_repartitioned_tasks, numbered_repartitioned_rows
+from ferry.features.verify.spark.compare_rows import ORDER, ComparedBy, compare_tasks, marked_rows, numbered_rows
 from ferry.features.verify.spark.stage import ROW
 from ferry.model import NotCompared, NotComparedKind, Range, TopicPartition
 from ferry.plan.transform_digest import transform_digest
@@ -60,14 +60,14 @@ from ferry.run.spark.session import at_once, is_remote
 _HELD = StructType(
     [
         StructField("task", IntegerType(), nullable=False),
-        StructField("stretch", IntegerType(), nullable=False),
+        StructField("span", IntegerType(), nullable=False),
         StructField("chunk", IntegerType(), nullable=False),
         *WRITTEN,
         StructField("trouble", StringType(), nullable=True),
     ]
 )
 
-Spec = Callable[[Sequence[Stretch], Sequence[DealtCopy]], CompareSpec]
+Spec = Callable[[Sequence[CompareRange], Sequence[DealtCopy]], CompareSpec]
 
 
 def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found: Survey, *, asked: bool) -> Compared:
@@ -166,7 +166,7 @@ class _Again:
         more = edge_tasks(len(reads), count)
         names = self.spark.range(0, 1, 1, more).mapInArrow(partial(marked_rows, tasks, schema), _HELD)
         ordered = rows.unionByName(names).repartitionById(count, sf.col("task")).sortWithinPartitions(*ORDER)
-        share = Share(
+        share = TransformTasks(
             transform=self.transform.name,
             tasks=range(len(reads)),
             timeout_s=self.transform.timeout_ms / 1000,
@@ -204,25 +204,25 @@ class _Stretches:
         self._again = again
         self.name = again.transform.name
 
-    def portion(self, left: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
+    def portion(self, left: Sequence[CompareRange]) -> tuple[list[CompareRange], list[CompareRange]]:
         return portion_of(left, self._again.sizes, self._again.most)
 
-    def compare(self, portion: Sequence[Stretch]) -> Compared:
+    def compare(self, portion: Sequence[CompareRange]) -> Compared:
         spec = self._again.spec(portion, ())
-        numbers = {id(one): number for number, one in enumerate(spec.stretches)}
-        shares = distributed_stretches(spec.stretches, self._again.flow.copy.tasks_max)
-        tasks = {numbers[id(one)]: HeldBy(task, one) for task, share in enumerate(shares) for one in share}
-        reads = _pieces([(one.source, one.source_range) for one in spec.stretches])
+        numbers = {id(one): number for number, one in enumerate(spec.spans)}
+        shares = distributed_spans(spec.spans, self._again.flow.copy.tasks_max)
+        tasks = {numbers[id(one)]: ComparedBy(task, one) for task, share in enumerate(shares) for one in share}
+        reads = _pieces([(one.source, one.source_range) for one in spec.spans])
         number = partial(numbered_rows, tasks, self._again.transform.poison, to_arrow_schema(_HELD, timezone="UTC"))
         of_tasks = {number: one.task for number, one in tasks.items()}
-        return self._again.held(spec, reads, number, of_tasks, partial(held_tasks, spec))
+        return self._again.held(spec, reads, number, of_tasks, partial(compare_tasks, spec))
 
     def readable(
-        self, groups: Sequence[Sequence[Stretch]], unread: Unread
-    ) -> tuple[list[list[Stretch]], list[NotCompared]]:
+        self, groups: Sequence[Sequence[CompareRange]], unread: Unread
+    ) -> tuple[list[list[CompareRange]], list[NotCompared]]:
         return without_unread(groups, unread)
 
-    def lost(self, some: Sequence[Stretch], why: str) -> list[NotCompared]:
+    def lost(self, some: Sequence[CompareRange], why: str) -> list[NotCompared]:
         return [unreadable(one, why) for one in joined(some)]
 
 
@@ -239,14 +239,14 @@ class _Copies:
     def compare(self, portion: Sequence[DealtCopy]) -> Compared:
         spec = self._again.spec((), portion)
         numbers = {id(one): number for number, one in enumerate(spec.dealt)}
-        shares = distributed_stretches(spec.dealt, self._again.flow.copy.tasks_max)
+        shares = distributed_spans(spec.dealt, self._again.flow.copy.tasks_max)
         tasks = {numbers[id(one)]: task for task, share in enumerate(shares) for one in share}
         reads = _pieces(list(source_ranges(spec.dealt).items()))
         transform, flow = self._again.transform, self._again.flow
         targets = {topic: transform.targets_of(topic, flow.first_name(topic)) for topic in _topics(spec.dealt)}
         schema = to_arrow_schema(_HELD, timezone="UTC")
-        number = partial(numbered_dealt_rows, tasks, spec.dealt, transform.poison, targets, schema)
-        return self._again.held(spec, reads, number, tasks, partial(held_dealt_tasks, spec))
+        number = partial(numbered_repartitioned_rows, tasks, spec.dealt, transform.poison, targets, schema)
+        return self._again.held(spec, reads, number, tasks, partial(compare_repartitioned_tasks, spec))
 
     def readable(
         self, groups: Sequence[Sequence[DealtCopy]], unread: Unread

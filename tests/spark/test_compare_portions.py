@@ -10,9 +10,9 @@ from ferry.errors import Refused
 from ferry.features.records.acts.cutoffs import Unread
 from ferry.features.records.spark.task_monitor import TooSlow
 from ferry.features.verify.acts.compare import Compared
+from ferry.features.verify.rules.compare_ranges import unreadable_range
 from ferry.features.verify.rules.portions import Unread as Failures
-from ferry.features.verify.rules.stretches import unreadable_range
-from ferry.features.verify.spark.holding_portions import compared_in_portions
+from ferry.features.verify.spark.compare_portions import compared_in_portions
 from ferry.kafka.fetch.fetch_buffer import ReadFailure
 from ferry.model import NotCompared, RefusalKind, TopicPartition
 from tests.spark.test_faults import Raised

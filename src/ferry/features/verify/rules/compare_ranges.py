@@ -44,7 +44,7 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
+class CompareRange:
     """Source and target offsets that are compared with each other, and the segments between them.
 
     Records of the target from `covered_until` on are in no receipt that was read. With identical offsets they are
@@ -76,9 +76,9 @@ class Stretch:
         return sum(segment.count for segment in self.segments)
 
 
-def unreadable(stretch: Stretch, why: str) -> NotCompared:
-    """Make the entry for a stretch that was asked for, and that could not be read on one side."""
-    return unreadable_range(stretch.source, stretch.source_range, why)
+def unreadable(span: CompareRange, why: str) -> NotCompared:
+    """Make the entry for a range that was asked for, and that could not be read on one side."""
+    return unreadable_range(span.source, span.source_range, why)
 
 
 def unreadable_range(source: TopicPartition, offsets: Range, why: str) -> NotCompared:
@@ -99,7 +99,7 @@ def at_source_offsets(copied: Copied) -> Copied:
     return replace(copied, segments=tuple(replace(one, target_start=one.source_start) for one in copied.segments))
 
 
-def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[Stretch], list[NotCompared]]:
+def spans(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> tuple[list[CompareRange], list[NotCompared]]:
     """Return what can be compared of a partition, ascending, and what cannot."""
     places = Places(copied.segments)
     left, out = _wanted(copied, asked)
@@ -115,7 +115,7 @@ def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> t
     same = ends.same_until is not None
     behind = copied.target_next if bounded or same else max(copied.target_next, ends.stable)
     found = [
-        _stretch(copied, places, a, b, behind, ends, compacted=compacted, transform=digest)
+        _span(copied, places, a, b, behind, ends, compacted=compacted, transform=digest)
         for a, b, digest in _by_rule(left, copied.transformed)
     ]
     if asked.sample is not None:
@@ -129,7 +129,7 @@ def stretches(copied: Copied, asked: Asked, ends: Ends, *, compacted: bool) -> t
 
 def _after_receipts(
     copied: Copied, ends: Ends, same_until: int, *, compacted: bool
-) -> tuple[list[Stretch], list[NotCompared]]:
+) -> tuple[list[CompareRange], list[NotCompared]]:
     """Return what has identical offsets and no receipt yet, and what of it the source has deleted.
 
     A run writes it before its receipts, and may be active, or may have been killed in between.
@@ -144,7 +144,7 @@ def _after_receipts(
     if start >= end:
         return [], lost
     until = max(start, min(end, same_until))
-    stretch = Stretch(
+    span = CompareRange(
         source=source,
         target=copied.target,
         source_range=(start, until),
@@ -154,7 +154,7 @@ def _after_receipts(
         void=common(copied.void, [(start, end)]),
         compacted=compacted,
     )
-    return [stretch], lost
+    return [span], lost
 
 
 def _by_rule(left: Sequence[Range], transformed: Sequence[tuple[Range, str]]) -> list[tuple[int, int, str]]:
@@ -234,7 +234,7 @@ def no_receipt_yet(every: Iterable[tuple[Copied, Ends]]) -> list[str]:
     return [note]
 
 
-def _stretch(
+def _span(
     copied: Copied,
     places: Places,
     start: int,
@@ -244,14 +244,14 @@ def _stretch(
     *,
     compacted: bool,
     transform: str,
-) -> Stretch:
+) -> CompareRange:
     if not copied.segments:  # nothing of it is on the target: what is there is from before the flow
         begins = behind = ends.stable
     else:
         begins = max(places.next_of(start, copied.target_next), ends.target_start)
     last = end >= copied.ranges[-1][1]
     until = behind if last else places.next_of(end, copied.target_next)
-    return Stretch(
+    return CompareRange(
         source=copied.source,
         target=copied.target,
         source_range=(start, end),
@@ -278,49 +278,49 @@ def _within(segments: Sequence[Segment], start: int, end: int) -> Iterator[Segme
             yield Segment(source_start=a, target_start=a + shift, count=b - a)
 
 
-def _sampled(found: Sequence[Stretch], share: int, seed: int) -> Iterator[Stretch]:
+def _sampled(found: Sequence[CompareRange], share: int, seed: int) -> Iterator[CompareRange]:
     """Return one of `share` pieces, at least one of each partition that has any; the same seed chooses the same."""
-    pieces = [piece for stretch in found for piece in _pieces(stretch)]
+    pieces = [piece for span in found for piece in _pieces(span)]
     if pieces:
         name = pieces[0].source
         first = random.Random(f"{seed}/{name.topic}/{name.partition}").randrange(min(share, len(pieces)))
         yield from pieces[first::share]
 
 
-def _pieces(stretch: Stretch) -> Iterator[Stretch]:
-    if stretch.transform:
-        yield from _grouped(stretch)
+def _pieces(span: CompareRange) -> Iterator[CompareRange]:
+    if span.transform:
+        yield from _grouped(span)
         return
-    for segment in stretch.segments:
+    for segment in span.segments:
         for at in range(0, segment.count, SAMPLE_RECORDS):
             count = min(SAMPLE_RECORDS, segment.count - at)
             source, target = segment.source_start + at, segment.target_start + at
             # What is after the target's end is read only at the source, and reported as missing.
-            until = max(target, min(target + count, stretch.target_range[1]))
-            yield Stretch(
-                source=stretch.source,
-                target=stretch.target,
+            until = max(target, min(target + count, span.target_range[1]))
+            yield CompareRange(
+                source=span.source,
+                target=span.target,
                 source_range=(source, source + count),
                 target_range=(target, until),
                 segments=(Segment(source_start=source, target_start=target, count=count),),
-                covered_until=stretch.covered_until,
-                void=common(stretch.void, [(target, target + count)]),
-                shared=stretch.shared,
-                compacted=stretch.compacted,
+                covered_until=span.covered_until,
+                void=common(span.void, [(target, target + count)]),
+                shared=span.shared,
+                compacted=span.compacted,
             )
 
 
-def _grouped(stretch: Stretch) -> Iterator[Stretch]:
+def _grouped(span: CompareRange) -> Iterator[CompareRange]:
     """Group pieces of about so many records with all that is between them: a filter makes many small segments."""
     some: list[Segment] = []
-    starts = stretch.source_range[0], stretch.target_range[0]
-    for segment in _shortened(stretch.segments):
+    starts = span.source_range[0], span.target_range[0]
+    for segment in _shortened(span.segments):
         if some and sum(one.count for one in some) + segment.count > SAMPLE_RECORDS:
-            ends = segment.source_start, max(starts[1], min(segment.target_start, stretch.target_range[1]))
-            yield _piece(stretch, some, starts, ends)
+            ends = segment.source_start, max(starts[1], min(segment.target_start, span.target_range[1]))
+            yield _piece(span, some, starts, ends)
             some, starts = [], ends
         some.append(segment)
-    yield _piece(stretch, some, starts, (stretch.source_range[1], stretch.target_range[1]))
+    yield _piece(span, some, starts, (span.source_range[1], span.target_range[1]))
 
 
 def _shortened(segments: Sequence[Segment]) -> Iterator[Segment]:
@@ -330,13 +330,13 @@ def _shortened(segments: Sequence[Segment]) -> Iterator[Segment]:
             yield Segment(source_start=one.source_start + at, target_start=one.target_start + at, count=count)
 
 
-def _piece(stretch: Stretch, some: Sequence[Segment], starts: Range, ends: Range) -> Stretch:
+def _piece(span: CompareRange, some: Sequence[Segment], starts: Range, ends: Range) -> CompareRange:
     return replace(
-        stretch,
+        span,
         source_range=(starts[0], ends[0]),
         target_range=(starts[1], max(starts[1], ends[1])),
         segments=tuple(some),
-        void=common(stretch.void, [(starts[1], ends[1])]),
+        void=common(span.void, [(starts[1], ends[1])]),
     )
 
 
@@ -352,16 +352,16 @@ SizedT = TypeVar("SizedT", bound=Sized)
 
 
 def distributed(found: Sequence[SizedT], tasks: int) -> list[list[SizedT]]:
-    """Distribute stretches to at most so many tasks, each with about as many records.
+    """Distribute ranges to at most so many tasks, each with about as many records.
 
     The largest comes first, and goes to the task that has least.
     """
     shares: list[list[SizedT]] = [[] for _ in range(max(1, min(tasks, len(found))))]
     loads = [0] * len(shares)
-    for stretch in sorted(found, key=lambda one: -one.records):
+    for span in sorted(found, key=lambda one: -one.records):
         least = loads.index(min(loads))
-        shares[least].append(stretch)
-        loads[least] += stretch.records + 1
+        shares[least].append(span)
+        loads[least] += span.records + 1
     return [share for share in shares if share]
 
 

@@ -12,11 +12,11 @@ import pytest
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
 from ferry.features.records.acts import row_slot
-from ferry.features.records.acts.cutoffs import Withheld
+from ferry.features.records.acts.cutoffs import Cutoff
 from ferry.features.records.acts.row_slot import RowSlot
 from ferry.features.records.acts.rows import Rows
 from ferry.model import Refusal, RefusalKind, TopicPartition
-from ferry.protocol.slot import SlotResult
+from ferry.protocol.slot import SlotProgress
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.wire import encoding
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, read_topic, send
@@ -46,7 +46,7 @@ def test_what_is_behind_the_end_of_rows_is_refused_and_never_taken_for_left_out(
         plan = runs.open_run("r-1", local_origin())
         (slot,) = plan.row_slots
 
-        def copied(ends: dict[int, int], known: bool) -> SlotResult:
+        def copied(ends: dict[int, int], known: bool) -> SlotProgress:
             return attempted(runs, lab, plan_slot=slot, ends=ends, known=known)
 
         first = copied({1: 40}, known=False)
@@ -87,16 +87,16 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
     units, short = Units(lab, topic), 40
     place = TopicPartition(topic, 1)
     refusal = Refusal(topic=topic, partition=1, kind=RefusalKind.TRANSFORM, message="it breaks off")
-    withheld = {place: Withheld(offset=short, refusal=refusal)}
+    cutoffs = {place: Cutoff(offset=short, refusal=refusal)}
     before = replace(units, kept=lambda partition, offset, _: partition != 1 or offset < short)
     with units.lab.runs() as runs:
         plan = before.plan(runs)
         attempt = runs.begin(plan, local_origin())
         told: dict[TopicPartition, Refusal] = {}
         for slot in plan.row_slots:
-            spec, result = runs.task_spec(plan, slot, attempt), SlotResult()
+            spec, result = runs.task_spec(plan, slot, attempt), SlotProgress()
             rows = Rows(before.rows(plan, slot))
-            run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows=rows, withheld=withheld))
+            run_slot(spec, lambda: False, lambda _: None, result, partial(RowSlot, rows=rows, cutoffs=cutoffs))
             told |= result.refusals
     assert told.keys() == {unit.source for unit in plan.dealt}
     assert {one.message for one in told.values()} == {"it breaks off"}
@@ -106,18 +106,18 @@ def test_units_lack_what_is_behind_the_end_of_rows_of_one_source_partition_and_h
     assert units.assert_once() == 900
 
 
-def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotResult:
+def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int], known: bool) -> SlotProgress:
     """An attempt whose rows end at these offsets; the slot knows it from the start, or when they end."""
     (topic,) = lab.topics
     plan = runs.sealed_plan("r-1")
     found = {
-        TopicPartition(topic, number): Withheld(
+        TopicPartition(topic, number): Cutoff(
             offset=end,
             refusal=Refusal(topic=topic, partition=number, kind=RefusalKind.TRANSFORM, message="it breaks off"),
         )
         for number, end in ends.items()
     }
-    withheld = dict(found) if known else {}
+    cutoffs = dict(found) if known else {}
 
     def rows() -> Iterator[pa.RecordBatch]:
         for number, records in sorted(read_topic(lab.source.bootstrap, topic).items()):
@@ -127,11 +127,9 @@ def attempted(runs: MicroRuns, lab: Lab, *, plan_slot: int, ends: dict[int, int]
                 for offset, key, value, headers, time in records[: ends.get(number)]
             ]
             yield from record_batches(mine, 30)
-            withheld.update(found)
+            cutoffs.update(found)
 
     spec = runs.task_spec(plan, plan_slot, runs.begin(plan, local_origin()))
-    result = SlotResult()
-    run_slot(
-        spec, lambda: False, lambda _: None, result, port_of=partial(RowSlot, rows=Rows(rows()), withheld=withheld)
-    )
+    result = SlotProgress()
+    run_slot(spec, lambda: False, lambda _: None, result, port_of=partial(RowSlot, rows=Rows(rows()), cutoffs=cutoffs))
     return result

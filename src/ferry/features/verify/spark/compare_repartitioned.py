@@ -27,9 +27,9 @@ from ferry.features.verify.acts.pairing import opened
 from ferry.features.verify.acts.verifier import CompareSpec
 from ferry.features.verify.rules.differences import SOURCE, TARGET, Places, See
 from ferry.features.verify.rules.repartitioned import ByNumber, Chunk, DealtCopy, source_differences, unfinished
-from ferry.features.verify.spark.holding import HELD, NAMING, Row, held_rows, size_of, trouble
-from ferry.model import Content, Segment
-from ferry.plan.rules.record_sample import witnesses
+from ferry.features.verify.spark.compare_rows import COMPARE_COLUMNS, NAMING, Row, rows_to_compare, size_of, trouble
+from ferry.model import RecordContent, Segment
+from ferry.plan.rules.record_sample import record_samples
 from ferry.run.spark.columns import binaries, ints, nullable_binaries, texts
 from ferry.wire.arrow_columns import valid_of
 from ferry.wire.codecs import Malformed, TooLong
@@ -38,7 +38,7 @@ _CHUNK = 256
 """Records of a side that are fed at once."""
 
 
-def numbered_dealt_rows(
+def numbered_repartitioned_rows(
     tasks: Mapping[int, int],
     copies: Sequence[DealtCopy],
     poison: Poison,
@@ -97,10 +97,10 @@ def _numbered(
         ints([tasks[number] for number in numbers.tolist()]),
         ints(numbers.tolist()),
         ints(chunks.tolist()),
-        *(rows.column(name) for name in HELD[3:-1]),
+        *(rows.column(name) for name in COMPARE_COLUMNS[3:-1]),
         nullable_binaries(troubles, schema.field("trouble").type),
     ]
-    return pa.RecordBatch.from_arrays(arrays, names=list(HELD))
+    return pa.RecordBatch.from_arrays(arrays, names=list(COMPARE_COLUMNS))
 
 
 class _TopicChunks:
@@ -140,16 +140,16 @@ class _TopicChunks:
         return numbers, chunks
 
 
-def held_dealt_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def compare_repartitioned_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Compare the copies of a task one after the other; `spec.dealt` are all copies, by their numbers."""
-    for number, rows in groupby(held_rows(batches), key=lambda row: row.stretch):
+    for number, rows in groupby(rows_to_compare(batches), key=lambda row: row.span):
         body = pickle.dumps(_held(spec, spec.dealt[number], rows))
         yield pa.RecordBatch.from_arrays([ints([number]), binaries([body])], names=["task", "body"])
 
 
 def _held(spec: CompareSpec, copy: DealtCopy, rows: Iterable[Row]) -> Compared:
     """Compare one target partition."""
-    found, see = Compared(), witnesses(spec.secret, values=spec.values)
+    found, see = Compared(), record_samples(spec.secret, values=spec.values)
     expected = _Chunks(row for row in rows if row.content.offset != NAMING)
     settled = 0
     with closing(_there(spec, copy, found)) as there:
@@ -163,7 +163,9 @@ def _held(spec: CompareSpec, copy: DealtCopy, rows: Iterable[Row]) -> Compared:
     return found
 
 
-def _held_chunk(copy: DealtCopy, chunk: Chunk, rows: Iterator[Row], there: Iterator[Content], see: See) -> Compared:
+def _held_chunk(
+    copy: DealtCopy, chunk: Chunk, rows: Iterator[Row], there: Iterator[RecordContent], see: See
+) -> Compared:
     """Compare one chunk. The offset of a row is then its number in the chunk."""
     found = Compared()
     parts, offsets = array("i"), array("q")
@@ -172,7 +174,7 @@ def _held_chunk(copy: DealtCopy, chunk: Chunk, rows: Iterator[Row], there: Itera
         copy.target, copy.target, Places(segments), (0, chunk.records), (chunk.start, chunk.stop), see
     )
 
-    def expected() -> Iterator[Content]:
+    def expected() -> Iterator[RecordContent]:
         for row in rows:
             if row.trouble is not None:
                 raise Refused(f"{copy.topic}-{row.partition}: {row.trouble}")
@@ -181,7 +183,7 @@ def _held_chunk(copy: DealtCopy, chunk: Chunk, rows: Iterator[Row], there: Itera
             offsets.append(row.content.offset)
             yield row.content._replace(offset=len(offsets) - 1)
 
-    sides: tuple[Iterator[Content], Iterator[Content]] = (expected(), there)
+    sides: tuple[Iterator[RecordContent], Iterator[RecordContent]] = (expected(), there)
     while not comparison.is_complete:
         for side in (SOURCE, TARGET):
             if comparison.wants(side):
@@ -214,11 +216,11 @@ class _Chunks:
 class _Ahead:
     """The target's records, up to an offset at a time; nothing is read before the first call."""
 
-    def __init__(self, records: Iterator[Content]) -> None:
+    def __init__(self, records: Iterator[RecordContent]) -> None:
         self._records = records
-        self._kept: Content | None = None
+        self._kept: RecordContent | None = None
 
-    def before(self, stop: int) -> Iterator[Content]:
+    def before(self, stop: int) -> Iterator[RecordContent]:
         """Return the next records before an offset."""
         while (found := self._kept or next(self._records, None)) is not None:
             self._kept = found
@@ -228,7 +230,7 @@ class _Ahead:
             yield found
 
 
-def _there(spec: CompareSpec, copy: DealtCopy, found: Compared) -> Generator[Content, None, None]:
+def _there(spec: CompareSpec, copy: DealtCopy, found: Compared) -> Generator[RecordContent, None, None]:
     """Return the target's records where the chunks are. Raises Corrupt, Refused, Unreachable."""
     for start, end in copy.pieces:
         wanted = ReadSpec(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ferry.features.verify.rules.stretches import SAMPLE_RECORDS, Asked, Ends, distributed, no_receipt_yet, stretches
+from ferry.features.verify.rules.compare_ranges import SAMPLE_RECORDS, Asked, Ends, distributed, no_receipt_yet, spans
 from ferry.features.verify.rules.transformed import Rule, by_todays_rule, without_spark
 from ferry.ledger.copied import Copied, common, united, without
 from ferry.model import NotComparedKind, Segment
@@ -38,7 +38,7 @@ Lost = list[tuple[NotComparedKind, int, int, bool]]
 
 
 def decided(asked: Asked = ALL, ends: Ends = ENDS, copied: Copied = COPIED) -> tuple[Ranges, Lost]:
-    found, left = stretches(copied, asked, ends, compacted=False)
+    found, left = spans(copied, asked, ends, compacted=False)
     assert all(one.records == sum(part.count for part in one.segments) for one in found)
     return [(one.source_range, one.target_range) for one in found], [
         (one.why, one.start, one.end, one.asked) for one in left
@@ -91,7 +91,10 @@ def test_what_is_asked_for_is_cut_out_of_what_was_copied(asked: Asked, ranges: R
 
 def test_what_retention_took_is_left_out_and_matters_only_to_who_asked_for_it() -> None:
     begins = replace(ENDS, source_start=15)
-    assert decided(ends=begins) == ([((15, 50), (5, 41)), WHOLE[1]], [SKIPPED, (Kind.SOURCE_DELETED, 10, 15, False)])
+    assert decided(ends=begins) == (
+        [((15, 50), (5, 41)), WHOLE[1]],
+        [SKIPPED, (Kind.SOURCE_DELETED, 10, 15, False)],
+    )
     assert decided(Asked(start=12, end=20), begins) == ([((15, 20), (5, 10))], [(Kind.SOURCE_DELETED, 12, 15, True)])
     there = replace(ENDS, target_start=5)
     assert decided(ends=there)[0][0] == ((15, 50), (5, 41))
@@ -139,7 +142,7 @@ RECEIPTS = ((0, 80), (0, 80))
 )
 def test_identical_offsets_need_no_receipt_to_be_compared(ends: Ends, ranges: Ranges, lost: Lost) -> None:
     assert decided(ends=ends, copied=KEPT) == (ranges, lost)
-    found, _ = stretches(KEPT, ALL, ends, compacted=False)
+    found, _ = spans(KEPT, ALL, ends, compacted=False)
     assert {one.covered_until for one in found} <= {max(80, ends.stable)}, "a difference there is none of a newer run"
 
 
@@ -197,8 +200,8 @@ def test_where_nothing_was_copied_the_target_owes_nothing() -> None:
 
 @given(st.lists(st.integers(1, 500), max_size=30), st.integers(1, 8))
 def test_tasks_get_all_stretches_and_about_as_many_records(counts: list[int], tasks: int) -> None:
-    (stretch, _), _ = stretches(COPIED, ALL, ENDS, compacted=False)
-    found = [replace(stretch, segments=(Segment(source_start=n, target_start=n, count=n),)) for n in counts]
+    (span, _), _ = spans(COPIED, ALL, ENDS, compacted=False)
+    found = [replace(span, segments=(Segment(source_start=n, target_start=n, count=n),)) for n in counts]
     shares = distributed(found, tasks)
     assert sorted(one.records for share in shares for one in share) == sorted(counts)
     assert len(shares) == min(tasks, len(counts))
@@ -224,7 +227,7 @@ def test_ranges_are_sets_of_offsets(some: list[tuple[int, int]], others: list[tu
 
 def test_what_a_transform_made_is_cut_out_rule_by_rule() -> None:
     ruled = replace(COPIED, transformed=(((20, 35), "a"), ((35, 50), "b")))
-    found, left = stretches(ruled, ALL, ENDS, compacted=False)
+    found, left = spans(ruled, ALL, ENDS, compacted=False)
     assert [(one.source_range, one.target_range, one.transform) for one in found] == [
         ((10, 20), (0, 10), ""),
         ((20, 35), (10, 25), "a"),
@@ -247,20 +250,20 @@ def test_a_sample_of_a_filtered_topic_has_what_lies_between_its_records(
         COPIED, ranges=((0, at + 4),), segments=tuple(segments), target_next=to, transformed=(((0, at + 4), "a"),)
     )
     ends = Ends(source_start=0, source_end=at + 4, target_start=0, target_end=to + 1, stable=to + 1)
-    whole, _ = stretches(filtered, Asked(sample=1), ends, compacted=False)
+    whole, _ = spans(filtered, Asked(sample=1), ends, compacted=False)
     assert [one.source_range[0] for one in whole] == [0, *(one.source_range[1] for one in whole[:-1])]
     assert [one.target_range[0] for one in whole] == [0, *(one.target_range[1] for one in whole[:-1])]
     assert (whole[-1].source_range[1], whole[-1].target_range[1]) == (at + 4, to + 1)
     assert sum(one.records for one in whole) == sum(counts)
     assert all(one.records <= SAMPLE_RECORDS for one in whole)
-    some, _ = stretches(filtered, Asked(sample=share, seed=seed), ends, compacted=False)
+    some, _ = spans(filtered, Asked(sample=share, seed=seed), ends, compacted=False)
     assert some
     assert all(one in whole for one in some)
 
 
 def test_only_what_todays_transform_made_is_held_against_it(golden: Golden) -> None:
     ruled = replace(COPIED, transformed=(((20, 35), "a"), ((35, 50), "b")))
-    found = [one for one in stretches(ruled, ALL, ENDS, compacted=False)[0] if one.transform]
+    found = [one for one in spans(ruled, ALL, ENDS, compacted=False)[0] if one.transform]
     held, left = by_todays_rule(found, {"t": Rule("mask", "b")}, asked=False)
     assert [one.source_range for one in held] == [(35, 50)]
     assert [(one.why, one.start, one.end, one.asked) for one in left] == [(Kind.TRANSFORM_CHANGED, 20, 35, False)]

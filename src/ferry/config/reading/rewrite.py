@@ -31,7 +31,7 @@ class _Line:
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft:
+class Rewrite:
     """The text between two passes. Every pass names the lines of the old file."""
 
     lines: list[_Line]
@@ -44,20 +44,20 @@ class Draft:
     """A line that is corrected in a circle."""
 
     @classmethod
-    def corrected(cls, text: str, look: Callable[[str], Sequence[Problem]]) -> Draft:
+    def corrected(cls, text: str, look: Callable[[str], Sequence[Problem]]) -> Rewrite:
         """Write the corrections of what `look` finds, until it finds none. Raises what `look` raises."""
-        draft = cls(lines=[_Line(text=line) for line in lines_of(text)])
+        rewrite = cls(lines=[_Line(text=line) for line in lines_of(text)])
         chosen: list[Problem] = []
         for _ in range(_PASSES):
-            current = draft.numbered()
+            current = rewrite.numbered()
             ends = {entry.line: entry.last_line for entry in parse_all(current)[0]}
             chosen = _one_per_line(look(current), ends)
             if not chosen:
-                return draft
+                return rewrite
             for problem in chosen:
-                draft._apply(problem)
-        draft.stuck = chosen[0].line or 1
-        return draft
+                rewrite._apply(problem)
+        rewrite.stuck = chosen[0].line or 1
+        return rewrite
 
     def numbered(self) -> str:
         """Return the text for the next pass; the blank line ends an entry that the last line leaves open."""

@@ -1,4 +1,4 @@
-"""What a Spark task does with a stretch of a compacted topic that a transform made: on real brokers, without Spark."""
+"""What a Spark task does with a range of a compacted topic that a transform made: on real brokers, without Spark."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ferry.dev import RunningCluster
 from ferry.features.verify.acts.compare import Compared
 from ferry.features.verify.acts.verifier import Verifier
 from ferry.features.verify.acts.wanted import Wanted
-from ferry.features.verify.rules.stretches import Stretch
-from ferry.features.verify.spark.holding import HELD, NAMING, held_tasks
+from ferry.features.verify.rules.compare_ranges import CompareRange
+from ferry.features.verify.spark.compare_rows import COMPARE_COLUMNS, NAMING, compare_tasks
 from ferry.model import DifferenceKind, Segment, TopicPartition
 from tests.harness import Lab, Message, create_topic, new_alias, producer, send, wait_until, watermark
 from tests.pure.run.unit_flows import LATELY
@@ -50,11 +50,11 @@ def plain(cluster: RunningCluster, topic: str, *pairs: tuple[bytes, bytes]) -> N
 
 
 def rows(*found: tuple[int, bytes, bytes]) -> Iterator[pa.RecordBatch]:
-    """What the transform makes of the source, behind the row that names the stretch."""
+    """What the transform makes of the source, behind the row that names the range."""
     every = [(NAMING, None, None), *found]
     columns = zip(*((0, 0, 0, 0, at, LATELY, key, value, [], None) for at, key, value in every), strict=True)
     arrays = [pa.array(list(column), kind) for column, kind in zip(columns, KINDS, strict=True)]
-    yield pa.RecordBatch.from_arrays(arrays, names=list(HELD))
+    yield pa.RecordBatch.from_arrays(arrays, names=list(COMPARE_COLUMNS))
 
 
 def test_what_the_log_cleaner_took_of_a_transformed_copy_is_no_difference(
@@ -73,7 +73,7 @@ def test_what_the_log_cleaner_took_of_a_transformed_copy_is_no_difference(
     plain(target_cluster, copy, (b"c", b"2"))
     # Where there is a hole one side has lost its record since it was copied.
     places = {0: 0, 1: 1, 2: 2, 4: 3, 5: 4, 6: 5}
-    stretch = Stretch(
+    span = CompareRange(
         source=TopicPartition(topic, 0),
         target=TopicPartition(copy, 0),
         source_range=(0, 7),
@@ -84,8 +84,8 @@ def test_what_the_log_cleaner_took_of_a_transformed_copy_is_no_difference(
         transform="d",
     )
     with Verifier(lab.flow, Wanted()) as verifier:
-        spec = verifier.spec([stretch])
-    (answer,) = held_tasks(spec, rows((0, b"a", b"1"), (2, b"b", b"1"), (5, b"c", b"1"), (6, b"c", b"2")))
+        spec = verifier.spec([span])
+    (answer,) = compare_tasks(spec, rows((0, b"a", b"1"), (2, b"b", b"1"), (5, b"c", b"1"), (6, b"c", b"2")))
     found: Compared = pickle.loads(answer.column("body")[0].as_py())
     assert found.not_compared == []
     assert [(one.kind, one.source_range, one.target_range) for one in found.differences] == [

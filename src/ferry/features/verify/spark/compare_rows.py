@@ -1,12 +1,12 @@
 """What Spark tasks do to compare transformed records with the target. Runs in Python workers, without Spark's API.
 
 ```
-marked_rows    which task has which stretches         -> a row for each, so that none is skipped
-numbered_rows  COLUMNS of `ferry.features.records.spark.transform` -> HELD: the rows of stretches
-held_tasks     HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a stretch
+marked_rows    which task has which ranges         -> a row for each, so that none is skipped
+numbered_rows  COLUMNS of `ferry.features.records.spark.transform` -> COMPARE_COLUMNS: the rows of ranges
+compare_tasks   HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a range
 ```
-A stretch's source rows come from Spark; its target records are read from the cluster while they are compared.
-Repartitioned copies (`dealt_holding`) are compared in the same way; a stretch is then a target partition.
+A range's source rows come from Spark; its target records are read from the cluster while they are compared.
+Repartitioned copies (`dealt_holding`) are compared in the same way; a range is then a target partition.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from ferry.features.verify.acts.compare import Compared, Comparer
 from ferry.features.verify.acts.pairing import opened
 from ferry.features.verify.acts.verifier import CompareSpec
 from ferry.features.verify.acts.wire_reader import WireReader
+from ferry.features.verify.rules.compare_ranges import CompareRange, is_void
 from ferry.features.verify.rules.differences import SOURCE, TARGET, Comparison, Places
-from ferry.features.verify.rules.stretches import Stretch, is_void
 from ferry.lane.connections import FlowConnections
-from ferry.model import Content, NotCompared, NotComparedKind, TopicPartition
+from ferry.model import NotCompared, NotComparedKind, RecordContent, TopicPartition
 from ferry.plan.rules.compaction import OneSided
-from ferry.plan.rules.record_sample import witnesses
+from ferry.plan.rules.record_sample import record_samples
 from ferry.run.spark.columns import binaries, ints, longs, nullable_binaries, texts
 from ferry.wire.arrow_columns import name_bytes
 from ferry.wire.codecs import Malformed, TooLong
 from ferry.wire.headers import Header
 from ferry.wire.written import packed_headers
 
-HELD = ("task", "stretch", "chunk", "partition", "offset", "timestamp", "key", "value", "headers", "trouble")
-"""`trouble` says why a row cannot be compared, else null. `offset` is -1 in the row that names a stretch. `chunk` is
+COMPARE_COLUMNS = ("task", "span", "chunk", "partition", "offset", "timestamp", "key", "value", "headers", "trouble")
+"""`trouble` says why a row cannot be compared, else null. `offset` is -1 in the row that names a range. `chunk` is
 the number of a chunk of a repartitioned copy, else 0. `partition` is that of the source."""
 
-ORDER = ("stretch", "chunk", "partition", "offset")
+ORDER = ("span", "chunk", "partition", "offset")
 
 NAMING = -1
 _CHUNK = 256
 """Records of a side that are fed at once."""
 
 
-class HeldBy(NamedTuple):
-    """A stretch, and the task that compares it."""
+class ComparedBy(NamedTuple):
+    """A range, and the task that compares it."""
 
     task: int
-    stretch: Stretch
+    span: CompareRange
 
 
 def marked_rows(
     tasks: Mapping[int, int], schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Make a row for each stretch, by its number, for its task; `batches` have one row in all."""
+    """Make a row for each range, by its number, for its task; `batches` have one row in all."""
     for batch in batches:
         if batch.num_rows:
             numbers = sorted(tasks)
@@ -86,12 +86,12 @@ def marked_rows(
 
 
 def numbered_rows(
-    copies: Mapping[int, HeldBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    copies: Mapping[int, ComparedBy], poison: Poison, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Return the rows that are in a stretch, with its number; without those that a copy sends to the dead letters."""
+    """Return the rows that are in a range, with its number; without those that a copy sends to the dead letters."""
     starts: dict[tuple[str, int], list[int]] = {}
     numbers: dict[tuple[str, int], list[int]] = {}
-    for number, (_, one) in sorted(copies.items(), key=lambda item: item[1].stretch.source_range):
+    for number, (_, one) in sorted(copies.items(), key=lambda item: item[1].span.source_range):
         starts.setdefault(one.source, []).append(one.source_range[0])
         numbers.setdefault(one.source, []).append(number)
     for batch in batches:
@@ -105,22 +105,22 @@ def numbered_rows(
             if index < 0:
                 continue
             number = numbers[place][index]
-            stretch = copies[number].stretch
-            if offset >= stretch.source_range[1] or (why is not None and poison is Poison.SKIP):
+            span = copies[number].span
+            if offset >= span.source_range[1] or (why is not None and poison is Poison.SKIP):
                 continue
             kept.append(at)
             chosen.append(number)
-            troubles.append(trouble(stretch.target, aim, offset, why, poison))
+            troubles.append(trouble(span.target, aim, offset, why, poison))
         if kept:
             rows = batch.take(pa.array(kept, pa.int32()))
             arrays = [
                 ints([copies[number].task for number in chosen]),
                 ints(chosen),
                 ints([0] * len(chosen)),
-                *(rows.column(name) for name in HELD[3:-1]),
+                *(rows.column(name) for name in COMPARE_COLUMNS[3:-1]),
                 nullable_binaries(troubles, schema.field("trouble").type),
             ]
-            yield pa.RecordBatch.from_arrays(arrays, names=list(HELD))
+            yield pa.RecordBatch.from_arrays(arrays, names=list(COMPARE_COLUMNS))
 
 
 def trouble(target: TopicPartition, aim: str | None, offset: int, why: str | None, poison: Poison) -> bytes | None:
@@ -132,36 +132,36 @@ def trouble(target: TopicPartition, aim: str | None, offset: int, why: str | Non
     return None
 
 
-def held_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Compare the stretches of a task one after the other; `spec.stretches` are all stretches, by their numbers.
+def compare_tasks(spec: CompareSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Compare the ranges of a task one after the other; `spec.spans` are all ranges, by their numbers.
 
     If one cannot be read on, the others are compared even so. Raises errors that are not a FerryError.
     """
-    for number, rows in groupby(held_rows(batches), key=lambda row: row.stretch):
-        body = pickle.dumps(_held(spec, spec.stretches[number], rows))
+    for number, rows in groupby(rows_to_compare(batches), key=lambda row: row.span):
+        body = pickle.dumps(_held(spec, spec.spans[number], rows))
         yield pa.RecordBatch.from_arrays([ints([number]), binaries([body])], names=["task", "body"])
 
 
 class Row(NamedTuple):
-    """A row of HELD."""
+    """A row of COMPARE_COLUMNS."""
 
-    stretch: int
+    span: int
     chunk: int
     partition: int
-    content: Content
+    content: RecordContent
     trouble: str | None
 
 
-def held_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+def rows_to_compare(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
     """Return the rows of a task."""
     for batch in batches:
-        columns = (batch.column(name).to_pylist() for name in HELD[1:7])
+        columns = (batch.column(name).to_pylist() for name in COMPARE_COLUMNS[1:7])
         values, troubles = batch.column("value").to_pylist(), batch.column("trouble").to_pylist()
         headers = _headers(batch.column("headers"))
         for (number, chunk, partition, offset, time, key), value, pairs, why in zip(
             zip(*columns, strict=True), values, headers, troubles, strict=True
         ):
-            yield Row(number, chunk, partition, Content(offset, time, key, value, packed_headers(pairs)), why)
+            yield Row(number, chunk, partition, RecordContent(offset, time, key, value, packed_headers(pairs)), why)
 
 
 def _headers(column: pa.ListArray) -> Iterator[Sequence[Header]]:
@@ -172,21 +172,21 @@ def _headers(column: pa.ListArray) -> Iterator[Sequence[Header]]:
         yield [(names[at], values[at]) for at in range(start, end)] if start < end else ()
 
 
-def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[Row]) -> Compared:
-    """Compare one stretch."""
-    places, lone, found = Places(stretch.segments), OneSided(), Compared()
-    see = witnesses(spec.secret, values=spec.values)
+def _held(spec: CompareSpec, span: CompareRange, rows: Iterable[Row]) -> Compared:
+    """Compare one range."""
+    places, lone, found = Places(span.segments), OneSided(), Compared()
+    see = record_samples(spec.secret, values=spec.values)
     comparison = Comparison(
-        stretch.source,
-        stretch.target,
+        span.source,
+        span.target,
         places,
-        stretch.source_range,
-        stretch.target_range,
+        span.source_range,
+        span.target_range,
         see,
-        one_sided=lone.add if stretch.compacted else None,
+        one_sided=lone.add if span.compacted else None,
     )
-    expected, there = _expected(rows, found), _there(spec, stretch, places, found)
-    sides: tuple[Iterator[Content], Iterator[Content]] = (expected, there)
+    expected, there = _expected(rows, found), _there(spec, span, places, found)
+    sides: tuple[Iterator[RecordContent], Iterator[RecordContent]] = (expected, there)
     failure: FerryError | None = None
     try:
         while not comparison.is_complete:
@@ -194,8 +194,8 @@ def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[Row]) -> Compared:
                 if comparison.wants(side):
                     some = list(islice(sides[side], _CHUNK))
                     comparison.feed(side, some, done=len(some) < _CHUNK)
-        if stretch.compacted:
-            _explain(spec, stretch, lone, found)
+        if span.compacted:
+            _explain(spec, span, lone, found)
     except FerryError as error:
         failure = error
     finally:
@@ -204,11 +204,11 @@ def _held(spec: CompareSpec, stretch: Stretch, rows: Iterable[Row]) -> Compared:
     found.differences = [*comparison.differences, *found.differences]
     found.more = comparison.more
     if failure is not None:
-        found.not_compared.append(_left(stretch, comparison.settled_until, failure))
+        found.not_compared.append(_left(span, comparison.settled_until, failure))
     return found
 
 
-def _expected(rows: Iterable[Row], found: Compared) -> Iterator[Content]:
+def _expected(rows: Iterable[Row], found: Compared) -> Iterator[RecordContent]:
     """Return what the transform makes of the source's records; Refused at one that it cannot be applied to."""
     for row in rows:
         if row.trouble is not None:
@@ -218,21 +218,23 @@ def _expected(rows: Iterable[Row], found: Compared) -> Iterator[Content]:
             yield row.content
 
 
-def size_of(content: Content) -> int:
+def size_of(content: RecordContent) -> int:
     """Return the bytes of a record, as it was read."""
     return len(content.key or b"") + len(content.value or b"") + len(content.headers)
 
 
-def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared) -> Generator[Content, None, None]:
+def _there(
+    spec: CompareSpec, span: CompareRange, places: Places, found: Compared
+) -> Generator[RecordContent, None, None]:
     """Return the target's records that are compared with the copy. Raises Corrupt, Refused, Unreachable."""
-    start, end = stretch.target_range
+    start, end = span.target_range
     if start >= end:
         return
     wanted = ReadSpec(
         alias=spec.flow.target,
         connection=spec.target,
         fetch=spec.limits.fetch,
-        pieces=(ReadRange(stretch.target, start, end),),
+        pieces=(ReadRange(span.target, start, end),),
         topic_ids={},
         patience_s=spec.patience_s,
     )
@@ -241,33 +243,32 @@ def _there(spec: CompareSpec, stretch: Stretch, places: Places, found: Compared)
         try:
             yield from (
                 content
-                for content in list(opened(batch, stretch.target_range))
-                if places.back(content.offset) is not None
-                or not (stretch.shared or is_void(content.offset, stretch.void))
+                for content in list(opened(batch, span.target_range))
+                if places.back(content.offset) is not None or not (span.shared or is_void(content.offset, span.void))
             )
         except (Malformed, TooLong) as error:
             raise Corrupt(
-                f"the batch at offset {batch.base_offset} of {stretch.target} cannot be opened: {error}"
+                f"the batch at offset {batch.base_offset} of {span.target} cannot be opened: {error}"
             ) from error
 
 
-def _explain(spec: CompareSpec, stretch: Stretch, lone: OneSided, found: Compared) -> None:
+def _explain(spec: CompareSpec, span: CompareRange, lone: OneSided, found: Compared) -> None:
     """Find out why a side of a compacted topic lacks what the other has."""
     if not any(lone.keys) and not lone.is_full:
         return
     with FlowConnections(spec.flow, spec.target, spec.source, patience_s=spec.patience_s) as connections:
-        comparer = Comparer(WireReader(connections, spec.limits), witnesses(spec.secret, values=spec.values))
-        connections.run(lambda: comparer.explain_transformed(stretch, lone, found))
+        comparer = Comparer(WireReader(connections, spec.limits), record_samples(spec.secret, values=spec.values))
+        connections.run(lambda: comparer.explain_transformed(span, lone, found))
 
 
-def _left(stretch: Stretch, at: int, error: FerryError) -> NotCompared:
-    end = stretch.source_range[1]
+def _left(span: CompareRange, at: int, error: FerryError) -> NotCompared:
+    end = span.source_range[1]
     start = min(at, end)
     return NotCompared(
-        source=stretch.source,
+        source=span.source,
         start=start,
         end=end,
         why=NotComparedKind.UNREADABLE,
-        message=f"offsets {start} to {end - 1} of {stretch.source} could not be compared: {error}",
+        message=f"offsets {start} to {end - 1} of {span.source} could not be compared: {error}",
         asked=True,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 
-from ferry.features.verify.cli.shown import print_verified
+from ferry.features.verify.cli.views import print_verified
 from ferry.ledger.verified_codec import verified_json
 from ferry.model import Begin, Flow, NotCompared, TopicPartition, Verified
 from ferry.model.difference import NotComparedKind

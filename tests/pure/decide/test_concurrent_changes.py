@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ferry.features.groups.rules.checkpoints import TargetGroups, Write
 from ferry.features.groups.rules.codec import group_record
-from ferry.features.groups.rules.concurrent_changes import left_to_others, meanwhile, still_there
+from ferry.features.groups.rules.concurrent_changes import concurrent_changes, left_to_others, still_there
 from ferry.features.groups.rules.written_offsets import Held, HeldGroup, Wrote
 from ferry.ledger.codec import encode, pause_record
 from ferry.ledger.run_codec import run_record
@@ -29,7 +29,7 @@ from tests.said import facts_in
 
 LANE, NOW = "main", 1_000_000
 PLACE = TopicPartition("a.orders", 0)
-HELD = HeldGroup(offsets={PLACE: Held(Wrote(5, 7))}, sources={"a.orders": "orders"}, renewed_ms=0)
+COMPARE_COLUMNS = HeldGroup(offsets={PLACE: Held(Wrote(5, 7))}, sources={"a.orders": "orders"}, renewed_ms=0)
 PAUSE = Pause(topic="", who="ann", why="switch", since_ms=0)
 
 
@@ -40,7 +40,7 @@ def logged(*records: Record) -> list[LedgerRecord]:
     ]
 
 
-def group(lane: str = LANE, name: str = "app", held: HeldGroup = HELD) -> Record:
+def group(lane: str = LANE, name: str = "app", held: HeldGroup = COMPARE_COLUMNS) -> Record:
     return group_record(lane, name, held, run="r9", at_ms=NOW)
 
 
@@ -49,10 +49,10 @@ def test_a_pause_of_the_flow_stops_everybody_and_one_that_is_lifted_or_of_a_topi
     topic = pause_record(replace(PAUSE, topic="orders"))
     over = pause_record(replace(PAUSE, until_ms=NOW - 1))
     for is_run in (False, True):
-        found = meanwhile(logged(pause_record(PAUSE)), LANE, now_ms=NOW, is_run=is_run)
+        found = concurrent_changes(logged(pause_record(PAUSE)), LANE, now_ms=NOW, is_run=is_run)
         golden(found.why)
         for harmless in ([pause_record(PAUSE), lifted], [topic], [over]):
-            assert meanwhile(logged(*harmless), LANE, now_ms=NOW, is_run=is_run).why is None
+            assert concurrent_changes(logged(*harmless), LANE, now_ms=NOW, is_run=is_run).why is None
 
 
 def test_a_newer_run_stops_a_run_of_its_lane_alone(golden: Golden) -> None:
@@ -68,15 +68,15 @@ def test_a_newer_run_stops_a_run_of_its_lane_alone(golden: Golden) -> None:
         )
         return logged(run_record(run))
 
-    golden(meanwhile(opened(LANE), LANE, now_ms=NOW, is_run=True).why)
-    assert meanwhile(opened(LANE), LANE, now_ms=NOW, is_run=False).why is None
-    assert meanwhile(opened("other"), LANE, now_ms=NOW, is_run=True).why is None
+    golden(concurrent_changes(opened(LANE), LANE, now_ms=NOW, is_run=True).why)
+    assert concurrent_changes(opened(LANE), LANE, now_ms=NOW, is_run=False).why is None
+    assert concurrent_changes(opened("other"), LANE, now_ms=NOW, is_run=True).why is None
 
 
 def test_groups_of_another_pass_are_told_from_the_own() -> None:
     records = logged(group(), group(name="own"), group(lane="other", name="b"), group(name="back"))
     records += [replace(records[-1], offset=104, value=None)]
-    found = meanwhile(records, LANE, own={101}, now_ms=NOW, is_run=True)
+    found = concurrent_changes(records, LANE, own={101}, now_ms=NOW, is_run=True)
     assert found.taken == {"app": "run r9", "back": "a rollback"}
     assert [(one.group, one.why) for one in left_to_others(found.taken, {"app", "own"})] == [("app", Why.MOVED)]
 

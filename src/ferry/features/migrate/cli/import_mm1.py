@@ -92,7 +92,7 @@ def import_mm1_command(
     --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others. All spellings of its
     versions are known. The whole command line may be pasted, from kafka-mirror-maker.sh on.
 
-    What is left for you to decide is a `look` in the report; with --strict the exit code is then 1.
+    The report marks what you must decide with `look`. With --strict these make the exit code 1.
     """
     arguments = read_arguments(context.rest)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
@@ -223,7 +223,7 @@ OPTION = Form(
     F("line", "place.line", least=1, says="null: the command line, or something the file does not contain"),
     F("option"),
     F("value", says="as written; a secret's is hidden"),
-    F("fate", kind=enum(Fate), says="look: it is left for you to decide, and the exit code is 1"),
+    F("fate", kind=enum(Fate), says="look: it is left for you to decide; with --strict the exit code is 1 then"),
     F("became", kind=filled(""), says="the line of the new file; null: none"),
     F("why"),
     name="option",

@@ -151,7 +151,8 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "lanes": Group(
         panel=Panel.COPY,
-        help="List the lanes of a flow, or drop one.",
+        help="List the lanes of a flow, or drop one. Without a command: list them.",
+        first="list",
         rows={
             "list": Row(
                 place="ferry.features.lanes.cli.lanes:list_command",
@@ -271,7 +272,8 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "switches": Group(
         panel=Panel.MOVE,
-        help="List and show switchovers, failovers and failbacks, or abandon one.",
+        help="List and show switchovers, failovers and failbacks, or abandon one. Without a command: list them.",
+        first="list",
         rows={
             "list": Row(
                 place="ferry.features.switch.cli.switches:switch_list_command",
@@ -327,7 +329,9 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "reports": Group(
         panel=Panel.EVIDENCE,
-        help="List the reports of drills and switches, write one, or check signatures and the chain.",
+        help="List the reports of drills and switches, write one, or check signatures and the chain. Without a "
+        "command: list them.",
+        first="list",
         rows={
             "list": Row(
                 place="ferry.features.drill.cli.reports:list_command",

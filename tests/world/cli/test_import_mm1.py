@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pty
 import subprocess
@@ -75,6 +76,14 @@ def test_json(files: list[str], tmp_path: Path, golden: Golden) -> None:
     assert not (tmp_path / "n").exists()
     written = imported(*files, "--whitelist", "a", "--json", "--output", tmp_path / "n").json("import-mm1")
     assert (written["file"], written["properties"]) == (str(tmp_path / "n"), None)
+
+
+def test_csv_has_one_row_for_each_option_and_no_file(files: list[str]) -> None:
+    answer = imported(*files, "--whitelist", "a", "-o", "csv")
+    rows = list(csv.DictReader(answer.out.splitlines()))
+    body = imported(*files, "--whitelist", "a", "--json").json("import-mm1")
+    assert answer.code == 0
+    assert [(row["option"], row["fate"]) for row in rows] == [(one["option"], one["fate"]) for one in body["options"]]
 
 
 def test_something_left_to_decide_is_reported_and_fails_with_strict(files: list[str], tmp_path: Path) -> None:

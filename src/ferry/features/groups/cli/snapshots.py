@@ -78,9 +78,14 @@ def drop_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The snapshot's name, as ferry groups snapshots list shows it.")
     ],
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm that the snapshot is deleted.")] = False,
     dry_run: DryRunOption = False,
 ) -> int:
     """Delete a snapshot of the groups' offsets from the ledger. No group is changed."""
+    if not yes and not dry_run:
+        raise BadInput(
+            f"snapshot {name} would be deleted, and nothing brings it back: check with --dry-run, then add --yes"
+        )
     return _drop(context, name, dry_run=dry_run)
 
 

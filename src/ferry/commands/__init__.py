@@ -277,7 +277,7 @@ COMMANDS: Mapping[str, Row | Group] = {
         rows={
             "list": Row(
                 place="ferry.features.switch.cli.switches:switch_list_command",
-                help="List the switches of a flow and of its reverse flow, oldest first, as far as both ledgers can "
+                help="List the switches of a flow and of its flow back, oldest first, as far as both ledgers can "
                 "be read.",
             ),
             "show": Row(
@@ -396,4 +396,4 @@ OLD_SPELLINGS: Spellings = {
     ("policy", "check"): ("config", "policy"),
     ("policy",): ("config", "policy"),
 }
-"""Words of earlier versions, and those of today. Version 0.1 takes both; no list shows the old ones."""
+"""Other words of commands, and their names. Version 0.1 takes both; no list shows the other words."""

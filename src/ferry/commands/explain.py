@@ -27,7 +27,7 @@ KINDS: Mapping[Of, str] = {
 
 
 def offered_words() -> list[str]:
-    """All words and their other names, for completion."""
+    """Return all words and their other names, for completion."""
     return sorted({name for one in all_words() for name in (one.word, *one.also)})
 
 

@@ -37,10 +37,8 @@ def snapshot_command(
     name: Annotated[
         str | None, typer.Option("--snapshot", metavar="NAME", help="Name of the snapshot. Generated if omitted.")
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="As earlier versions named it.", hidden=True)] = False,
-    drop: Annotated[
-        str | None, typer.Option("--drop", metavar="NAME", help="As earlier versions named it.", hidden=True)
-    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Another spelling.", hidden=True)] = False,
+    drop: Annotated[str | None, typer.Option("--drop", metavar="NAME", help="Another spelling.", hidden=True)] = None,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
 ) -> int:

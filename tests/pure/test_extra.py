@@ -97,6 +97,23 @@ def test_no_test_that_a_guarantee_names_is_left_out() -> None:
     assert names & set().union(*map(left_out, files)) == set()
 
 
+def test_soak_tests_are_in_their_folder() -> None:
+    files = [file for file in TESTS.rglob("test_*.py") if "@pytest.mark.soak\n" in file.read_text()]
+    assert files == []
+
+
+def test_a_pure_test_that_make_test_runs_has_the_limit_of_its_folder() -> None:
+    """A limit of a test's own is next to its mark `extra`."""
+    longer = []
+    for file in (TESTS / "pure").rglob("*.py"):
+        lines = file.read_text().splitlines()
+        for number, line in enumerate(lines):
+            if "pytest.mark.timeout(" in line and "\\n" not in line:
+                around = lines[max(number - 1, 0) : number + 1]
+                longer += [] if any("mark.extra" in one for one in around) else [f"{file.name}:{number + 1}"]
+    assert longer == []
+
+
 def test_make_test_runs_each_file_of_which_the_time_is_listed() -> None:
     """A time of `make test-all` would hide one that doubles."""
     assert [file for file in read(KEPT) if not kept(file)] == []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from unittest.mock import patch
 
 import pytest
@@ -25,7 +25,7 @@ from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.protocol.slot import MAX_FAILURES, SlotProgress
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.golden import Golden
-from tests.pure.protocol.broker import LAST_EPOCH
+from tests.pure.protocol.broker import LAST_EPOCH, Busy
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
@@ -70,16 +70,49 @@ def test_a_commit_that_is_answered_with_an_error_is_not_taken_for_one(version: i
 
 
 @both_versions
-def test_an_abort_over_its_author_s_head_fences(version: int, golden: Golden) -> None:
-    lane = Lane([[3]], version=version)
-    with at_work(lane):
+@pytest.mark.parametrize("cause", ["timed out", "a newer writer dies", "a newer writer takes over"])
+def test_a_commit_after_the_broker_has_aborted_fences(version: int, cause: str, golden: Golden) -> None:
+    """The commit is called invalid (version 2) or fenced (version 1), and what was aborted is copied again."""
+    lane = Lane([[3], [2]], version=version)
+    with scripted(lane.source, lane.target) as (clock, clusters):
+        lane.connect(clusters)
         attempt = lane.begin(lane.open("r"))
-        lane.target.faults.append(Fault(api="EndTxn", key=SLOT, code=codes.INVALID_TXN_STATE))
-        before = lane.target.count("InitProducerId")
+
+        def initialise() -> None:
+            """What a newer writer sends. It is not answered while the markers of our transaction are written."""
+            with suppress(Busy):
+                lane.target.target.init_producer(SLOT)
+            lane.target.deliver_markers()
+
+        def abort() -> None:
+            if cause == "timed out":
+                assert clock.now() - begun >= TIMEOUT_MS / 1000
+                lane.target.target.expire(SLOT)
+                lane.target.deliver_markers()
+            else:
+                initialise()
+
+        def receipts_are_written() -> None:
+            """Abort after the last look, before the commit."""
+            lane.target.faults.append(Fault(api="Fetch", topic=LEDGER, then=abort))
+
+        late_s = 25.0 if cause == "timed out" else 0.0
+        lane.target.faults += [
+            Fault(api="Produce", topic=TOPIC, late_s=late_s),
+            Fault(api="TxnOffsetCommit", late_s=late_s),
+            Fault(api="Produce", topic=LEDGER, late_s=late_s, then=receipts_are_written),
+            Fault(api="EndTxn", key=SLOT, then=initialise if cause == "a newer writer takes over" else None),
+        ]
+        begun, before = clock.now(), lane.target.count("InitProducerId")
         with pytest.raises(Retryable) as caught:
             lane.copy(attempt)
         golden(caught.value)
+        said, facts = data_of(caught.value)
+        assert (said, facts["slot"], facts["run"]) == ("slot.fenced", 0, "r")
         assert lane.target.count("InitProducerId") == before + 1, "a writer that was fenced does not fence another one"
+        assert (lane.copied(0), lane.copied(1)) == ([], [])
+        result = lane.copy(attempt)
+        assert (result.retries, sum(one.records for one in result.receipts), lane.is_whole()) == (0, 5, True)
 
 
 @pytest.mark.parametrize(

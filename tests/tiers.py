@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 PATIENCE = float(os.environ.get("FERRY_PATIENCE", "1"))
@@ -43,6 +45,9 @@ SECONDS = {
 
 EXTRA: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "extra.toml").read_text())
 """What `make test` leaves out: per file, tests and what it has in their place; `*` is the whole file."""
+
+OF_MAKE_TEST = pytest.StashKey[dict[str, set[str]]]()
+"""Of each file that the session has collected, the tests with their cases that `make test` runs."""
 
 
 def examples(most: int) -> int:

@@ -67,7 +67,7 @@ TABLE = Table(
         "epochs": of_slot("OffsetForLeaderEpoch", topic=TOPIC, skip=2),
         "settings": of_slot("DescribeConfigs"),
         "coordinator": of_slot("FindCoordinator"),
-        "topics": of_slot("Metadata", topic=TOPIC, skip=2),
+        "topics": of_slot("Metadata", topic=TOPIC, skip=1),
         "source": of_slot("Fetch", side="source", topic=TOPIC),
         "topics of the source": of_slot("Metadata", side="source", topic=TOPIC),
     }

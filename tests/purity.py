@@ -21,6 +21,10 @@ REFUSED = "a pure test starts no process and opens no connection: move it to the
 CAUGHT = f"{REFUSED}; the code under test caught the refusal"
 
 
+class Refusal(AssertionError):
+    """What a pure test gets for a process or a connection."""
+
+
 class Guard:
     """Whether a pure test, one of its fixtures or the import of its module is at work: how many of these.
 
@@ -28,12 +32,12 @@ class Guard:
     """
 
     depth = 0
-    refusals: ClassVar[list[AssertionError]] = []
+    refusals: ClassVar[list[Refusal]] = []
 
 
 def refuse(*_: object, **__: object) -> None:
     """Take the place of what pure tests are refused."""
-    refusal = AssertionError(REFUSED)
+    refusal = Refusal(REFUSED)
     Guard.refusals.append(refusal)
     raise refusal
 
@@ -83,7 +87,7 @@ def nothing_but_python() -> Iterator[None]:
                 setattr(where, name, own)
 
 
-def caught_refusal() -> AssertionError | None:
+def caught_refusal() -> Refusal | None:
     """Return the first refusal since the last call, and forget all of them."""
     first = next(iter(Guard.refusals), None)
     Guard.refusals.clear()
@@ -93,7 +97,7 @@ def caught_refusal() -> AssertionError | None:
 @contextmanager
 def refuses() -> Iterator[None]:
     """Expect that what is done in the block is refused."""
-    with pytest.raises(AssertionError, match=REFUSED):
+    with pytest.raises(Refusal):
         yield
     Guard.refusals.clear()
 

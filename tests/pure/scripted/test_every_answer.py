@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-import pytest
-
 from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import delivery_writer
 from ferry.kafka.connect import codes
@@ -354,7 +352,6 @@ REQUESTS = {
 TABLE = Table(REQUESTS)
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

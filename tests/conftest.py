@@ -21,7 +21,7 @@ from xdist.workermanage import WorkerController
 
 from tests.durations import KEPT, TESTS, Durations, OneReport, Shared, file_of, read
 from tests.limits import Limits
-from tests.purity import nothing_but_python
+from tests.purity import CAUGHT, Refusals, caught_refusal, nothing_but_python
 from tests.tiers import OF_MAKE_TEST, PATIENCE, PURE, SECONDS, is_extra
 
 pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.core.global_force_seed = config.stash[SEED]  # type: ignore[assignment]  # None before
     config.pluginmanager.register(Shared())
     config.pluginmanager.register(Limits())
+    config.pluginmanager.register(Refusals())
     config.pluginmanager.register(OneReport() if hasattr(config, "workerinput") else Durations())
 
 
@@ -163,11 +164,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, object]:
-    """Refuse the same to the modules of pure tests while they are imported."""
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Refuse the same to the modules of pure tests while they are imported; one that catches a refusal fails."""
     is_pure = (TESTS / PURE) in (collector.path, *collector.path.parents)
     with nothing_but_python() if is_pure else nullcontext():
-        return (yield)
+        report = yield
+    if caught_refusal() is not None and report.passed:
+        report.outcome, report.longrepr = "failed", CAUGHT
+    return report
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.airflow.held import HELD_SECONDS, HeldDirectory, directory_of
 from tests.airflow.rest import Rest
 from tests.airflow.statsd import Listener
 from tests.harness import Lab, create_topic
-from tests.spark.jobs import connect_server, until
+from tests.spark.jobs import SMALL_CHUNKS, connect_server, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -165,13 +165,13 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
             "ferry.transform.halved.topics": "refused-halved",
             "ferry.transform.halved.where": "offset % 2 = 0",
         },
-        "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
-        "killed": {"ferry.chunk.bytes": "1"},
+        "struck": {**SMALL_CHUNKS, "ferry.retries": "1"},
+        "killed": SMALL_CHUNKS,
         RESTARTED: {"ferry.chunk.bytes": "1", "ferry.retries": "50"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
-        "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
+        "severed": {"ferry.spark.conn.id": SPARK_CONNECT, **SMALL_CHUNKS},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
         BY_LAG: {"ferry.schedule.lag.records": "1000", "ferry.schedule.lag.every.seconds": "2"},
         "verified": {

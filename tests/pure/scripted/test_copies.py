@@ -10,6 +10,7 @@ from ferry.copy.chunk import PartProgress
 from ferry.errors import Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.driver_port import KafkaDriver
+from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce import writer
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD
@@ -17,7 +18,7 @@ from ferry.model import Flow, Origin, Record, RefusalKind, Segment
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import Asked, Fault
 from tests.pure.scripted.lane import TIMEOUT_MS, Lane, at_work, place
 
 LEDGER = ledger_topic(FLOW.source)
@@ -73,6 +74,52 @@ def test_a_stranger_between_two_batches_refuses_the_partition() -> None:
         result = lane.copy(attempt, request_bytes=1)
         assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.FOREIGN_WRITER}
         assert (lane.copied(0), lane.copied(1)) == ([77], [0])
+
+
+def up_to_stable(asked: Asked) -> bool:
+    """Whether the last stable offsets are asked for."""
+    return bool(asked.request.isolation_level == READ_COMMITTED)
+
+
+LOOKS = {
+    "stable": Fault(api="ListOffsets", topic=TOPIC, only=up_to_stable),
+    "ends": Fault(api="ListOffsets", topic=TOPIC, only=lambda asked: not up_to_stable(asked)),
+    "records": Fault(api="Fetch", topic=TOPIC),
+}
+"""What shows a copy that another producer has written since the plan."""
+
+
+@pytest.mark.parametrize("code", [codes.TOPIC_AUTHORIZATION_FAILED, codes.KAFKA_STORAGE_ERROR])
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_target_that_cannot_be_checked_is_not_written(look: str, code: int) -> None:
+    """A stranger has written there since the plan."""
+    lane = Lane([[2, 2]])
+    with at_work(lane):
+        lane.most_records = 2
+        lane.copy(lane.begin(lane.open("first")))
+        lane.most_records = None
+        attempt = lane.begin(lane.open("second"))
+        lane.target.append(TOPIC, STRANGER)
+        lane.clusters[1].patience_s = 1
+        lane.target.faults.append(replace(LOOKS[look], code=code, times=10_000))
+        result = lane.copy(attempt)
+        assert {one: refusal.code for one, refusal in result.refusals.items()} == {place(): "target.unseen"}
+        assert lane.copied(0) == [0, 1, 77]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_target_that_is_checked_after_a_while_has_its_stranger(look: str) -> None:
+    lane = Lane([[2, 2]])
+    with at_work(lane):
+        lane.most_records = 2
+        lane.copy(lane.begin(lane.open("first")))
+        lane.most_records = None
+        attempt = lane.begin(lane.open("second"))
+        lane.target.append(TOPIC, STRANGER)
+        lane.target.faults.append(replace(LOOKS[look], code=codes.KAFKA_STORAGE_ERROR, times=2))
+        result = lane.copy(attempt)
+        assert {one: refusal.code for one, refusal in result.refusals.items()} == {place(): "foreign.since-plan"}
+        assert (result.retries, lane.copied(0)) == (0, [0, 1, 77])
 
 
 def test_what_lies_before_a_batch_that_the_target_refuses_is_copied() -> None:

@@ -98,5 +98,6 @@ class Asked:
     def keys(self) -> set[str]:
         """Groups and transactional ids in it."""
         names = ("transactional_id", "v3_and_below_transactional_id", "group_id", "key")
-        many = {one if isinstance(one, str) else one.group_id for one in getattr(self.request, "groups", None) or ()}
+        lists = [getattr(self.request, name, None) or () for name in ("groups", "coordinator_keys")]
+        many = {one if isinstance(one, str) else one.group_id for found in lists for one in found}
         return many | {value for name in names if (value := getattr(self.request, name, None))}

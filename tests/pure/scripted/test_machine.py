@@ -28,7 +28,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
 from ferry.protocol.driver import begin_attempt
-from ferry.protocol.names import ledger_topic
+from ferry.protocol.names import ledger_topic, position_group
 from ferry.protocol.slot import SlotProgress
 from tests.pure.protocol.world import FLOW, LANE
 from tests.pure.scripted.broker import Brokers, Pending
@@ -271,8 +271,8 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.target.target.txns)
     @rule(index=indexes)
     def move_coordinator(self, index: int) -> None:
-        """The other broker coordinates a transactional id."""
-        names = sorted(self.target.target.txns)
+        """The other broker coordinates a transactional id, or the lane's positions."""
+        names = sorted({*self.target.target.txns, position_group(FLOW, LANE)})
         name = names[index % len(names)]
         self.target.coordinators[name] = other_than(self.target.coordinators.get(name, NODES[0]))
 

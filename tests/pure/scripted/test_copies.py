@@ -89,7 +89,9 @@ LOOKS = {
 """What shows a copy that another producer has written since the plan."""
 
 
-@pytest.mark.parametrize("code", [codes.TOPIC_AUTHORIZATION_FAILED, codes.KAFKA_STORAGE_ERROR])
+@pytest.mark.parametrize(
+    "code", [codes.TOPIC_AUTHORIZATION_FAILED, pytest.param(codes.KAFKA_STORAGE_ERROR, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_target_that_cannot_be_checked_is_not_written(look: str, code: int) -> None:
     """A stranger has written there since the plan."""

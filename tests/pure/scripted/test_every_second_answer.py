@@ -122,8 +122,11 @@ def up_to_stable(asked: Asked) -> bool:
 
 
 def of_target(api: str, only: Callable[[Asked], bool] | None = None) -> Request:
-    """A question about what the target's logs have since the plan, where a stranger has written."""
-    return Request(judge=judge_stranger, fault=Fault(api=api, topic=TOPIC, only=only), versions=(2,))
+    """A question about what the target's logs have since the plan, where a stranger has written.
+
+    `make quick` has one code of each in `test_copies.py`.
+    """
+    return Request(judge=judge_stranger, fault=Fault(api=api, topic=TOPIC, only=only), versions=(2,), quick=False)
 
 
 GROUP = position_group(FLOW, LANE)

@@ -22,7 +22,7 @@ from xdist.workermanage import WorkerController
 from tests.durations import KEPT, TESTS, Durations, OneReport, Shared, file_of, read
 from tests.limits import Limits
 from tests.purity import nothing_but_python
-from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
+from tests.tiers import OF_MAKE_TEST, PATIENCE, PURE, SECONDS, is_extra
 
 pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
 
@@ -91,9 +91,10 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"ferry: {SEED_VARIABLE}={config.stash[SEED]}, Hypothesis profile {settings.get_current_profile_name()}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give tests the limit of their tier, mark those that `make test` leaves out, and put files in order."""
     kept = read(KEPT)
+    of_make_test = config.stash[OF_MAKE_TEST] = {}
     scopes: dict[str, Scope] = {}
     takers: set[str] = set()
     for item in items:
@@ -102,6 +103,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("extra")
         if tier_of(item) == "soak":
             item.add_marker("soak")
+        names = of_make_test.setdefault(file, set())
+        if not any(item.get_closest_marker(mark) for mark in ("extra", "soak")):
+            names.add(item.name)
         limit = item.get_closest_marker("timeout")
         seconds = SECONDS[tier_of(item)] if limit is None else limit.args[0]
         item.add_marker(pytest.mark.timeout(seconds * PATIENCE, func_only=True), append=False)

@@ -32,7 +32,7 @@ ASKING = "awaiting_input"
 TASK_MOODS = DAG_MOODS | {
     "upstream_failed": Condition.BAD,
     "up_for_retry": Condition.WARN,
-    ASKING: Condition.COMPARE_COLUMNS,
+    ASKING: Condition.HELD,
 }
 """The conditions of tasks by their states."""
 PREVIEW = "preview"
@@ -293,7 +293,7 @@ class Outcome:
 _MOODS = {
     **dict.fromkeys(("success", "finished", "synced"), Condition.GOOD),
     **dict.fromkeys(("deviations", "abandoned"), Condition.WARN),
-    "left alone": Condition.COMPARE_COLUMNS,
+    "left alone": Condition.HELD,
     "dry run": Condition.UNKNOWN,
 }
 """The conditions of drills, switches and syncs of groups by their outcomes; any other is bad."""

@@ -99,7 +99,7 @@ def standing(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> St
 
 
 _RANKS = {Condition.BAD: 0, Condition.WARN: 1}
-_BESIDES = frozenset({Condition.BUSY, Condition.COMPARE_COLUMNS})
+_BESIDES = frozenset({Condition.BUSY, Condition.HELD})
 
 
 def ended_run(seen: Status, dag: DagState, now_ms: int) -> RunDigest | None:
@@ -178,7 +178,7 @@ def _paused(seen: Status) -> Standing | None:
     pause = seen.pause
     if pause is None:
         return None
-    return Standing(condition=Condition.COMPARE_COLUMNS, word="paused", why=f"Paused by {pause.who}: {pause.why}")
+    return Standing(condition=Condition.HELD, word="paused", why=f"Paused by {pause.who}: {pause.why}")
 
 
 def _under_way(seen: Status, dag: DagState, expected: Expected, now_ms: int) -> Standing | None:
@@ -206,7 +206,7 @@ def _at_work(seen: Status, run: DagRunRow, dag: DagState, expected: Expected, no
     is_queued = run.state == "queued"
     if dag.paused and is_queued:
         why = f"Run {run.run} is queued, and begins when its DAG is unpaused."
-        return Standing(condition=Condition.COMPARE_COLUMNS, word="DAG paused", why=why, run=run.run)
+        return Standing(condition=Condition.HELD, word="DAG paused", why=why, run=run.run)
     if is_queued and waited_ms > PATIENCE_MS:
         long = duration(waited_ms / 1000)
         why = f"Run {run.run} has been queued for {long}: see that Airflow's scheduler runs, and what it logs."
@@ -362,7 +362,7 @@ def _at_rest(dag: DagState) -> Standing | None:
     if not (dag.known and dag.paused) or dag.under_way is not None:
         return None
     why = "Airflow starts no runs of its DAG until it is unpaused."
-    return Standing(condition=Condition.COMPARE_COLUMNS, word="DAG paused", why=why)
+    return Standing(condition=Condition.HELD, word="DAG paused", why=why)
 
 
 def _beyond(behind: Behind, limit: RecoveryPoint) -> str:

@@ -14,7 +14,7 @@ from ferry.reader.documents import Trouble
 from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.run_words import Condition
 
-ORDER = (Condition.BAD, Condition.WARN, Condition.COMPARE_COLUMNS, Condition.UNKNOWN, Condition.BUSY, Condition.GOOD)
+ORDER = (Condition.BAD, Condition.WARN, Condition.HELD, Condition.UNKNOWN, Condition.BUSY, Condition.GOOD)
 """The order in which an operator should read them."""
 
 

@@ -17,7 +17,7 @@ COLOURS: Mapping[str, Condition] = {
     "blue": Condition.BUSY,
     "amber": Condition.WARN,
     "red": Condition.BAD,
-    "violet": Condition.COMPARE_COLUMNS,
+    "violet": Condition.HELD,
     "grey": Condition.UNKNOWN,
 }
 """The colours of badges, by their names in docs/page.md."""

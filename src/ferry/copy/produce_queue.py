@@ -69,6 +69,11 @@ class ProduceQueue:
         self._answered = answered
         self._flying: dict[int, deque[tuple[Request, Future]]] = {}
 
+    @property
+    def in_flight(self) -> bool:
+        """Whether a request waits for its answer."""
+        return any(self._flying.values())
+
     async def send_first(self, node: int, request: Request) -> None:
         """Open the transaction by a request that is alone in flight.
 

@@ -50,7 +50,7 @@ class Condition(StrEnum):
     BUSY = "busy"
     WARN = "warn"
     BAD = "bad"
-    COMPARE_COLUMNS = "held"
+    HELD = "held"
     UNKNOWN = "unknown"
 
 

@@ -45,7 +45,7 @@ def done_besides(report: Report) -> list[Line]:
     ]
     lines += [
         Line(
-            condition=Condition.COMPARE_COLUMNS,
+            condition=Condition.HELD,
             word="paused",
             text=f"{name if plan.flow_paused else f'topic {name}'} was paused",
         )

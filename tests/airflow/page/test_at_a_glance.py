@@ -46,7 +46,7 @@ def test_the_worst_is_first_and_else_the_files_order_stays() -> None:
         "a->b",
         "d->a",
     ]
-    assert names(sorted_by_condition(stood((Condition.BUSY, Condition.COMPARE_COLUMNS, Condition.WARN)))) == [
+    assert names(sorted_by_condition(stood((Condition.BUSY, Condition.HELD, Condition.WARN)))) == [
         "d->a",
         "c->b",
         "a->b",

@@ -58,7 +58,7 @@ REFUSED = Refusal(kind=RefusalKind.TOO_LARGE, topic="orders", partition=0, messa
 LEFT_OVER = replace(digest("r1", PastState.PARTIAL, REFUSED), undone_in_all=1)
 SILENT = (Trouble(cluster="far", why="gone", since_ms=1),)
 HINDERED = (Trouble(cluster="", why="no secret", since_ms=1),)
-COMPARE_COLUMNS = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
+HELD = {"": Pause(topic="", who="ada", why="migration", since_ms=1)}
 
 
 def dag_run(name: str, state: str, ended_s: int | None = None) -> DagState:
@@ -117,7 +117,7 @@ WORST: list[tuple[Snapshot, DagState, str, str]] = [
     (behind(lag("orders", 0, 101, 1.0)), KNOWN, "behind", "orders-0 lacks 101 records"),
     (behind(lag("orders", 0, 5, None)), KNOWN, "behind", "of unknown age"),
     (
-        replace(behind(lag("orders", 0, 5, 61.0)), pauses={"orders": COMPARE_COLUMNS[""]}),
+        replace(behind(lag("orders", 0, 5, 61.0)), pauses={"orders": HELD[""]}),
         KNOWN,
         "behind",
         "that are paused.",
@@ -166,9 +166,9 @@ WORST: list[tuple[Snapshot, DagState, str, str]] = [
     (replace(WELL, troubles=(*SILENT, *SILENT)), KNOWN, "unreachable", "Clusters far and far"),
     (replace(WELL, runs=()), KNOWN, "never ran", "Start a run"),  # but a backfill
     (WELL, dag_run("r2", "running"), "healthy", "copied all"),  # that it is at work is said next to it
-    (replace(WELL, pauses=COMPARE_COLUMNS), dag_run("r2", "running"), "paused", "ada: migration"),
+    (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", "ada: migration"),
     (
-        replace(WELL, pauses=COMPARE_COLUMNS, troubles=SILENT),
+        replace(WELL, pauses=HELD, troubles=SILENT),
         KNOWN,
         "unreachable",
         "far does not answer",
@@ -209,14 +209,14 @@ FAR = behind(lag("orders", 0, 5, 7_200.0))
         (replace(FAR, runs=after(PastState.FAILED).runs), dag_run("r2", "running"), "failed", ["running"]),
         (FAR, dag_run("r2", "running"), "behind", ["running"]),
         (replace(FAR, runs=(), never_ran=True), dag_run("r1", "running"), "behind", ["running"]),
-        (replace(FAR, pauses=COMPARE_COLUMNS), KNOWN, "behind", ["paused"]),
+        (replace(FAR, pauses=HELD), KNOWN, "behind", ["paused"]),
         (
-            replace(after(PastState.FAILED), pauses=COMPARE_COLUMNS),
+            replace(after(PastState.FAILED), pauses=HELD),
             dag_run("r2", "running"),
             "failed",
             ["paused", "running"],
         ),
-        (replace(WELL, pauses=COMPARE_COLUMNS), dag_run("r2", "running"), "paused", ["running"]),
+        (replace(WELL, pauses=HELD), dag_run("r2", "running"), "paused", ["running"]),
         (FAR, DagState(known=True, paused=True), "behind", ["DAG paused"]),
         (replace(WELL, runs=(), never_ran=True), DagState(known=True, paused=True), "never ran", ["DAG paused"]),
         (replace(WELL, hindrances=HINDERED), dag_run("r2", "running"), "not seen", ["running"]),
@@ -246,7 +246,7 @@ def test_what_is_wrong_is_said_also_while_a_run_is_under_way_or_the_flow_is_paus
     [
         (WELL, "healthy", Condition.GOOD, []),
         (after(PastState.SUCCESS, True), "healthy", Condition.GOOD, ["running"]),
-        (replace(WELL, pauses=COMPARE_COLUMNS), "paused", Condition.COMPARE_COLUMNS, []),
+        (replace(WELL, pauses=HELD), "paused", Condition.HELD, []),
         (after(PastState.FAILED), "failed", Condition.BAD, []),
     ],
 )
@@ -362,7 +362,7 @@ def test_a_run_that_airflow_should_have_begun_long_ago_is_overdue(
         ((row("r2", "queued"),), False, Condition.BUSY, "queued", "r2 is queued."),
         ((row("r2", "queued", 290),), False, Condition.BUSY, "queued", "r2 is queued."),
         ((row("r2", "queued", 310),), False, Condition.WARN, "queued", "queued for 5 min 10 s"),
-        ((row("r2", "queued", 10),), True, Condition.COMPARE_COLUMNS, "DAG paused", "r2 is queued, and"),
+        ((row("r2", "queued", 10),), True, Condition.HELD, "DAG paused", "r2 is queued, and"),
         ((row("r3", "queued", 310), row("r2", "running", 400)), False, Condition.BUSY, "running", "r2 is running."),
         ((row("r3", "queued", 9), row("r2", "queued", 400)), False, Condition.WARN, "queued", "r2 has been queued"),
         ((row("r2", "running", 400),), True, Condition.BUSY, "running", "no other task"),

@@ -29,7 +29,7 @@ from tests.said import facts_in
 
 LANE, NOW = "main", 1_000_000
 PLACE = TopicPartition("a.orders", 0)
-COMPARE_COLUMNS = HeldGroup(offsets={PLACE: Held(Wrote(5, 7))}, sources={"a.orders": "orders"}, renewed_ms=0)
+HELD = HeldGroup(offsets={PLACE: Held(Wrote(5, 7))}, sources={"a.orders": "orders"}, renewed_ms=0)
 PAUSE = Pause(topic="", who="ann", why="switch", since_ms=0)
 
 
@@ -40,7 +40,7 @@ def logged(*records: Record) -> list[LedgerRecord]:
     ]
 
 
-def group(lane: str = LANE, name: str = "app", held: HeldGroup = COMPARE_COLUMNS) -> Record:
+def group(lane: str = LANE, name: str = "app", held: HeldGroup = HELD) -> Record:
     return group_record(lane, name, held, run="r9", at_ms=NOW)
 
 

@@ -41,7 +41,7 @@ class Marking(Identical):
     """A lane whose login may write markers. `shape`: r a record, c a committed one and its marker, a an aborted one."""
 
     def __init__(self, *shapes: str, nodes: tuple[int, ...] = (1,)) -> None:
-        super().__init__([[] for _ in shapes])
+        super().__init__([[] for _ in shapes], nodes=nodes)
         self.found = found(may_mark=True)
         for number, shape in enumerate(shapes):
             self.grow(shape, number)
@@ -131,6 +131,25 @@ def test_the_next_runs_continue_after_markers(shape: str) -> None:
             result = lane.run(name)
             assert (result.refusals, lane.is_identical()) == ({}, True)
             lane.grow(shape)
+
+
+def test_a_transaction_in_all_partitions_costs_a_request_with_records_one_with_markers_and_two_readings() -> None:
+    costs = []
+    for transactions in (10, 30):
+        lane = Marking(*["c" * transactions] * 4)
+        lane.memory_bytes = 64 << 20  # or each answer of the source has one partition
+        with at_work(lane):
+            assert lane.run("r").refusals == {}
+        costs.append([lane.target.count(api) for api in ("Produce", "WriteTxnMarkers", "ListOffsets", "Metadata")])
+    assert [more - less for less, more in zip(*costs, strict=True)] == [20, 20, 40, 0]
+
+
+def test_partitions_that_come_to_holes_one_after_the_other_are_passed_together_soon() -> None:
+    lane = Marking("c" * 9, "r" + "c" * 9, "rr" + "c" * 9, "rrr" + "c" * 9)
+    lane.memory_bytes = 64 << 20
+    with at_work(lane):
+        assert lane.run("r").refusals == {}
+        assert (lane.is_identical(), lane.target.count("WriteTxnMarkers")) == (True, 10)
 
 
 def test_chunks_and_requests_of_one_batch_are_the_same_copy() -> None:
@@ -296,6 +315,15 @@ def test_a_late_marker_lands_in_its_hole_or_is_waited_for(most: int, monkeypatch
         with later(monkeypatch, AFTER_ALL_MS):
             assert lane.run("last").refusals == {}
         assert lane.is_identical()
+
+
+def test_a_leader_that_moves_right_after_markers_is_read_at_its_new_broker() -> None:
+    lane = Marking("rcrcr", nodes=(1, 2))
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="WriteTxnMarkers", then=lambda: lane.target.move_leader(place(), 2)))
+        result = lane.copy(attempt)
+        assert (lane.is_identical(), result.refusals, result.retries) == (True, {}, 1)
 
 
 def test_a_marker_that_fails_amid_others_of_its_request_is_sent_again() -> None:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cache
 
-import pytest
-
 from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import delivery_writer
 from ferry.kafka.connect import codes
@@ -398,7 +396,6 @@ REQUESTS = {
 TABLE = Table(REQUESTS)
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

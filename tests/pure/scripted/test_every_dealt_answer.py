@@ -6,8 +6,6 @@ transaction, meets each of Kafka's error codes, before and after it was carried 
 
 from __future__ import annotations
 
-import pytest
-
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.ledger.unit_codec import narrowed_units
@@ -83,7 +81,6 @@ TABLE = Table(
 )
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

@@ -383,18 +383,10 @@ def other_than(node: int) -> int:
     return NODES[1 - NODES.index(node)]
 
 
-@pytest.mark.timeout(120)
 def test_no_interleaving_breaks_what_the_real_writer_promises() -> None:
     run_state_machine_as_test(Machine, settings=settings(stateful_step_count=20))
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(6 * 3600)
-def test_no_long_interleaving_breaks_what_the_real_writer_promises() -> None:
-    run_state_machine_as_test(Machine, settings=settings(max_examples=20_000, stateful_step_count=40, database=None))
-
-
-@pytest.mark.timeout(120)
 def test_a_commit_that_is_taken_for_granted_is_found() -> None:
     """The machine can fail: a writer that takes an unknown outcome for a commit reports what is not in the ledger."""
     commit = Writer.commit

@@ -110,7 +110,7 @@ OF_LANE = {**BEGIN, "Metadata": 5, "ListOffsets": 4, "DescribeConfigs": 1, "Find
 OF_BYTES = {"source's Metadata": 1, "source's Fetch records": 1}
 OF_ROWS = {"source's Metadata": 1, "source's OffsetForLeaderEpoch": 1}
 """Spark has read the records; the slot asks where their leader epochs end."""
-SENDING = {"InitProducerId": 1, "Produce ledger": 1, "Fetch ledger": 2, "Metadata": 3, "ListOffsets": 3}
+SENDING = {"InitProducerId": 1, "Produce ledger": 1, "Fetch ledger": 2, "Metadata": 1, "ListOffsets": 3}
 """A slot that keeps offsets notes in the ledger that it will send, and reads the ledger and the target's ends again."""
 LETTER = {"Produce letters": 1, "Produce records": -1, "OffsetForLeaderEpoch": -1}
 """A chunk of the test has a dead letter and no record."""

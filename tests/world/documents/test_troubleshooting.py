@@ -26,7 +26,7 @@ COLOURS: Mapping[str, str] = {
     Condition.BUSY: "blue",
     Condition.WARN: "amber",
     Condition.BAD: "red",
-    Condition.COMPARE_COLUMNS: "violet",
+    Condition.HELD: "violet",
     Condition.UNKNOWN: "grey",
 }
 """As docs/page.md has them."""

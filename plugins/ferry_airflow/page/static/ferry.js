@@ -5,7 +5,7 @@
   const one = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
-  // Figures, as the server writes them (shown.py) -------------------------------------------------------------------
+  // Figures, as the server writes them (filters.py) -----------------------------------------------------------------
   const number = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   const size = (bytes) => {
     let [left, unit] = [bytes, 0];

@@ -41,15 +41,21 @@ class ListedOffsets:
 
 
 async def listed_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation: int, replica: int = CONSUMER
+    cluster: Cluster,
+    wanted: Mapping[TopicPartition, int],
+    *,
+    isolation: int,
+    replica: int = CONSUMER,
+    leaders_known: bool = False,
 ) -> ListedOffsets:
     """Return the offset of each partition for EARLIEST, LATEST or a time in ms; one request per leader, all at once.
 
     With isolation READ_COMMITTED, LATEST is the last stable offset. A time after the last record gives -1. Errors are
     repeated for the cluster's patience. A partition that still has one then, or whose leader does not answer, is in
     `failed`. Raises Unreachable when no leader answered at all. `replica`: as whom it asks, CONSUMER or LEADER_LOG.
+    `leaders_known`: the metadata is asked for only when a leader answered with an error, or not at all.
     """
-    question = _Question(cluster, wanted, isolation, replica)
+    question = _Question(cluster, wanted, isolation, replica, leaders_known)
     try:
         await cluster.retrying(question.ask)
     except Unreachable as error:
@@ -65,7 +71,14 @@ class _Incomplete(Retryable):
 class _Question:
     """The partitions that are not answered yet, asked for round by round."""
 
-    def __init__(self, cluster: Cluster, wanted: Mapping[TopicPartition, int], isolation: int, replica: int) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        wanted: Mapping[TopicPartition, int],
+        isolation: int,
+        replica: int,
+        leaders_known: bool,
+    ) -> None:
         self.found: dict[TopicPartition, int] = {}
         self.failed: dict[TopicPartition, Unavailable] = {}
         self.denied: dict[TopicPartition, Unavailable] = {}
@@ -74,12 +87,14 @@ class _Question:
         self._left = dict(wanted)
         self._isolation = isolation
         self._replica = replica
+        self._leaders_known = leaders_known
 
     async def ask(self) -> None:
         """Ask one round; raise _Incomplete when another round may bring more."""
         self.failed.clear()
-        # Every time: a leader that does not answer may have been replaced.
-        await self._cluster.refresh({place.topic for place in self._left})
+        if not self._leaders_known:
+            await self._cluster.refresh({place.topic for place in self._left})
+        self._leaders_known = False  # a leader that does not answer may have been replaced
         answers = [
             (node, part, self._cluster.loop.call_soon_with_future(partial(self._send, part, node)))
             for node, part in self._by_leader().items()

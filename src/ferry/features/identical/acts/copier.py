@@ -144,6 +144,8 @@ class IdenticalCopier(Copier):
     MARKERS: ClassVar[int] = 0
     _writer: DataWriter
     _batching: WithoutHoles
+    _held_back = False
+    """Whether the holes that partitions are at waited for one round of the others already."""
 
     def _batching_of(self, rules: BatchingRules, pool: TranscodePool) -> WithoutHoles:
         return WithoutHoles(self, self._buffer, rules, pool)
@@ -159,6 +161,11 @@ class IdenticalCopier(Copier):
         """
         waiting, self._batching.waiting = self._batching.waiting, {}
         if not waiting:
+            return 0
+        # Partitions of one source transaction are at its markers at the same time, unless they were fetched apart.
+        # One round later they are together again, and one request is enough for all.
+        self._held_back = queue.in_flight and not self._held_back
+        if self._held_back:
             return 0
         await queue.settle_all()
         by_node: dict[int, dict[TopicPartition, PartProgress]] = {}

@@ -146,10 +146,12 @@ async def _settled_ends(
 
     `between` reads what belongs to the ends: these are equal before it and afterwards.
     """
-    shown = await listed_offsets(target, dict.fromkeys(pieces, LATEST), isolation=READ_UNCOMMITTED)
+    wanted = dict.fromkeys(pieces, LATEST)
+    # No metadata first: a broker that leads no more answers with an error, or is the one that is written to.
+    shown = await listed_offsets(target, wanted, isolation=READ_UNCOMMITTED, leaders_known=True)
     if between is not None:
         await between()
-    logs = await listed_offsets(target, dict.fromkeys(pieces, LATEST), isolation=READ_UNCOMMITTED, replica=LEADER_LOG)
+    logs = await listed_offsets(target, wanted, isolation=READ_UNCOMMITTED, replica=LEADER_LOG, leaders_known=True)
     now = _leaders(target, pieces)
     drops: list[Drop] = []
     found: dict[TopicPartition, int] = {}

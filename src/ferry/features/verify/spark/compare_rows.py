@@ -3,10 +3,10 @@
 ```
 marked_rows    which task has which ranges         -> a row for each, so that none is skipped
 numbered_rows  COLUMNS of `ferry.features.records.spark.transform` -> COMPARE_COLUMNS: the rows of ranges
-compare_tasks   HELD, sorted by ORDER                   -> task int, body binary: the pickled Compared of a range
+compare_tasks  COMPARE_COLUMNS, sorted by ORDER        -> task int, body binary: the pickled Compared of a range
 ```
 A range's source rows come from Spark; its target records are read from the cluster while they are compared.
-Repartitioned copies (`dealt_holding`) are compared in the same way; a range is then a target partition.
+Repartitioned copies (`compare_repartitioned`) are compared in the same way; a range is then a target partition.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.row_lane import LETTERS, Dealt
 from tests.pure.scripted.table import Case, Request, Table, each
-from tests.pure.scripted.test_every_answer import LEDGER
+from tests.pure.scripted.test_every_answer import LEDGER, judge_cost
 from tests.pure.scripted.wire import scripted
 
 SIZES = ((3, 2), (2, 2))
@@ -33,12 +33,14 @@ def judge(version: int, _side: str, fault: Fault) -> None:
         assert len(plan.dealt) == PARTITIONS
         attempt = lane.begin(plan)
         lane.target.faults.append(fault)
+        fences = lane.target.count("InitProducerId")
         result, error = SlotProgress(), None
         try:
             lane.copy(attempt, result=result, chunk_bytes=1)
         except FerryError as raised:
             error = raised
         assert fault.happened, "the copy made no such request"
+        judge_cost(fault, result.retries, lane.target.count("InitProducerId") - fences)
         lane.target.faults.clear()
         lane.target.deliver_markers()
         kept = {one.target: one for one in narrowed_units(lane.view(), LANE, None, None)}

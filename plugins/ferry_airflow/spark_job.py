@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -117,9 +118,20 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
                     every_seconds=max(self._status_poll_interval, LEAST_POLL_SECONDS),
                 ),
                 method_name="execute_complete",
-                timeout=self.execution_timeout,
+                timeout=self.time_left(context),
             )
         super().poll_until_complete(external_id, context)
+
+    def time_left(self, context: Context) -> timedelta | None:
+        """Return what is left of `execution_timeout` since this try began, at least 1 s; None without a timeout.
+
+        Airflow keeps the start of the try while it waits. A try may wait several times, so the whole timeout each time
+        would have no end.
+        """
+        limit, started = self.execution_timeout, context["ti"].start_date
+        if limit is None or started is None:
+            return limit
+        return max(timedelta(seconds=1), limit - (datetime.now(UTC) - started))
 
     def end_kept_driver(self, context: Context) -> None:
         """End the driver that the task's state has, as far as that is possible."""

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,6 +109,7 @@ class Stage:
         self.store = Store()
         self.left: bool | FerryError = True
         self.copier = "this try"
+        self.started = datetime.now(UTC)
         config = folder / "flows.properties"
         config.write_text(TEXT)
         self.config = str(config)
@@ -159,7 +161,9 @@ class Stage:
             "dag": SimpleNamespace(dag_id="ferry__a__b"),
             "run_id": RUN,
             "params": {},
-            "ti": SimpleNamespace(try_number=2, stats_tags={}, xcom_push=lambda *_, **__: None),
+            "ti": SimpleNamespace(
+                try_number=2, stats_tags={}, xcom_push=lambda *_, **__: None, start_date=self.started
+            ),
             "task_state_store": self.store,
         }
 
@@ -373,6 +377,37 @@ def test_a_copy_that_another_attempt_took_over_is_waited_for_again(stage: Stage)
         stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
     assert isinstance(raised.value.trigger, ConnectCopyTrigger)
     assert raised.value.trigger.run_id == RUN
+
+
+@pytest.mark.parametrize(
+    ("minutes_ago", "least_s", "most_s"),
+    [(0, 590, 600), (4, 350, 360), (30, 1, 1)],
+    ids=["just begun", "in the middle", "too late"],
+)
+def test_each_wait_of_a_try_has_what_is_left_of_its_execution_timeout(
+    minutes_ago: int, least_s: float, most_s: float, stage: Stage
+) -> None:
+    """Two triggerers that take a copy from each other in turn must come to an end."""
+    stage.connection(conn_type="spark_connect", host="h", port=15002)
+    stage.started -= timedelta(minutes=minutes_ago)
+    task = stage.task(deferrable=True, execution_timeout=timedelta(minutes=10))
+    with pytest.raises(TaskDeferred) as raised:
+        task.execute_complete(stage.context, TAKEN_OVER)
+    assert raised.value.timeout is not None
+    assert least_s <= raised.value.timeout.total_seconds() <= most_s
+
+
+def test_the_wait_for_a_driver_has_what_is_left_of_the_execution_timeout(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.started -= timedelta(minutes=4)
+    _, wait = stage.deferred(execution_timeout=timedelta(minutes=10))
+    assert wait.timeout is not None
+    assert 300 < wait.timeout.total_seconds() <= 360
+
+
+def test_without_an_execution_timeout_a_wait_has_no_end(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    assert stage.deferred()[1].timeout is None
 
 
 def test_a_copy_that_a_person_took_over_fails_and_leaves_it_to_the_person(stage: Stage) -> None:

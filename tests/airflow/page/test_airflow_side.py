@@ -16,13 +16,13 @@ from airflow.models.xcom import XComModel
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, chain
 from airflow.serialization.serialized_objects import DagSerialization
-from sqlalchemy import event, insert, select
+from sqlalchemy import event, insert, select, update
 from sqlalchemy.orm import Session
 
 from ferry.errors import BadInput
 from ferry_airflow.naming import ASKED_WRONG, REASON
 from ferry_airflow.page import airflow_side, dag_runs
-from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states, with_older
+from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states, with_failed, with_older
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLOWS = 2 * AT_ONCE + 1
@@ -111,6 +111,25 @@ def test_older_runs_are_looked_up_by_their_ids_in_one_query(tables: Session) -> 
     assert len(asked) == 1, "nothing to look up, or nothing that may be seen"
     assert found.runs[:2] == known.runs
     assert {run.run for run in found.runs} == {*have, *older}
+
+
+def test_failed_runs_are_looked_up_in_one_query_the_newest_first(
+    tables: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dags(tables, DAGS[:2])
+    failed = [f"{DAGS[0]}-{at}" for at in (1, 2, 5)]  # begun at 14:01, at 16:02 and at 12:05
+    tables.execute(update(DagRun).where(DagRun.run_id.in_([*failed, f"{DAGS[1]}-0"])).values(_state="failed"))
+    newest = dag_states({DAGS[0]: 2})[DAGS[0]]
+    assert [run.run for run in newest.runs] == [f"{DAGS[0]}-2", f"{DAGS[0]}-4"]
+    with counted(tables) as asked:
+        found = with_failed(DAGS[0], newest)
+        assert len(asked) == 1
+        for other in (replace(newest, hides_runs=True), DagState()):
+            assert with_failed(DAGS[0], other) == other
+    assert len(asked) == 1, "nothing that may be seen"
+    assert [run.run for run in found.runs[2:]] == [f"{DAGS[0]}-1", f"{DAGS[0]}-5"], "each once"
+    monkeypatch.setattr(airflow_side, "FAILED_RUNS", 2)
+    assert [run.run for run in with_failed(DAGS[0], newest).runs[2:]] == [f"{DAGS[0]}-1"]
 
 
 def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(

@@ -83,7 +83,7 @@ class FerryVerifyOperator(FerrySparkOperator):
             body = self._submitted(connection, flow, wanted, context)
         for line in tables.verified_lines(body):
             self.log.info("%s", line)
-        short = {**body, "differences": body["differences"][:RETURNED]}
+        short = tables.shortened(body, RETURNED)
         context["ti"].xcom_push(key="return_value", value=short)  # a task that fails returns nothing otherwise
         if not body["equal"]:
             raise final_failure(tables.verified_sentence(body))

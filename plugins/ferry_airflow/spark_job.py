@@ -26,7 +26,7 @@ from ferry.run.spark.job_end import JobEnd, Terminated, end_of_job
 from ferry.run.spark.package import zip_package
 from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.run.spark.submit import submit_conf
-from ferry_airflow.base import airflow_errors, final_failure, keep_reason
+from ferry_airflow.base import airflow_errors, final_failure, keep_reason, pooled
 from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
 from ferry_airflow.cluster_settings import connection_of
 from ferry_airflow.copy_trigger import DriverTrigger
@@ -63,6 +63,8 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
     """The job's file."""
     killed: ClassVar[str]
     """The message when the task was ordered to end."""
+    is_in_pool: ClassVar[bool] = False
+    """Whether it is in the flow's pool, unless the DAG's author names another."""
     deferrable = False
     """Whether it waits for its job in the triggerer, where that can be. A class that sets it has `execute_complete`."""
 
@@ -71,6 +73,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
 
         `kwargs` are SparkSubmitOperator's own, such as `executor_memory`, `py_files` or `conf`.
         """
+        kwargs = pooled(config, flow, kwargs) if self.is_in_pool else kwargs
         super().__init__(application=str(job_path(self.job)), conn_id=conn_id, name=f"ferry {flow}", **kwargs)
         self.config = config
         self.flow = flow

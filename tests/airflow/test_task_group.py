@@ -13,10 +13,11 @@ from airflow.sdk.exceptions import DuplicateTaskIdFound
 from airflow.serialization.serialized_objects import DagSerialization
 
 from ferry.errors import BadInput
-from ferry_airflow.backfill import asked_backfill
+from ferry_airflow.backfill import FerryWindowCopyOperator, FerryWindowPlanOperator, asked_backfill
 from ferry_airflow.base import live_run
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.naming import micro_run_id
+from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 from ferry_airflow.task_group import ferry_task_group
 
 CONFIG = """\
@@ -68,6 +69,38 @@ def test_a_group_has_the_tasks_of_the_flows_own_dag(config: Path) -> None:
         assert {one.rpartition(".")[2] for one in task.downstream_task_ids} == twin.downstream_task_ids
     assert found.get_task(f"{OWN}.copy").pool == "ours"
     assert DagSerialization.to_dict(found), "Airflow keeps it"
+
+
+IN_THE_POOL: list[tuple[type[BaseOperator], dict[str, str]]] = [
+    (FerryPlanOperator, {}),
+    (FerryCopyOperator, {"conn_id": "spark"}),
+    (FerryCheckpointOperator, {}),
+    (FerryWindowPlanOperator, {}),
+    (FerryWindowCopyOperator, {"conn_id": "spark"}),
+]
+
+
+@pytest.mark.parametrize(("operator", "more"), IN_THE_POOL, ids=[one.__name__ for one, _ in IN_THE_POOL])
+def test_an_operator_alone_is_in_the_pool_of_its_flow_unless_its_author_names_another(
+    operator: type[BaseOperator], more: dict[str, str], config: Path
+) -> None:
+    own: dict[str, Any] = {"task_id": "one", "config": str(config), "flow": "a->b", **more}
+    assert operator(**own).pool == "ours"
+    assert operator(**own, pool="other").pool == "other"
+    with dag("etl", default_args={"pool": "of the DAG"}):
+        assert operator(**own).pool == "of the DAG"
+
+
+@pytest.mark.parametrize("changed", [{"config": "{{ var.value.ferry }}"}, {"flow": "a->c"}, {"flow": "{{ params.f }}"}])
+def test_an_operator_whose_file_has_no_such_flow_when_it_is_parsed_is_in_airflows_pool(
+    changed: dict[str, str], config: Path
+) -> None:
+    own: dict[str, Any] = {"task_id": "one", "config": str(config), "flow": "a->b", **changed}
+    assert FerryPlanOperator(**own).pool == "default_pool"
+
+
+def test_the_report_needs_no_slot_of_the_pool(config: Path) -> None:
+    assert FerryReportOperator(task_id="one", config=str(config), flow="a->b").pool == "default_pool"
 
 
 def test_a_group_takes_what_airflows_own_take_and_a_flow_that_there_is(config: Path) -> None:

@@ -1,4 +1,4 @@
-"""A DAG per flow whose runs are windows of history (`docs/backfill.md`).
+"""A DAG per flow whose runs are windows of history.
 
 ```
 plan >> copy >> report

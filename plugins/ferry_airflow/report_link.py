@@ -34,6 +34,17 @@ class RunLink(BaseOperatorLink):
         return link
 
 
+class ResultLink(RunLink):
+    """The button of the task of a verification or of a group sync that opens its run on the page, with the result."""
+
+    name = "Result"
+
+
+def result_on_page(flow: Flow, dag: str, own: str, run: str) -> str:
+    """Return where the page shows a run of the DAG `own`, one of the flow's; empty for a run of another DAG."""
+    return f"{flow_on_page(flow)}/dag/{quote(dag, safe='')}/run/{quote(run, safe='')}" if dag == own else ""
+
+
 def flow_on_page(flow: Flow) -> str:
     """Return where the page shows a flow, without a slash at its end."""
     return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}"

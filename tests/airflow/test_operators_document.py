@@ -139,5 +139,7 @@ def test_each_button_has_the_name_that_the_page_has() -> None:
             assert names == ["Report"]
         elif whole in ("operators", "backfill") or name == "FerryVerifyRunOperator":
             assert names == ["Receipts"]
+        elif name in ("FerryVerifyOperator", "FerrySyncGroupsOperator"):
+            assert names == ["Result"]
         else:
             assert names == []

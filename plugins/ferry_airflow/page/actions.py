@@ -24,6 +24,7 @@ from ferry.words import ms_of
 from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_clear, refuse
 from ferry_airflow.page.airflow_side import audit, clear_failed
+from ferry_airflow.page.details import is_dealt
 from ferry_airflow.page.filters import counted
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
@@ -150,11 +151,19 @@ def clear(request: Request, open_flow: FlowDep, user: User, asked: Annotated[Cle
 
 
 @router.get("/api/flow/{source}/{target}/topics")
-def topics_to_pick(open_flow: FlowDep, q: str = "") -> dict[str, Any]:
-    """Return topics of the source with `q` in their names, each with its number of partitions."""
-    answer = open_flow.ask(OfTopics(q=q, sort="topic"))
+def topics_to_pick(open_flow: FlowDep, q: str = "", back: bool = False) -> dict[str, Any]:
+    """Return topics of the source, or (`back`) their copies, with `q` in their names, each with its partitions.
+
+    A copy has those of its source topic. Those of a topic that is repartitioned are not known here.
+    """
+    answer = open_flow.ask(OfTopics(q=q, sort="topic", copies=back))
     cut: Cut[TopicRow] | None = answer.got
-    rows = [(row.topic, row.total.partitions) for row in cut.rows] if cut else []
+    rows: list[tuple[str, int | None]] = [(row.topic, row.total.partitions) for row in cut.rows] if cut else []
+    if back and cut:
+        known = (
+            (row, None if is_dealt(open_flow.config, row.topic, None) else row.total.partitions) for row in cut.rows
+        )
+        rows = [(row.target, count) for row, count in known if row.target]
     return names_to_pick(answer, dict(rows), cut.total if cut else 0)
 
 

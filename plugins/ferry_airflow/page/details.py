@@ -170,7 +170,7 @@ def one_partition(
     copy = first or TopicPartition(topic=flow.copy_of(topic), partition=partition)
     lag: PartitionLag | None = None if lane else open_flow.ask(OfLag(place=place)).got
     what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag, "span": span}
-    if cut.rows or not _is_dealt(flow, topic, lag):
+    if cut.rows or not is_dealt(flow, topic, lag):
         return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
     asked = OfDealt(place=place, page=page, parts=parts, offset=offset, key=key, lane=lane)
     answer = open_flow.ask(asked)
@@ -185,7 +185,7 @@ def one_partition(
     return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=answer, **what)
 
 
-def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
+def is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
     """Return whether a topic is repartitioned, by the ledger or, before its first run, by the file."""
     if lag is not None and lag.dealt:
         return True
@@ -235,7 +235,7 @@ def offsets(
     found = None
     if topic and offset is not None:
         place = TopicPartition(topic=topic.strip(), partition=partition)
-        if not back and _is_dealt(open_flow.config, place.topic, open_flow.ask(OfLag(place=place)).got):
+        if not back and is_dealt(open_flow.config, place.topic, open_flow.ask(OfLag(place=place)).got):
             return RedirectResponse(f"partition/{quote(place.topic, safe='')}/{partition}?offset={offset}")
         found = open_flow.ask(OfOffset(place=place, offset=offset, backward=back, lane=lane))
     asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}

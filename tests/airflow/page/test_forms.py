@@ -179,6 +179,9 @@ def test_forms_offer_topics_and_groups_by_a_part_of_their_names(desk: Desk) -> N
     found = desk.client.get(f"/api{HERE}/topics", params={"q": "METRICS"}).json()
     assert (len(found["names"]), found["total"]) == (48, 48)
     assert desk.client.get(f"/api{HERE}/topics").json()["names"][0] == ["audit", 4]
+    copies = desk.client.get(f"/api{HERE}/topics", params={"q": "PRIMARY.audit", "back": True}).json()
+    assert copies["names"] == [["primary.audit", 4]]
+    assert desk.client.get(f"/api{HERE}/topics", params={"q": "PRIMARY.audit"}).json()["names"] == []
     groups = desk.client.get(f"/api{HERE}/groups", params={"q": "bill"}).json()
     assert (groups["names"], groups["total"], groups["waiting"]) == ([["billing", 41]], 1, False)
 

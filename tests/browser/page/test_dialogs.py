@@ -257,7 +257,7 @@ def test_the_form_for_an_offset_offers_topics_and_their_partitions(desk: Desk) -
         assert page.evaluate("document.querySelector('#topic').list.options[0].value") == "orders"
 
 
-def test_the_form_for_a_record_offers_topics_and_partitions_of_the_source(desk: Desk) -> None:
+def test_the_form_for_a_record_offers_topics_and_partitions_of_the_chosen_side(desk: Desk) -> None:
     filled(desk)
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/topic/orders")
@@ -268,8 +268,9 @@ def test_the_form_for_a_record_offers_topics_and_partitions_of_the_source(desk: 
             expect(page.locator("#f-topic-offered option[value='payments.card']")).to_have_count(1)
             expect(page.locator("#f-topic-offered option")).to_have_count(1)
             _field(page, "back").select_option("true")
-            _field(page, "topic").fill("a.orders")
-            expect(page.locator("#f-topic-offered option")).to_have_count(0)
+            _field(page, "topic").fill("primary.orders")
+            expect(page.locator("#f-topic-offered option[value='primary.orders']")).to_have_count(1)
+            expect(page.locator("#f-partition-offered option")).to_have_count(4)
             page.get_by_role("button", name="Cancel").click()
 
 

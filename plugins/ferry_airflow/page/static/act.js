@@ -64,16 +64,16 @@
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
   const sleep = (ms) => new Promise((resolve) => window.setTimeout(resolve, ms));
   // What there is, with a part of its name: the first names, and how many there are in all. The clusters may be slow.
-  const namesOf = async (here, what, q) => {
+  const namesOf = async (here, what, q, isBack = false) => {
     for (let times = 0; times < 20; times += 1) {
-      const response = await fetch(`${api(here)}/${what}?q=${encodeURIComponent(q)}`, { headers: { Accept: "application/json" } }).catch(() => null);
+      const response = await fetch(`${api(here)}/${what}?q=${encodeURIComponent(q)}${isBack ? "&back=true" : ""}`, { headers: { Accept: "application/json" } }).catch(() => null);
       const found = response?.ok ? await response.json() : null;
       if (!found?.waiting) return found;
       await sleep(500);
     }
     return null;
   };
-  // Fields for a topic and a partition offer topics of the source, and the partitions of the one that is named.
+  // Fields for a topic and a partition offer topics of the chosen side, and the partitions of the one that is named.
   const suggest = (topic, partition, within, isBack, here) => {
     const offered = [topic, partition].map((input) => {
       const made = Object.assign(document.createElement("datalist"), { id: `${input.id}-offered` });
@@ -84,9 +84,9 @@
     const options = (values) => values.map((value) => new Option(value, value));
     let later = 0;
     const offer = async () => {
-      const asked = topic.value.trim();
-      const found = isBack() ? null : await namesOf(here(), "topics", asked);
-      if (topic.value.trim() !== asked) return;
+      const [asked, back] = [topic.value.trim(), isBack()];
+      const found = await namesOf(here(), "topics", asked, back);
+      if (topic.value.trim() !== asked || isBack() !== back) return;
       const names = found?.names || [];
       offered[0].replaceChildren(...options(names.map(([name]) => name)));
       const parts = names.find(([name]) => name === asked)?.[1] || 0;

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
-from ferry.reader.documents import Answer, Unknown
-from ferry.reader.questions import Look, OfUnknown
+from ferry.reader.documents import Answer, TopicStory, Unknown
+from ferry.reader.questions import Look, OfTopic, OfUnknown
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.filters import moment
 from ferry_airflow.page.origin import from_here
@@ -66,6 +66,19 @@ def refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
             "topics",
             f"At {moment(unknown.lag_ms)} cluster {open_flow.flow.source} had no topic {unknown.topic}, or did not "
             "show it: correct the name or, if it was created since, try again in a few seconds",
+        )
+
+
+def refuse_foreign_partition(field: str, open_flow: OpenFlow, topic: str, partition: int) -> None:
+    """Refuse a partition of a source topic that the topic did not have at the last poll; nothing before a poll."""
+    answer = open_flow.ask(OfTopic(topic=topic))
+    story: TopicStory | None = answer.got
+    row = story.row if story else None
+    if row is not None and partition >= row.total.partitions:
+        raise WrongField(
+            field,
+            f"At {moment(answer.at_ms)} topic {topic} of {open_flow.flow.source} had the partitions 0 to "
+            f"{row.total.partitions - 1}: correct the number or, if it has grown since, try again in a few seconds",
         )
 
 

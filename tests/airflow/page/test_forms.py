@@ -59,6 +59,12 @@ def test_a_verification(desk: Desk, mode: str, topics: dict[str, Any]) -> None:
     assert (wanted.sample is not None, wanted.compacted) == (mode == "sample", mode == "compacted")
 
 
+def test_a_verification_of_one_partition(desk: Desk) -> None:
+    wanted = steps.wanted_of(form_of(desk, "verify", {"topics": ["orders"], "partition": 3})[1])
+    wanted.check()
+    assert (wanted.topics, wanted.partition) == ({"orders"}, 3)
+
+
 @pytest.mark.parametrize("lane", [{}, {"lane": "append-" + "x" * 40}])
 @pytest.mark.parametrize("topics", [{}, LONGEST])
 def test_a_backfill(desk: Desk, lane: dict[str, Any], topics: dict[str, Any]) -> None:

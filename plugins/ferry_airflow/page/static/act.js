@@ -100,7 +100,8 @@
     return offer;
   };
   // A field for names, and below it those that there are: the word that is typed narrows them, and a tick puts one in.
-  const list = (name, label, value = "") => {
+  // `of`: which names there are, if the field has another name.
+  const list = (name, label, value = "", of = name) => {
     const box = field(name, label, "text", { autocomplete: "off", value });
     const input = one("input", box);
     const [picks, note] = [document.createElement("div"), document.createElement("p")];
@@ -120,8 +121,8 @@
       const q = begun();
       if (shown === q) return ticked();
       const mine = (turn += 1);
-      let found = await namesOf(here, name, q);
-      if (found && !found.names.length && split(input.value).length) found = await namesOf(here, name, "");
+      let found = await namesOf(here, of, q);
+      if (found && !found.names.length && split(input.value).length) found = await namesOf(here, of, "");
       if (mine !== turn) return;
       shown = found && q;
       picks.replaceChildren(...(found?.names || []).map(([text, parts]) => {
@@ -133,7 +134,7 @@
       }));
       picks.hidden = !picks.childNodes.length;
       const more = found ? found.total - found.names.length : 0;
-      note.textContent = !found || (found.error && !found.names.length) ? `The ${name} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
+      note.textContent = !found || (found.error && !found.names.length) ? `The ${of} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
       note.hidden = !note.textContent;
       ticked();
     };
@@ -182,11 +183,13 @@
     fields: [
       field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
       choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),
+      list("leave_groups", "Groups to leave where they are, separated by blanks; empty: all move", "", "groups"),
       choice("dry_run", "How far", [["false", "ask for the approval, then switch"], ["true", "only show the steps and the checks (dry run)"]]),
       field("confirm", `To confirm, type the name of the cluster that clients go to: ${cluster}`, "text", { required: true, autocomplete: "off" }),
     ],
     body: (data) => ({
-      reason: data.get("reason"), reverse: data.get("reverse") === "true", dry_run: data.get("dry_run") === "true", confirm: data.get("confirm"),
+      reason: data.get("reason"), reverse: data.get("reverse") === "true", leave_groups: split(data.get("leave_groups")),
+      dry_run: data.get("dry_run") === "true", confirm: data.get("confirm"),
     }),
   });
 
@@ -212,8 +215,11 @@
           ["compacted", "compacted: every topic by the newest record of each key"],
         ]),
         topicList(),
+        field("partition", "Partition of the one topic; empty: all", "number", { min: 0 }),
       ],
-      body: (data) => ({ mode: data.get("mode"), topics: split(data.get("topics")) }),
+      body: (data) => ({
+        mode: data.get("mode"), topics: split(data.get("topics")), ...(data.get("partition") ? { partition: data.get("partition") } : {}),
+      }),
     }),
     backfill: () => ({
       title: "Start a backfill", go: "Start",

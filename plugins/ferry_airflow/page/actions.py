@@ -31,11 +31,13 @@ from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, fragment
 from ferry_airflow.page.starting import (
     Asked,
+    PlaceAsked,
     RunAsked,
     acting_router,
     names_to_pick,
     only_checked,
     refuse_foreign,
+    refuse_foreign_place,
     refuse_foreign_topics,
     topics_of,
     triggered,
@@ -165,6 +167,13 @@ def topics_to_pick(open_flow: FlowDep, q: str = "", back: bool = False) -> dict[
         )
         rows = [(row.target, count) for row, count in known if row.target]
     return names_to_pick(answer, dict(rows), cut.total if cut else 0)
+
+
+@acting.post("/offsets")
+def place_checked(open_flow: FlowDep, asked: Annotated[PlaceAsked, Body()]) -> dict[str, Any]:
+    """Return nothing, or what is wrong with a form that asks for an offset, while it is filled in."""
+    refuse_foreign_place(open_flow, asked)
+    return {}
 
 
 @router.get("/api/job/{number}")

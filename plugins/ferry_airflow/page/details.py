@@ -28,6 +28,7 @@ from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Condition, run_badge
+from ferry_airflow.page.starting import INT32, INT64
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, TimeRange
@@ -35,7 +36,6 @@ from ferry_airflow.page.time_range import ALL, TimeRange
 router = page_router(prefix="/flow/{source}/{target}")
 TABS = (Tab(place=40, name="offsets"),)
 
-INT32, INT64 = 2**31 - 1, 2**63 - 1
 Number = Annotated[int, Path(ge=0, le=INT32)]
 Asked = Annotated[int, Query(ge=0, le=INT32)]
 Offset = Annotated[int | None, Query(ge=0, le=INT64)]

@@ -9,7 +9,7 @@ from typing import Any
 
 from ferry.errors import MALFORMED
 from ferry.model import DifferenceKind, TopicPartition
-from ferry_airflow.page.details import INT32, INT64
+from ferry_airflow.page.starting import INT32, INT64
 
 MOST = 50
 """How many differences are shown; a verification returns fewer, and its log has all."""

@@ -22,6 +22,9 @@ from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, airflow_of
 from ferry_airflow.page.threads import page_router
 
+INT32, INT64 = 2**31 - 1, 2**63 - 1
+"""The largest partition and the largest offset."""
+
 
 def acting_router() -> APIRouter:
     """Return a router for actions on a flow. It refuses requests that come from a page of another server."""
@@ -80,6 +83,26 @@ def refuse_foreign_partition(field: str, open_flow: OpenFlow, topic: str, partit
             f"At {moment(answer.at_ms)} topic {topic} of {open_flow.flow.source} had the partitions 0 to "
             f"{row.total.partitions - 1}: correct the number or, if it has grown since, try again in a few seconds",
         )
+
+
+class PlaceAsked(Asked):
+    """An offset of a partition of the source, or (`back`) of the target."""
+
+    topic: str = Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")
+    partition: int = Field(ge=0, le=INT32)
+    offset: int = Field(ge=0, le=INT64)
+    back: bool = False
+
+
+def refuse_foreign_place(open_flow: OpenFlow, asked: PlaceAsked) -> None:
+    """Refuse a topic of the source that the flow does not copy, and a partition that it does not have.
+
+    A topic of the target is not refused: the flow may have copied it under an earlier file. Nor is an offset, because
+    logs grow. The answer names what is not there.
+    """
+    if not asked.back:
+        refuse_foreign("topic", open_flow, asked.topic)
+        refuse_foreign_partition("partition", open_flow, asked.topic, asked.partition)
 
 
 def names_to_pick(answer: Answer, names: Mapping[str, int | None], total: int) -> dict[str, Any]:

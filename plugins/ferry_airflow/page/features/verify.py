@@ -9,10 +9,10 @@ from pydantic import Field
 
 from ferry_airflow.naming import verify_dag_id
 from ferry_airflow.page.access import refuse
-from ferry_airflow.page.details import INT32
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import WrongField, each_field
 from ferry_airflow.page.starting import (
+    INT32,
     RunAsked,
     acting_router,
     refuse_foreign_partition,

@@ -567,6 +567,34 @@
     (all("input, select", ask)[0] || one("#ask-go")).focus();
   });
 
+  // A form of a page: a field that was touched is blamed while it is filled in. Sending the form asks for a page.
+  const touchedIn = new WeakMap();
+  document.addEventListener("input", ({ target }) => {
+    const form = target.form;
+    if (!form?.dataset.check) return;
+    if (!touchedIn.has(form)) touchedIn.set(form, { fields: new Set(), turn: 0 });
+    const its = touchedIn.get(form);
+    its.fields.add(target);
+    const mine = (its.turn += 1);
+    window.setTimeout(async () => {
+      if (mine !== its.turn) return;
+      const values = new FormData(form);
+      let wrong = {};
+      try {
+        const body = { topic: values.get("topic").trim(), partition: values.get("partition"), offset: values.get("offset"), back: values.get("back") === "true" };
+        await send(`${api(one("#live").dataset.here)}/${form.dataset.check}`, body);
+      } catch (error) {
+        wrong = error.fields || {};
+      }
+      if (mine !== its.turn) return;
+      for (const input of its.fields) {
+        const why = input.value && wrong[input.name];
+        if (why) blame(input, why);
+        else right(input);
+      }
+    }, 600);
+  });
+
   const [topic, partition] = [one("input#topic"), one("input#partition")];
   // Outside of what is renewed.
   if (topic && partition) suggest(topic, partition, document.body, () => one("#back")?.value === "true", () => one("#live").dataset.here);

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 import re
 import time
 from functools import partial
-
-import pytest
 
 from ferry.ledger.verified_codec import verified_json
 from ferry_airflow.page import dag_runs
@@ -68,11 +65,3 @@ def test_hostile_xcoms_are_read_as_text_or_not_at_all() -> None:
     account = fuzzed(20, rounds=ROUNDS)
     assert account.inputs["XComs"] == ROUNDS
     assert not account.wrong, account.wrong[:20]
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(0)
-def test_hostile_xcoms_are_read_as_text_or_not_at_all_for_a_minute() -> None:
-    seed = int(os.environ.get("FERRY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
-    account = fuzzed(seed, seconds=60)
-    assert not account.wrong, f"seed {seed}: {account.wrong[:20]}"

@@ -27,6 +27,10 @@ LEFT_OUT = {"extra", "soak"}
 IN_PLACE = [(file, test, text) for file, names in EXTRA.items() for test, text in names.items()]
 
 
+class NoTest(Exception):
+    """Raised for a part of a text that names no test."""
+
+
 @functools.cache
 def functions(file: str) -> set[str]:
     """A module's functions: lines that begin with `def`, because a parser takes seconds for all modules."""
@@ -172,7 +176,7 @@ def test_what_stands_in_for_a_test_is_a_case_that_this_session_has(request: pyte
 )
 def test_only_tests_stand_in(text: str, found: list[tuple[str, str, str]] | None) -> None:
     if found is None:
-        with pytest.raises(ValueError, match="names no test"):
+        with pytest.raises(NoTest):
             stand_ins("of.py", text)
     else:
         assert stand_ins("of.py", text) == found
@@ -197,12 +201,12 @@ def stand_ins(file: str, text: str) -> list[tuple[str, str, str]]:
     """The file, test and case (empty: all that are kept) of each test that a text of a file's section names.
 
     Raises:
-        ValueError: A part of the text names no test.
+        NoTest: A part of the text names no test.
     """
     found = [(part, STAND_IN.fullmatch(part)) for part in text.split("; ")]
     wrong = [part for part, match in found if match is None]
     if wrong:
-        raise ValueError(f"{wrong[0]!r} names no test")
+        raise NoTest(wrong[0])
     return [(match["file"] or file, match["test"], match["case"] or "") for _, match in found if match]
 
 

@@ -32,7 +32,7 @@ def chosen(tool: ModuleType, capsys: pytest.CaptureFixture[str], file: str) -> l
 
 def test_the_slot_has_the_tests_of_the_scripted_brokers(tool: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     found = chosen(tool, capsys, "src/ferry/copy/kafka_slot.py")
-    assert {f"pure/scripted/test_{name}.py" for name in ("every_answer", "copies", "machine", "clauses")} <= {*found}
+    assert {f"pure/scripted/test_{name}.py" for name in ("copies", "machine", "clauses")} <= {*found}
     assert len(found) == len({*found})
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import time
 from functools import partial
 
 from ferry.ledger.verified_codec import verified_json
 from ferry_airflow.page import dag_runs
 from ferry_airflow.page.dag_runs import DagRunStory
-from tests.airflow.page.test_beside import STORY, VERIFIED
+from ferry_airflow.page.differences import differences_of
+from tests.airflow.page.test_beside import STORY, VERIFIED, differing
 from tests.pure.decide.test_hostile_ledger import mutated
 from tests.pure.wire.fuzz import Account
 from tests.pure.wire.hostile import flipped
@@ -19,6 +21,7 @@ from tests.pure.wire.hostile import flipped
 ROUNDS = 30_000
 _RETURNED = (
     verified_json(VERIFIED),
+    differing(),
     {
         "id": "d", "kind": "shadow", "outcome": "deviations", "summary": "s", "deviations": ["x"], "refusals": [],
         "report": {"number": 7, "page": "p", "json": "j", "sha256": "0", "signed": False},
@@ -46,6 +49,8 @@ def _read(text: str) -> None:
             story = DagRunStory(row=STORY.row, conf={}, tasks=(), returned=found)
             outcome = dag_runs.outcome_of(story)
             assert outcome is None or all(isinstance(line, str) for line in outcome.lines)
+            for one in differences_of(found).rows:
+                assert re.fullmatch(r"[\w.-]+", one.source.place.topic + one.target.place.topic)
 
 
 def _object(text: str) -> object:

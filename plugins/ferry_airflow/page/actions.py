@@ -88,7 +88,7 @@ def run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]
 async def dry_run(request: Request, open_flow: FlowDep, asked: Annotated[RunAsked, Body()]) -> dict[str, Any]:
     """Plan a run and show the plan; nothing is written."""
     refuse(open_flow.rights.run, f"plan runs of DAG {open_flow.dag_id}")
-    refuse_foreign_topics(open_flow, asked)
+    await in_page_threads(refuse_foreign_topics)(open_flow, asked)
     begin = Begin(who=open_flow.user, what="plan", event="ferry_dry_run", topics=tuple(asked.topics))
     return await begun(request, open_flow, topics_of(asked), begin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -26,6 +27,8 @@ from ferry.model import Pause
 from ferry.model.check import Check
 from ferry.model.switch import SwitchState
 from ferry.reader import answering
+from ferry.reader.client import Reader
+from ferry.reader.documents import Answer
 from ferry.reader.watch import FlowPoll, FlowWatch
 from ferry.reader.watcher import Job
 from ferry_airflow.page import rendering
@@ -61,8 +64,10 @@ BODIES: dict[str, tuple[dict[str, Any], Right]] = {
         for verb, cluster in VERBS
     },
     "clear": ({"dag": OWN, "run": "a"}, (OWN, "PUT", DagAccessEntity.TASK_INSTANCE)),
-    "record": ({"topic": "orders", "partition": 3, "offset": 7}, (RECORDS, "GET", None)),
+    "record": ({"topic": "orders", "partition": 0, "offset": 7}, (RECORDS, "GET", None)),
 }
+CHECKS = "offsets"
+"""The one POST that only checks a form."""
 FAILED = DagState(
     known=True, runs=(DagRunRow(run="a", state="failed", queued=None, started=None, ended=None, who="ada"),)
 )
@@ -144,9 +149,9 @@ def test_a_request_of_another_site_is_refused(desk: Desk, verb: str) -> None:
     assert desk.act(verb, body, Origin="http://testserver", **{"Sec-Fetch-Site": "same-origin"})[0] in (200, 202)
 
 
-def test_every_route_that_changes_something_asks_where_from_and_whether_one_may_see_the_flow(desk: Desk) -> None:
+def test_every_post_asks_where_from_and_whether_one_may_see_the_flow(desk: Desk) -> None:
     changing = [one for one in desk.app.routes if isinstance(one, APIRoute) and one.methods - {"GET", "HEAD"}]
-    assert {route.path.rpartition("/")[2] for route in changing} == set(BODIES)
+    assert {route.path.rpartition("/")[2] for route in changing} == {*BODIES, CHECKS}
     for route in changing:
         assert {from_here, open_flow} <= {one.call for one in route.dependant.dependencies}, route.path
 
@@ -193,6 +198,31 @@ def test_a_topic_that_the_flow_does_not_copy_is_reported_at_the_field_and_starts
     assert not desk.triggered
     assert not desk.audited
     assert desk.act(verb, {**body, "topics": ["orders"]})[0] in (200, 202)
+
+
+@pytest.mark.parametrize("verb", ["dry-run", "pause", "resume", "readiness", "record"])
+def test_the_reader_is_asked_in_threads_and_never_in_airflows_event_loop(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    filled(desk)
+    in_loop: list[bool] = []
+
+    def heard(kind: str) -> Callable[..., Answer]:
+        ask = getattr(Reader, kind)
+
+        def asked(*args: Any) -> Answer:
+            in_loop.append(asyncio._get_running_loop() is not None)
+            found: Answer = ask(*args)
+            return found
+
+        return asked
+
+    for kind in ("ask", "act"):
+        monkeypatch.setattr(Reader, kind, heard(kind))
+    body = BODIES[verb][0] | ({"topics": ["orders"]} if verb == "dry-run" else {})
+    desk.act(verb, body)
+    assert in_loop, "it is asked"
+    assert not any(in_loop)
 
 
 def test_a_topic_that_was_created_since_the_last_look_is_refused_as_of_that_look_and_looked_for(

@@ -35,7 +35,7 @@ class RecordAsked(PlaceAsked):
 async def record(request: Request, open_flow: FlowDep, asked: Annotated[RecordAsked, Body()]) -> dict[str, Any]:
     """Read a record and its copy, and show both; each request is in the audit log."""
     _refuse(open_flow)
-    refuse_foreign_place(open_flow, asked)
+    await in_page_threads(refuse_foreign_place)(open_flow, asked)
     if only_checked(request):
         return {}
     question = OfRecord(

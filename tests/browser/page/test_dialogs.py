@@ -19,7 +19,8 @@ from ferry.reader.watcher import Job
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import TOPICS, filled
 from tests.airflow.page.served import served, shown
-from tests.airflow.page.test_actions import with_back
+from tests.airflow.page.test_actions import tables_of, with_back
+from tests.airflow.page.values import answered
 from tests.chromium import chromium
 from tests.pure.decide.values import PLAN, piece
 
@@ -205,7 +206,24 @@ def test_names_are_picked_from_what_there_is(desk: Desk) -> None:
         page.get_by_role("button", name="Start a drill").click()
         _field(page, "kind").select_option("partial")
         page.get_by_role("group", name="Groups that there are").get_by_role("checkbox", name="billing").check()
-        expect(_field(page, "groups")).to_have_value("billing ")
+        expect(_field(page, "groups")).to_have_value("billing\n")
+
+
+def test_a_group_whose_name_has_blanks_and_commas_is_one_group(desk: Desk) -> None:
+    answered(desk, ("OfGroups", ()), (tables_of("billing", "night batch, eu"), (), False))
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/reports")
+        page.get_by_role("button", name="Switchover").click()
+        groups = _field(page, "leave_groups")
+        page.get_by_role("group", name="Groups that there are").get_by_role("checkbox", name="night batch").check()
+        expect(groups).to_have_value("night batch, eu\n")
+        groups.press("Control+End")
+        groups.press_sequentially("billing")
+        expect(page.get_by_role("checkbox", name="billing")).to_be_checked()
+        _typed(page, {"reason": "a move", "reverse": "false", "confirm": "backup"})
+        page.locator("#ask-go").click()
+        expect(page.locator("#notices")).to_contain_text("Run manual__1 is queued.")
+        assert desk.triggered[-1][2]["leave_groups"] == ["night batch, eu", "billing"]  # type: ignore[index]
 
 
 def test_a_drill_has_the_fields_of_its_kind_alone(desk: Desk) -> None:

@@ -62,6 +62,8 @@
     }
   }
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
+  // Names of groups, one per line: they may have blanks and commas.
+  const lines = (text) => text.split("\n").map((one) => one.trim()).filter(Boolean);
   const sleep = (ms) => new Promise((resolve) => window.setTimeout(resolve, ms));
   // What there is, with a part of its name: the first names, and how many there are in all. The clusters may be slow.
   const namesOf = async (here, what, q, isBack = false) => {
@@ -100,10 +102,11 @@
     return offer;
   };
   // A field for names, and below it those that there are: the word that is typed narrows them, and a tick puts one in.
-  // `of`: which names there are, if the field has another name.
+  // `of`: which names there are, if the field has another name; groups are one per line.
   const list = (name, label, value = "", of = name) => {
-    const box = field(name, label, "text", { autocomplete: "off", value });
-    const input = one("input", box);
+    const [type, parts, apart, ended] = of === "groups" ? ["textarea", lines, "\n", /\n$/] : ["text", split, " ", /[\s,]$/];
+    const box = field(name, label, type, { autocomplete: "off", value });
+    const input = one(`#f-${name}`, box);
     const [picks, note] = [document.createElement("div"), document.createElement("p")];
     Object.assign(picks, { className: "picks", hidden: true });
     picks.setAttribute("role", "group");
@@ -111,9 +114,9 @@
     Object.assign(note, { className: "note", hidden: true });
     note.setAttribute("role", "status");
     box.append(picks, note);
-    const begun = () => (/[\s,]$/.test(input.value) ? "" : split(input.value).at(-1) || "");
+    const begun = () => (ended.test(input.value) ? "" : parts(input.value).at(-1) || "");
     const ticked = () => {
-      const chosen = new Set(split(input.value));
+      const chosen = new Set(parts(input.value));
       for (const tick of all("input", picks)) tick.checked = chosen.has(tick.value);
     };
     let [turn, shown] = [0, null];
@@ -122,13 +125,13 @@
       if (shown === q) return ticked();
       const mine = (turn += 1);
       let found = await namesOf(here, of, q);
-      if (found && !found.names.length && split(input.value).length) found = await namesOf(here, of, "");
+      if (found && !found.names.length && parts(input.value).length) found = await namesOf(here, of, "");
       if (mine !== turn) return;
       shown = found && q;
-      picks.replaceChildren(...(found?.names || []).map(([text, parts]) => {
+      picks.replaceChildren(...(found?.names || []).map(([text, partitions]) => {
         const line = document.createElement("label");
         const tick = Object.assign(document.createElement("input"), { type: "checkbox", value: text });
-        const many = Object.assign(document.createElement("span"), { className: "dim", textContent: parts === null ? "" : `${parts} partition${parts === 1 ? "" : "s"}` });
+        const many = Object.assign(document.createElement("span"), { className: "dim", textContent: partitions === null ? "" : `${partitions} partition${partitions === 1 ? "" : "s"}` });
         line.append(tick, Object.assign(document.createElement("span"), { textContent: text }), many);
         return line;
       }));
@@ -140,11 +143,11 @@
     };
     picks.addEventListener("change", ({ target }) => {
       const rest = begun();
-      const chosen = split(input.value).filter((one) => one !== target.value);
+      const chosen = parts(input.value).filter((one) => one !== target.value);
       // The word that is half typed has found it.
       if (target.checked && rest && chosen.at(-1) === rest && target.value.toLowerCase().includes(rest.toLowerCase()) && !all("input", picks).some((one) => one.value === rest)) chosen.pop();
       if (target.checked) chosen.push(target.value);
-      input.value = chosen.length ? `${chosen.join(" ")} ` : "";
+      input.value = chosen.length ? chosen.join(apart) + apart : "";
       input.setSelectionRange(input.value.length, input.value.length); // what is typed next is added
       shown = null; // the next word that is typed is asked for
       input.dispatchEvent(new Event("change", { bubbles: true }));
@@ -183,12 +186,12 @@
     fields: [
       field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
       choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),
-      list("leave_groups", "Groups to leave where they are, separated by blanks; empty: all move", "", "groups"),
+      list("leave_groups", "Groups to leave where they are, one per line; empty: all move", "", "groups"),
       choice("dry_run", "How far", [["false", "ask for the approval, then switch"], ["true", "only show the steps and the checks (dry run)"]]),
       field("confirm", `To confirm, type the name of the cluster that clients go to: ${cluster}`, "text", { required: true, autocomplete: "off" }),
     ],
     body: (data) => ({
-      reason: data.get("reason"), reverse: data.get("reverse") === "true", leave_groups: split(data.get("leave_groups")),
+      reason: data.get("reason"), reverse: data.get("reverse") === "true", leave_groups: lines(data.get("leave_groups")),
       dry_run: data.get("dry_run") === "true", confirm: data.get("confirm"),
     }),
   });
@@ -240,10 +243,10 @@
       title: "Sync groups", go: "Sync now",
       text: "Writes the offsets of consumer groups on the target, by what is copied by now. A run may copy meanwhile. Groups with members on the target are left alone.",
       fields: [
-        list("groups", "Groups, separated by blanks; empty: all that the flow selects", group && `${group} `),
+        list("groups", "Groups, one per line; empty: all that the flow selects", group && `${group}\n`),
         choice("dry_run", "How far", [["false", "write the offsets"], ["true", "only show what would be written (dry run)"]]),
       ],
-      body: (data) => ({ groups: split(data.get("groups")), dry_run: data.get("dry_run") === "true" }),
+      body: (data) => ({ groups: lines(data.get("groups")), dry_run: data.get("dry_run") === "true" }),
     }),
     drill: (_, { fields }, uses = JSON.parse(fields)) => ({
       title: "Start a drill", go: "Start the drill",
@@ -253,7 +256,7 @@
         names: {
           partial: {
             topics: "Topics, separated by blanks; empty: all that the groups read",
-            groups: "Groups, separated by blanks; empty: all that read the topics",
+            groups: "Groups, one per line; empty: all that read the topics",
           },
           shadow: { topics: "Topics, separated by blanks; empty: all that the flow selects" },
         },
@@ -267,11 +270,11 @@
           ["full", "full: move clients there and back"],
         ]),
         topicList(),
-        list("groups", "Groups, separated by blanks"),
+        list("groups", "Groups, one per line"),
         field("reason", "Reason, for the report, and for the person who approves", "text", { maxLength: 500, autocomplete: "off" }),
       ],
-      body: (data, kind = data.get("kind"), named = (name) => (uses[kind].includes(name) ? split(data.get(name)) : [])) => ({
-        kind, topics: named("topics"), groups: named("groups"), reason: data.get("reason"),
+      body: (data, kind = data.get("kind"), named = (name, parts) => (uses[kind].includes(name) ? parts(data.get(name)) : [])) => ({
+        kind, topics: named("topics", split), groups: named("groups", lines), reason: data.get("reason"),
       }),
     }),
     record: (topic, { partition = "0", offset = "", back = "false", lane = "" }) => ({
@@ -564,7 +567,7 @@
     ask.showModal();
     if (question.before) checked(question, here);
     for (const box of question.fields) box.offer?.(here);
-    (all("input, select", ask)[0] || one("#ask-go")).focus();
+    (all("input, select, textarea", ask)[0] || one("#ask-go")).focus();
   });
 
   // A form of a page: a field that was touched is blamed while it is filled in. Sending the form asks for a page.

@@ -12,7 +12,7 @@ from ferry.model import DifferenceKind, TopicPartition
 from ferry_airflow.page.starting import INT32, INT64
 
 MOST = 50
-"""How many differences are shown; a verification returns fewer, and its log has all."""
+"""How many differences are shown; a verification returns fewer, and its task's log has more."""
 LONGEST = 249
 """The longest name of a lane."""
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -47,9 +47,11 @@ class Differences:
 
     lane: str
     rows: tuple[Differing, ...]
+    more: int
+    """How many others it found."""
 
 
-NOTHING = Differences(lane="", rows=())
+NOTHING = Differences(lane="", rows=(), more=0)
 
 
 def differences_of(body: Mapping[str, Any]) -> Differences:
@@ -59,12 +61,14 @@ def differences_of(body: Mapping[str, Any]) -> Differences:
     """
     try:
         lane = body["lane"]
-        rows = tuple(_differing(one) for one in body["differences"][:MOST])
+        found = body["differences"]
+        rows = tuple(_differing(one) for one in found[:MOST])
+        more = len(found[MOST:]) + _number(body["more_differences"], INT64)
     except MALFORMED:
         return NOTHING
     if not isinstance(lane, str) or not 0 < len(lane) <= LONGEST:
         return NOTHING
-    return Differences(lane=lane, rows=rows)
+    return Differences(lane=lane, rows=rows, more=more)
 
 
 def _differing(one: Mapping[str, Any]) -> Differing:

@@ -243,6 +243,16 @@ def test_each_difference_leads_to_its_records(desk: Desk, monkeypatch: pytest.Mo
     ]
 
 
+@pytest.mark.parametrize(("more", "said"), [(0, "2 differences"), (1_203, "2 of 1\u202f205 differences")])
+def test_it_is_said_how_many_of_the_differences_are_shown(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, more: int, said: str
+) -> None:
+    page = shown(desk, monkeypatch, VERIFY, replace(STORY, returned=differing() | {"more_differences": more}))
+    head = page.partition('id="differing-title"')[2].partition("</header>")[0]
+    assert re.search(rf'class="more">{said}\b', head)
+    assert ("the task's log" in head) == bool(more)
+
+
 def test_a_difference_has_no_button_for_a_user_who_may_not_see_records(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +278,9 @@ def test_a_difference_has_no_button_for_a_user_who_may_not_see_records(
         ("target_range", [0, 2**63]),
         ("lane", ["live"]),
         ("lane", "x" * 250),
+        ("more_differences", "3"),
+        ("more_differences", -1),
+        ("more_differences", True),
         ("differences", {"0": 1}),
     ],
 )

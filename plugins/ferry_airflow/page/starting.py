@@ -73,14 +73,19 @@ def refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
 
 
 def refuse_foreign_partition(field: str, open_flow: OpenFlow, topic: str, partition: int) -> None:
-    """Refuse a partition of a source topic that the topic did not have at the last poll; nothing before a poll."""
-    answer = open_flow.ask(OfTopic(topic=topic))
-    story: TopicStory | None = answer.got
+    """Refuse a partition of a source topic that the topic did not have at the last poll.
+
+    Nothing is refused before a poll, nor while the page cannot look: the topic may have grown since.
+    """
+    seen = open_flow.seen
+    if not seen.lag_ms or seen.troubles or seen.hindrances:
+        return
+    story: TopicStory | None = open_flow.ask(OfTopic(topic=topic)).got
     row = story.row if story else None
     if row is not None and partition >= row.total.partitions:
         raise WrongField(
             field,
-            f"At {moment(answer.at_ms)} topic {topic} of {open_flow.flow.source} had the partitions 0 to "
+            f"At {moment(seen.lag_ms)} topic {topic} of {open_flow.flow.source} had the partitions 0 to "
             f"{row.total.partitions - 1}: correct the number or, if it has grown since, try again in a few seconds",
         )
 
@@ -95,13 +100,12 @@ class PlaceAsked(Asked):
 
 
 def refuse_foreign_place(open_flow: OpenFlow, asked: PlaceAsked) -> None:
-    """Refuse a topic of the source that the flow does not copy, and a partition that it does not have.
+    """Refuse a partition that a topic of the source does not have.
 
-    A topic of the target is not refused: the flow may have copied it under an earlier file. Nor is an offset, because
-    logs grow. The answer names what is not there.
+    No topic is refused: the flow may have copied it under an earlier file. Nor is an offset, because logs grow. The
+    answer names what is not there.
     """
     if not asked.back:
-        refuse_foreign("topic", open_flow, asked.topic)
         refuse_foreign_partition("partition", open_flow, asked.topic, asked.partition)
 
 

@@ -458,6 +458,7 @@ def test_a_switch_leaves_the_groups_that_are_named_and_that_there_are(desk: Desk
 )
 def test_a_partition_to_verify_is_one_of_the_one_topic(desk: Desk, body: dict[str, Any], field: str) -> None:
     filled(desk)
+    desk.watcher.amend(troubles=())
     status, answer = desk.act("verify", body)
     assert (status, list(fields_of(answer)), desk.triggered) == (422, [field], [])
     assert desk.act("verify", {"topics": ["orders"], "partition": 3})[0] == 200

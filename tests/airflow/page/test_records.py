@@ -64,7 +64,6 @@ def test_a_record_and_its_copy_are_shown_with_what_differs(desk: Desk) -> None:
 
 PLACES = [
     ({}, None),
-    ({"topic": "__consumer_offsets"}, "topic"),
     ({"topic": "a b"}, "topic"),
     ({"partition": 4}, "partition"),
     ({"partition": -1}, "partition"),
@@ -79,6 +78,7 @@ def test_a_place_is_checked_while_it_is_typed(
     desk: Desk, verb: str, changed: dict[str, object], field: str | None
 ) -> None:
     filled(desk)
+    desk.watcher.amend(troubles=())
     body = {"topic": "orders", "partition": 3, "offset": 7, **changed}
     status, answer = desk.act(verb, body)
     if field is None:
@@ -87,6 +87,28 @@ def test_a_place_is_checked_while_it_is_typed(
     assert status == 422
     assert list(answer["fields"]) == [field]  # type: ignore[call-overload]
     assert desk.audited == []
+
+
+@pytest.mark.parametrize(("verb", "status"), [("record?check=true", 422), ("offsets", 200)])
+def test_a_topic_that_the_file_does_not_select_has_offsets_and_shows_no_records(
+    desk: Desk, verb: str, status: int
+) -> None:
+    """An earlier file may have selected it: then the ledger still has its offsets."""
+    filled(desk)
+    found, answer = desk.act(verb, {"topic": "__consumer_offsets", "partition": 3, "offset": 7})
+    assert (found, list(answer.get("fields", {}))) == (status, ["topic"] if status == 422 else [])  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("verb", ["record?check=true", "offsets"])
+@pytest.mark.parametrize(("troubles", "hindrances"), [({"primary": "no answer"}, []), ({}, ["no secret"])])
+def test_a_partition_is_not_called_missing_while_the_page_cannot_look(
+    desk: Desk, verb: str, troubles: dict[str, str], hindrances: list[str]
+) -> None:
+    body = {"topic": "orders", "partition": 1, "offset": 7}
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(lag("orders", 0, 1),), troubles={}))
+    assert desk.act(verb, body)[0] == 422
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=None, troubles=troubles, hindrances=hindrances))
+    assert desk.act(verb, body)[0] == 200
 
 
 def test_a_tombstone_is_null_and_an_empty_value_is_empty(desk: Desk) -> None:

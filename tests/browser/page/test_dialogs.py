@@ -277,6 +277,7 @@ def test_the_form_for_an_offset_offers_topics_and_their_partitions(desk: Desk) -
 
 def test_a_partition_that_is_not_there_is_said_at_the_field_of_the_offsets_form(desk: Desk) -> None:
     filled(desk)
+    desk.watcher.amend(troubles=())
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/offsets")
         for name, value in (("topic", "orders"), ("offset", "7"), ("partition", "4")):

@@ -18,7 +18,7 @@ from ferry_airflow.page.access import RECORDS, refuse
 from ferry_airflow.page.airflow_side import audit
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import fragment
-from ferry_airflow.page.starting import PlaceAsked, acting_router, only_checked, refuse_foreign_place
+from ferry_airflow.page.starting import PlaceAsked, acting_router, only_checked, refuse_foreign, refuse_foreign_place
 from ferry_airflow.page.threads import in_page_threads
 
 router = acting_router()
@@ -35,6 +35,8 @@ class RecordAsked(PlaceAsked):
 async def record(request: Request, open_flow: FlowDep, asked: Annotated[RecordAsked, Body()]) -> dict[str, Any]:
     """Read a record and its copy, and show both; each request is in the audit log."""
     _refuse(open_flow)
+    if not asked.back:
+        refuse_foreign("topic", open_flow, asked.topic)
     await in_page_threads(refuse_foreign_place)(open_flow, asked)
     if only_checked(request):
         return {}

@@ -85,6 +85,14 @@ def test_each_row_of_the_list_of_flows_leads_to_its_switches_and_drills(desk: De
     row = page[page.index('<tr id="flow:primary:backup"') :].partition("</tr>")[0]
     assert f'href="{HERE}/#cut-over"' in row
     assert 'id="cut-over"' in desk.page(f"{HERE}/"), "the place that it leads to"
+    desk.refused |= {
+        (f"ferry{verb}__primary__backup", "POST", DagAccessEntity.RUN)
+        for verb in ("", "_drill", "_switchover", "_failover", "_failback")
+    }
+    assert f'href="{HERE}/#cut-over"' in desk.page("/")
+    section = desk.page(f"{HERE}/").partition('id="cut-over"')[2].partition("</section>")[0]
+    assert f'href="{HERE}/reports"' in section, "it is there for users without rights, too"
+    assert "<button" not in section
 
 
 def test_the_switch_that_moved_clients_last_is_read_without_the_rows_of_its_steps() -> None:

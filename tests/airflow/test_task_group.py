@@ -100,6 +100,15 @@ def test_an_operator_whose_file_has_no_such_flow_when_it_is_parsed_is_in_airflow
     assert FerryPlanOperator(**own).pool == "default_pool"
 
 
+def test_a_mapped_operator_is_in_the_pool_that_it_names(config: Path) -> None:
+    """docs/operators.md says so: Airflow does not make a mapped operator before the task is scheduled."""
+    with dag("etl"):
+        pools: tuple[tuple[dict[str, Any], str], ...] = (({}, "default_pool"), ({"pool": "ours"}, "ours"))
+        for named, pool in pools:
+            made = FerryPlanOperator.partial(task_id=f"in-{pool}", config=str(config), **named).expand(flow=["a->b"])
+            assert made.pool == pool
+
+
 def test_the_report_needs_no_slot_of_the_pool(config: Path) -> None:
     assert FerryReportOperator(task_id="one", config=str(config), flow="a->b").pool == "default_pool"
 

@@ -165,7 +165,7 @@ def topics_to_pick(open_flow: FlowDep, q: str = "", back: bool = False) -> dict[
         known = (
             (row, None if is_dealt(open_flow.config, row.topic, None) else row.total.partitions) for row in cut.rows
         )
-        rows = [(row.target, count) for row, count in known if row.target]
+        rows = [(row.target, count) for row, count in known]
     return names_to_pick(answer, dict(rows), cut.total if cut else 0)
 
 

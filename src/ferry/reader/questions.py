@@ -44,7 +44,7 @@ class OfStatus(Question[Status]):
 class OfTopics(Question[Cut[TopicRow]]):
     """A page of the topics in an order; `paused`: only those that are.
 
-    `q` is a part of their names, with `copies` of the names that they have on the target.
+    `q` is a part of their names. `copies`: topics of the target instead, by name; each once, with one of its sources.
     """
 
     page: int = 1

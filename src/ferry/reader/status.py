@@ -109,7 +109,10 @@ def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
     wanted = asked.q.strip().lower()
     named = [row for row in seen.topics if wanted in (row.target if asked.copies else row.topic).lower()]
     rows = [row for row in named if row.paused or not asked.paused]
-    rows.sort(key=SORTS.get(asked.sort, _worst))
+    if asked.copies:
+        rows = sorted({row.target: row for row in rows if row.target}.values(), key=lambda row: row.target)
+    else:
+        rows.sort(key=SORTS.get(asked.sort, _worst))
     cut = Cut.of(rows, asked.page, min(max(1, asked.size), A_PAGE))
     looks = Stretches.of(seen.history)
     few = [column for part in spread(seen.columns, looks, MOST_LATELY) for column in part]

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,7 +17,7 @@ from airflow.sdk import DAG
 from ferry.config.settings import load
 from ferry.features.groups.acts.checkpoint import StoodBack
 from ferry.ledger.ledger import UNREAD
-from ferry.model import TimeWindow
+from ferry.model import TimeWindow, TopicPartition
 from ferry.model.evidence import EvidenceKind
 from ferry.plan.options import RunOptions
 from ferry.reader.watch import FlowPoll
@@ -25,7 +26,7 @@ from ferry_airflow.dags import flow_dags
 from ferry_airflow.drill_fields import foreign_field
 from ferry_airflow.drilling import Asked, drill_of
 from ferry_airflow.window_steps import backfill_of
-from tests.airflow.page.conftest import FLOW, HERE, Desk
+from tests.airflow.page.conftest import FLOW, HERE, Desk, lag
 from tests.airflow.page.everything import filled
 from tests.golden import Golden, brief
 
@@ -190,6 +191,14 @@ def test_forms_offer_topics_and_groups_by_a_part_of_their_names(desk: Desk) -> N
     assert desk.client.get(f"/api{HERE}/topics", params={"q": "PRIMARY.audit"}).json()["names"] == []
     groups = desk.client.get(f"/api{HERE}/groups", params={"q": "bill"}).json()
     assert (groups["names"], groups["total"], groups["waiting"]) == ([["billing", 41]], 1, False)
+
+
+def test_copies_are_offered_once_by_their_own_names(desk: Desk) -> None:
+    copies = {"zebra": "all.a", "yak": "all.a", "ant": "b", "nowhere": ""}
+    lags = [replace(lag(topic, 0, 1), target=TopicPartition(topic=copy, partition=0)) for topic, copy in copies.items()]
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=tuple(lags), troubles={}))
+    found = desk.client.get(f"/api{HERE}/topics", params={"back": True}).json()
+    assert ([name for name, _ in found["names"]], found["total"]) == (["all.a", "b"], 2)
 
 
 @pytest.mark.parametrize(

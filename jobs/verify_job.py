@@ -26,7 +26,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--one-in", dest="sample", type=int, metavar="N", help="compare only one in N segments of each partition"
     )
-    parser.add_argument("--sample", type=int, help=argparse.SUPPRESS)  # as earlier versions spelled it
+    parser.add_argument("--sample", type=int, help=argparse.SUPPRESS)  # another spelling of --one-in
     parser.add_argument(
         "--seed",
         type=int,

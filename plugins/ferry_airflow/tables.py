@@ -107,7 +107,7 @@ def shortened(body: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 def begin_lines(body: Mapping[str, Any]) -> list[str]:
-    """Return what of the logs neither receipts nor gaps name; answers of earlier versions do not have it."""
+    """Return what of the logs neither receipts nor gaps name; nothing if the result has no `begins`."""
     return [one["message"] for one in body.get("begins", ()) if one["message"]]
 
 

@@ -24,12 +24,12 @@ from ferry_airflow.naming import REASON, TELLING, backfill_dag_id, groups_dag_id
 from ferry_airflow.page.access import may_read
 from ferry_airflow.page.airflow_side import DagRunRow, dag_states, row_of
 from ferry_airflow.page.filters import ms_of
-from ferry_airflow.page.run_words import DAG_MOODS, Condition
+from ferry_airflow.page.run_words import DAG_CONDITIONS, Condition
 from ferry_airflow.tables import begin_lines, verified_sentence
 
 ASKING = "awaiting_input"
 """The state of a task that waits for an answer of a user."""
-TASK_MOODS = DAG_MOODS | {
+TASK_CONDITIONS = DAG_CONDITIONS | {
     "upstream_failed": Condition.BAD,
     "up_for_retry": Condition.WARN,
     ASKING: Condition.HELD,
@@ -290,7 +290,7 @@ class Outcome:
     report: int | None = None
 
 
-_MOODS = {
+_CONDITIONS = {
     **dict.fromkeys(("success", "finished", "synced"), Condition.GOOD),
     **dict.fromkeys(("deviations", "abandoned"), Condition.WARN),
     "left alone": Condition.HELD,
@@ -325,7 +325,7 @@ def _outcome(story: DagRunStory) -> Outcome | None:
     left = [one["message"] for one in body.get("left", ())]
     lines = (body.get("summary"), *body.get("refusals", ()), *body.get("deviations", ()), *left)
     return Outcome(
-        condition=_MOODS.get(word, Condition.BAD),
+        condition=_CONDITIONS.get(word, Condition.BAD),
         word=word,
         lines=tuple(line for line in dict.fromkeys(lines) if line),
         # The page shows the folder of the flow's file, and the form may have named another.

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from ferry_airflow.naming import other_dags, verify_dag_id
 from ferry_airflow.page.access import User, may_read, refuse
 from ferry_airflow.page.airflow_side import dag_states
-from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
+from ferry_airflow.page.dag_runs import TASK_CONDITIONS, outcome_of, story_of, tab_of
 from ferry_airflow.page.differences import NOTHING, differences_of
 from ferry_airflow.page.filters import ms_of
 from ferry_airflow.page.page_state import FlowDep
@@ -18,7 +18,7 @@ from ferry_airflow.page.threads import page_router
 
 router = page_router(prefix="/flow/{source}/{target}")
 
-CHECK_MOODS = {
+CHECK_CONDITIONS = {
     "ok": ("good", ""),
     "warning": ("warn", "Warning"),
     "not known": ("unknown", "Not known"),
@@ -54,6 +54,6 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         differing=differing,
         clears=story is not None and may_continue(open_flow, user, dag, story.row),
         state=dag_states({dag: 0})[dag],
-        task_conditions=TASK_MOODS,
-        check_conditions=CHECK_MOODS,
+        task_conditions=TASK_CONDITIONS,
+        check_conditions=CHECK_CONDITIONS,
     )

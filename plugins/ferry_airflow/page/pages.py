@@ -40,7 +40,7 @@ from ferry_airflow.page.page_state import (
 )
 from ferry_airflow.page.rendering import root_of, written
 from ferry_airflow.page.run_list import EitherRun, Fold, chosen_runs, folded, merged, words_of
-from ferry_airflow.page.run_words import DAG_MOODS
+from ferry_airflow.page.run_words import DAG_CONDITIONS
 from ferry_airflow.page.sparkline import sparklines
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
@@ -79,7 +79,7 @@ def shown_page(
         tab="backfills" if lane else tab,
         tabs=office_of(request).tabs,
         charts=charts_version(),
-        dag_conditions=DAG_MOODS,
+        dag_conditions=DAG_CONDITIONS,
         span=span,
         spans=CHOICES,
         **what,

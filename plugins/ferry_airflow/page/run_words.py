@@ -32,7 +32,12 @@ _ENDED = {
     PastState.UNPLANNED: Badge(condition=Condition.BAD, word="unplanned"),
 }
 
-DAG_MOODS = {"success": Condition.GOOD, "failed": Condition.BAD, "running": Condition.BUSY, "queued": Condition.BUSY}
+DAG_CONDITIONS = {
+    "success": Condition.GOOD,
+    "failed": Condition.BAD,
+    "running": Condition.BUSY,
+    "queued": Condition.BUSY,
+}
 """The conditions of Airflow's runs by their states."""
 
 
@@ -45,7 +50,7 @@ def run_badge(state: PastState, *, at_work: bool) -> Badge:
 
 def dag_badge(state: str) -> Badge:
     """Return the badge of a run in Airflow that is not in the ledger."""
-    return Badge(condition=DAG_MOODS.get(state, Condition.UNKNOWN), word=state)
+    return Badge(condition=DAG_CONDITIONS.get(state, Condition.UNKNOWN), word=state)
 
 
 def beside_badge(state: PastState, dag_state: str | None) -> Badge | None:

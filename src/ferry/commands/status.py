@@ -28,10 +28,11 @@ def status_command(
 ) -> int:
     """Show the newest run, the lag and the next time of every flow. Writes nothing.
 
-    The column word has the words of Ferry's page, which ferry explain explains. A flow whose clusters do not answer is
-    `unreachable`, and its newest run and lag are not known. Exit code 1 when there is one, or when the newest run of
-    a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15 minutes. Also 1
-    where a partition is beyond ferry.rpo.*, and where the last success is too long ago for the schedule.
+    The column `word` is about the newest run and the lag; ferry explain WORD explains each. A flow whose clusters do
+    not answer is `unreachable`, and its newest run and lag are not known. Exit code 1 when there is one, or when the
+    newest run of a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15
+    minutes. Also 1 where a partition is beyond ferry.rpo.*, and where the last success is too long ago for the
+    schedule.
     """
     if watch is not None and context.for_programs:
         raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")

@@ -106,10 +106,7 @@ def _in_place(key: str, found: tuple[Explanation, ...]) -> tuple[Explanation, ..
     if here:
         return here
     return tuple(
-        replace(
-            one,
-            note=f"{key} has no effect: write {one.places[0]}{one.name}",
-        )
+        replace(one, note=f"{key} has no effect: write {' or '.join(f'{place}{one.name}' for place in one.places)}")
         if one.fate in (Fate.USED.value, Fate.NOT_YET.value)
         else one
         for one in found

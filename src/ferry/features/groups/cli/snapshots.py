@@ -53,6 +53,8 @@ def snapshot_command(
     if listing:
         return _list(context, dry_run=dry_run)
     if drop is not None:
+        if not dry_run:
+            raise BadInput(f"--drop deletes snapshot {drop}: write ferry groups snapshots drop {drop} --yes")
         return _drop(context, drop, dry_run=dry_run)
     context.refuse_csv("a snapshot that is taken")
     chosen = context.flow()

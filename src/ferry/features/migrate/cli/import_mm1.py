@@ -115,6 +115,8 @@ def import_mm1_command(
             copy_secrets=copy_secrets,
         )
     )
+    if output is None and not dry_run:
+        context.refuse_csv("the new file, which --output would write,")
     if output is not None and not dry_run:
         # It may hold passwords, or show where they are.
         write_output(output, conversion.text, mode=0o600)

@@ -121,7 +121,7 @@ docs: $(INSTALLED) ## Build the site of the documents into build/site; it needs 
 	@$(BIN)/python tools/docs_site.py
 
 .PHONY: quick
-quick: $(INSTALLED) ## Run the tests that need no broker, Java, browser or process; FILE=src/ferry/... runs those that import it, and the nearest others
+quick: $(INSTALLED) ## Run the pure tests but the slow ones: no broker, Java, browser or process; FILE=src/ferry/... runs the nearest of that file, for seconds
 	$(call say,Running the quick tests)
 	@tests=$$($(BIN)/python tools/tests_of.py $(FILE)) \
 		&& FERRY_SEED=$${FERRY_SEED:-1} HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -m "not slow and not extra and not soak" -q -n $(if $(FILE),0,$(or $(WORKERS),2)) $$tests $(ARGS)

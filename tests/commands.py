@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -37,6 +38,14 @@ def promtool(*arguments: str, folder: Path | None = None, text: str | None = Non
     """Run Prometheus's own tool in a folder, with a text as its standard input."""
     command = [installed("promtool", "prometheus"), *arguments]
     return subprocess.run(command, cwd=folder, input=text, capture_output=True, text=True, check=False)
+
+
+def keytool(*arguments: str) -> None:
+    """Run the JDK's keytool, that of JAVA_HOME first: it makes the stores that Java's users have."""
+    home, path = os.environ.get("JAVA_HOME"), os.environ.get("PATH", os.defpath)
+    program = installed("keytool", "default-jre-headless", path=f"{home}/bin{os.pathsep}{path}" if home else path)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def compile_java(source: Path, *, class_path: str, into: Path) -> None:

@@ -21,8 +21,8 @@ from xdist.workermanage import WorkerController
 
 from tests.durations import KEPT, TESTS, Durations, OneReport, Shared, file_of, read
 from tests.limits import Limits
-from tests.purity import nothing_but_python
-from tests.tiers import PATIENCE, PURE, SECONDS, is_extra
+from tests.purity import CAUGHT, Refusals, caught_refusal, nothing_but_python
+from tests.tiers import OF_MAKE_TEST, PATIENCE, PURE, SECONDS, is_extra
 
 pytest_plugins = ["tests.clusters", "tests.golden", "pytester"]
 
@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.core.global_force_seed = config.stash[SEED]  # type: ignore[assignment]  # None before
     config.pluginmanager.register(Shared())
     config.pluginmanager.register(Limits())
+    config.pluginmanager.register(Refusals())
     config.pluginmanager.register(OneReport() if hasattr(config, "workerinput") else Durations())
 
 
@@ -91,9 +92,10 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"ferry: {SEED_VARIABLE}={config.stash[SEED]}, Hypothesis profile {settings.get_current_profile_name()}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give tests the limit of their tier, mark those that `make test` leaves out, and put files in order."""
     kept = read(KEPT)
+    of_make_test = config.stash[OF_MAKE_TEST] = {}
     scopes: dict[str, Scope] = {}
     takers: set[str] = set()
     for item in items:
@@ -102,6 +104,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("extra")
         if tier_of(item) == "soak":
             item.add_marker("soak")
+        names = of_make_test.setdefault(file, set())
+        if not any(item.get_closest_marker(mark) for mark in ("extra", "soak")):
+            names.add(item.name)
         limit = item.get_closest_marker("timeout")
         seconds = SECONDS[tier_of(item)] if limit is None else limit.args[0]
         item.add_marker(pytest.mark.timeout(seconds * PATIENCE, func_only=True), append=False)
@@ -159,11 +164,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, object, object]:
-    """Refuse the same to the modules of pure tests while they are imported."""
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Refuse the same to the modules of pure tests while they are imported; one that catches a refusal fails."""
     is_pure = (TESTS / PURE) in (collector.path, *collector.path.parents)
     with nothing_but_python() if is_pure else nullcontext():
-        return (yield)
+        report = yield
+    if caught_refusal() is not None and report.passed:
+        report.outcome, report.longrepr = "failed", CAUGHT
+    return report
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ A session writes what it measured to build/durations.json: seconds per file, set
 fixture of a session or of a package takes to start is no file's own: the first file to ask waits for it.
 `python -m tests.durations` compares the two. Its exit code is 1 when a file takes more than twice its time and
 MORE_SECONDS, and again so when it is run alone. So is a file that is not listed and takes more than UNLISTED_SECONDS.
+It is 1, too, when all listed files together take more than BUDGET_SECONDS, also with `--write`.
 The speed of the machine does not count: times are divided by the median of all ratios in the first session, where that
 is more than 1. `--write` lists the last session's times, and no others if it ran most of the listed files.
 """
@@ -40,6 +41,12 @@ WARM_SECONDS = 30.0
 """What a file of Spark may take more: the first jobs of a session take that (classes, generated code, workers).
 
 Which file of a process is the first changes with the list, and a file that runs alone always is.
+"""
+
+BUDGET_SECONDS = 3_400.0
+"""How long all listed files may take together: three processes have 3,600 s in the 20 minutes of `make test`.
+
+Short files, the collection, and what many files share take the other 200.
 """
 
 SHARED_SCOPES = ("session", "package")
@@ -165,6 +172,11 @@ def grown(measured: Mapping[str, float], kept: Mapping[str, float], scale: float
     return sorted(name for name, seconds in measured.items() if seconds > most(name))
 
 
+def is_over_budget(kept: Mapping[str, float]) -> bool:
+    """Whether the files of a list take longer together than `make test` may."""
+    return sum(kept.values()) > BUDGET_SECONDS
+
+
 def run_alone(files: Iterable[str]) -> dict[str, float]:
     """Seconds per file of a second session, without other tests beside it.
 
@@ -184,7 +196,7 @@ def main(*arguments: str) -> int:
         was_whole = len(measured.keys() & kept.keys()) > len(kept) / 2
         listed = measured if was_whole else kept | measured
         write(KEPT, {name: took for name, took in listed.items() if took >= LISTED_SECONDS and (TESTS / name).exists()})
-        return 0
+        return within_budget(read(KEPT))
     kept = read(KEPT)
     scale = scale_of(measured, kept)
     slower = grown(measured, kept, scale)
@@ -205,7 +217,17 @@ def main(*arguments: str) -> int:
             "python -m tests.durations --write and say in the commit why it takes longer",
             file=sys.stderr,
         )
-    return 1 if slower else 0
+    return 1 if slower else within_budget(kept)
+
+
+def within_budget(kept: Mapping[str, float]) -> int:
+    """Say how long a list is; the exit code."""
+    said = f"{sum(kept.values()):.0f} s are listed; the budget is {BUDGET_SECONDS:.0f} s"
+    if not is_over_budget(kept):
+        print(said)
+        return 0
+    print(f"{said}: make tests faster, or leave some to make test-all (tests/extra.toml)", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

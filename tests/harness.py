@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,7 @@ from typing import Any, cast
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
+from kafka.protocol.admin import ListTransactionsRequest
 
 from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.flow import FlowConfig
@@ -20,6 +22,7 @@ from ferry.config.settings import parse_settings
 from ferry.copy.slot_end import end_of
 from ferry.copy.task import run_slot
 from ferry.dev import RunningCluster
+from ferry.errors import FerryError
 from ferry.features.groups.rules.offset_map import Exact, OffsetMap
 from ferry.kafka.connect.cluster import Cluster, event_loop
 from ferry.lane.connections import manager_options
@@ -181,14 +184,38 @@ def whole_ledger(runs: MicroRuns) -> LedgerView:
 
 
 def settled(runs: MicroRuns) -> LedgerView:
-    """The ledger, once the markers of commits just acknowledged have arrived.
+    """The ledger, once the markers of what was committed or aborted before this call have arrived.
 
-    The transaction of another producer may stay open for longer. Markers arrive within five seconds, times PATIENCE.
+    A transaction of a writer that is at work, or dead, may be open in it. BadInput when the flow never ran.
     """
-    until = time.monotonic() + 5 * PATIENCE
-    while (view := whole_ledger(runs)).open and time.monotonic() < until:
-        time.sleep(0.02)
-    return view
+    left: set[str] = set()
+
+    def over() -> bool:
+        left.clear()
+        left.update(closing(runs))
+        return not left
+
+    wait_until(over, lambda: f"the markers of {', '.join(sorted(left))}")
+    return whole_ledger(runs)
+
+
+def closing(runs: MicroRuns) -> set[str]:
+    """The writers of the ledger of whose last transaction the end is decided, and markers are still missing.
+
+    Those that a broker coordinates which does not answer are left out.
+    """
+
+    async def work() -> set[str]:
+        lane = runs.open_lane
+        request = ListTransactionsRequest(state_filters=["PrepareCommit", "PrepareAbort"], producer_id_filters=[])
+        found: set[str] = set()
+        for node in lane.target.brokers:
+            with suppress(FerryError):
+                answer = await lane.target.ask(request, node)
+                found |= {one.transactional_id for one in answer.transaction_states}
+        return {name for name in found if name.startswith(f"ferry.{lane.flow.flow.source}->")}
+
+    return runs.wait_for(work)
 
 
 def on_cluster(cluster: RunningCluster, work: Callable[[Cluster], Any]) -> Any:
@@ -412,14 +439,15 @@ def watermark(cluster: RunningCluster, topic: str, partition: int) -> int:
         consumer.close()
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], what: str | Callable[[], str], seconds: float = 60) -> None:
     """Poll a condition; fail when it does not come true within `seconds` times FERRY_PATIENCE.
 
-    The failure says `what` it waited for.
+    The failure says `what` it waited for; a function is called then.
     """
     until = time.monotonic() + seconds * PATIENCE
     while not condition():
-        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {what}"
+        said = what if isinstance(what, str) else what()
+        assert time.monotonic() < until, f"not within {seconds * PATIENCE:g} s: {said}"
         time.sleep(0.05)
 
 

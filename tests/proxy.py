@@ -3,8 +3,10 @@
 ```
 python -m tests.proxy '[[LISTEN_PORT, BROKER_PORT], ...]'
 in   {"port": LISTEN_PORT, "mode": "delay", "value": 0.2, "later": true}     one line each
-out  ready                                                                  once it listens, and after each line
+out  ready 0                                                                once it listens, and after each line
 ```
+
+The number is how many connections the fault before that line met: it closed or refused them, or treated their bytes.
 
 With `later` connections that come later behave so, too; without it only those that are open now: a firewall that forgot
 them. "cut" closes what is open and passes on.
@@ -19,7 +21,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ferry.dev import RunningCluster
@@ -31,17 +33,18 @@ MODES = ("pass", "cut", "hang", "delay", "trickle", "lost-answers", "lost-reques
 PIECE = 1 << 18
 TRICKLE_BYTES = 16 << 10
 TRICKLE_S = 0.05
-READY = "ready\n"
+READY = "ready"
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Fault:
-    """How bytes are treated; `value` is the seconds of "delay"."""
+    """How bytes are treated; `value` is the seconds of "delay", `met` the connections that felt it so far."""
 
     mode: str = "pass"
     value: float = 0.0
+    met: set[object] = field(default_factory=set)
 
 
 class Connection:
@@ -54,7 +57,10 @@ class Connection:
 
     def change(self, fault: Fault) -> None:
         """Behave so from now on. A connection that lost bytes is closed when its fault ends: it is out of step."""
-        if fault.mode in ("cut", "refuse") or self._fault.mode.startswith("lost"):
+        if fault.mode in ("cut", "refuse"):
+            fault.met.add(self)
+            self.close()
+        elif self._fault.mode.startswith("lost"):
             self.close()
         self._fault = fault
         self._changed.set()
@@ -70,6 +76,8 @@ class Connection:
         """Carry one direction until it ends."""
         with suppress(OSError):
             while data := await reader.read(PIECE):
+                if self._fault.mode in (losing, "hang", "delay", "trickle"):
+                    self._fault.met.add(self)
                 while self._fault.mode == "hang":
                     await self._changed.wait()
                 if self._fault.mode == losing:
@@ -89,19 +97,25 @@ class Gate:
 
     def __init__(self, broker: int) -> None:
         self._broker = broker
-        self._fault = Fault()
+        self._fault = self._last = Fault()
         self._open: set[Connection] = set()
 
-    def change(self, fault: Fault, *, later: bool) -> None:
-        """Have open connections behave so from now on, and with `later` those that come."""
+    def change(self, fault: Fault, *, later: bool) -> int:
+        """Have open connections behave so from now on, and with `later` those that come.
+
+        Return how many connections the fault met that was in force before.
+        """
+        before, self._last = self._last, fault
         for connection in list(self._open):
             connection.change(fault)
         if later:
             self._fault = Fault() if fault.mode == "cut" else fault
+        return len(before.met)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one connection until either side ends it."""
         if self._fault.mode == "refuse":
+            self._fault.met.add(writer)
             writer.close()
             return
         try:
@@ -129,17 +143,16 @@ async def serve(ports: Sequence[tuple[int, int]]) -> None:
     for listen, broker in ports:
         gates[listen] = Gate(broker)
         await asyncio.start_server(gates[listen].serve, LOOPBACK, listen)
-    _say_ready()
+    _say_ready(0)
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     while line := await lines.readline():
         asked = json.loads(line)
-        gates[asked["port"]].change(Fault(asked["mode"], asked["value"]), later=asked["later"])
-        _say_ready()
+        _say_ready(gates[asked["port"]].change(Fault(asked["mode"], asked["value"]), later=asked["later"]))
 
 
-def _say_ready() -> None:
-    sys.stdout.write(READY)
+def _say_ready(met: int) -> None:
+    sys.stdout.write(f"{READY} {met}\n")
     sys.stdout.flush()
 
 
@@ -158,19 +171,21 @@ class Proxies:
         )
         self._wait()
 
-    def change(self, port: int, mode: str, value: float = 0.0, *, later: bool = True) -> None:
-        """Have the proxy at `port` behave so: it does when this returns."""
+    def change(self, port: int, mode: str, value: float = 0.0, *, later: bool = True) -> int:
+        """Have the proxy at `port` behave so: it does when this returns.
+
+        Return how many connections the fault met that this ends: it closed or refused them, or treated bytes of theirs.
+        """
         assert mode in MODES
         with self._turn:
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps({"port": port, "mode": mode, "value": value, "later": later}) + "\n")
             self._process.stdin.flush()
-            self._wait()
+            return self._wait()
 
-    def heal(self) -> None:
-        """Pass everything on."""
-        for port in self.ports:
-            self.change(port, "pass")
+    def heal(self) -> int:
+        """Pass everything on; return how many connections met the fault that this ends."""
+        return sum(self.change(port, "pass") for port in self.ports)
 
     def close(self) -> None:
         """End the process."""
@@ -180,9 +195,11 @@ class Proxies:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def _wait(self) -> None:
+    def _wait(self) -> int:
         assert self._process.stdout is not None
-        assert self._process.stdout.readline() == READY
+        ready, met = self._process.stdout.readline().split()
+        assert ready == READY
+        return int(met)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ spark    Spark, mostly with brokers
 airflow  Airflow, mostly with brokers and Spark
 browser  Chromium
 world    processes, loopback connections, promtool, Compose, pip
-soak     hours: `make soak`
+soak     minutes to hours: `make soak`; some need no more than Python
 """
 
 import os
@@ -16,6 +16,8 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
 
 T = TypeVar("T")
 
@@ -27,14 +29,25 @@ ANSWER_S = 30 * PATIENCE
 
 PURE = "pure"
 
-SECONDS = {PURE: 30, "kafka": 120, "browser": 120, "world": 120, "spark": 600, "airflow": 600, "soak": 3600}
-"""How long a test may take, unless its own mark says otherwise; set-up and clean-up of fixtures do not count."""
-
 IN_PART = os.environ.get("HYPOTHESIS_PROFILE") == "quick"
 """Whether large tables run in part, as in `make quick` and `make test`."""
 
+SECONDS = {
+    PURE: 30 if IN_PART else 120,  # one case of a whole table meets all codes
+    "kafka": 120,
+    "browser": 120,
+    "world": 120,
+    "spark": 600,
+    "airflow": 600,
+    "soak": 3600,
+}
+"""How long a test may take, unless its own mark says otherwise; set-up and clean-up of fixtures do not count."""
+
 EXTRA: dict[str, dict[str, str]] = tomllib.loads((Path(__file__).parent / "extra.toml").read_text())
 """What `make test` leaves out: per file, tests and what it has in their place; `*` is the whole file."""
+
+OF_MAKE_TEST = pytest.StashKey[dict[str, set[str]]]()
+"""Of each file that the session has collected, the tests with their cases that `make test` runs."""
 
 
 def examples(most: int) -> int:

@@ -1,12 +1,13 @@
-"""Print the pure tests of a source file; without a file, their folder.
+"""Print the pure tests of a source file that take seconds; without a file, their folder.
 
-First the tests that tests/mutants.toml names for the file, and those that import its module themselves: all of them.
-Then come up to MOST that use a helper of the tests which imports the module, those of its folder first. Of those that
-take seconds (tests/durations.json), it takes SECONDS. While there are fewer than MOST in all, the nearest follow that
-import the module over other modules and take less.
+First the tests that tests/mutants.toml names for the file: all of them. Then those that import its module themselves,
+the nearest first. After them up to MOST that use a helper of the tests which imports the module. While there are
+fewer than MOST in all, the nearest follow that import the module over other modules and are too short for
+tests/durations.json. All together take SECONDS at most by that list: a longer one is left out, and shorter ones follow.
 
-A module that is named in a string (`"ferry.run.micro_run:MicroRuns"`) counts as imported. The exit code is 2 if no pure
-test is there, so that nothing passes without a test; then the nearest other tests are named.
+A module that is named in a string (`"ferry.run.micro_run:MicroRuns"`) counts as imported. A file of which all tests are
+`slow` does not count, because `make quick` leaves it out. How many others were left out is printed. The exit code is 2
+if no pure test is there, so that nothing passes without a test; then the nearest other tests are named.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ SOURCES = (ROOT / "src", ROOT / "plugins", ROOT)
 MUTANTS = ROOT / "tests" / "mutants.toml"
 MOST = 8
 """Most test files that a helper leads to; with others that are further away no more than this in all."""
-SECONDS = 30.0
-"""How long these may take together, as tests/durations.json lists them; those that are not listed count as none."""
+SECONDS = 26.0
+"""How long these may take together, as tests/durations.json lists them."""
+UNLISTED_SECONDS = 0.5
+"""What a file counts that is too short for the list: its mean, with its collection."""
 
 # Not by a parser, because parsing all files takes four seconds.
 _IMPORT = re.compile(r"^[ \t]*(?:from +([\w.]+) +import +(\([^)]*\)|[^(\n]*)|import +([\w., ]+))", re.MULTILINE)
 _STRING = re.compile(r"[\"'](ferry(?:_airflow)?(?:\.\w+)+)[\"':]")
 _NAME = re.compile(r"^ *(\w+)", re.MULTILINE)
+_SLOW = re.compile(r"^pytestmark = .*\bmark\.slow\b", re.MULTILINE)
 
 
 def main(name: str = "") -> int:
@@ -48,42 +52,57 @@ def main(name: str = "") -> int:
         return 2
     tests, steps = near(path)
     named = _of_faults(path)
-    if not named and not any(Path(one).parts[0] == PURE for one in tests):
+    pure = [one for one in tests if Path(one).parts[0] == PURE and not _is_slow(one)]
+    if not named and not pure:
         nearest = " ".join(f"tests/{one}" for one in tests[:MOST])
         told = f'make test ARGS="{nearest}"' if tests else "make test"
-        print(f"no pure test imports {name}, nor what imports it: run {told}", file=sys.stderr)
+        print(f"no test of make quick imports {name}, or what imports it: run {told}", file=sys.stderr)
         return 2
-    pure = [one for one in tests if Path(one).parts[0] == PURE]
     direct = [one for one in pure if _module(path) in _imports(ROOT / "tests" / one)]
-    first = [one for one in dict.fromkeys([*named, *direct]) if not {*map(str, Path(one).parents)} & {*named}]
-    others = [one for one in pure if one not in first and not {*map(str, Path(one).parents)} & {*named}]
-    chosen = [*first, *_quick(others, steps, len(first))]
-    left = len(first) + len(others) - len(chosen)
+    chosen = _within_seconds(named, direct, [one for one in pure if one not in direct], steps)
+    left = {*pure} - {*chosen}
     if left:
-        print(f"the nearest; {left} more test files import it from further away: make quick has all", file=sys.stderr)
+        files = f"{len(left)} more test files, {len(left & {*direct})} of which import it themselves"
+        print(f"the nearest, for some seconds; {files}, are left out: make quick has all", file=sys.stderr)
     print(*(f"tests/{one}" for one in chosen))
     return 0
 
 
 def _of_faults(path: Path) -> list[str]:
-    """Files and folders below tests/ that notice the faults of a source file."""
+    """Test files, as paths below tests/, that notice the faults of a source file; of a folder, all of them."""
     table = tomllib.loads(MUTANTS.read_text())
-    tests = [one["tests"].split() for one in table.values() if ROOT / one["file"] == path]
-    return sorted({test.partition("::")[0].removeprefix("tests/") for names in tests for test in names})
+    words = [word for one in table.values() if ROOT / one["file"] == path for word in one["tests"].split()]
+    places = [ROOT / word.partition("::")[0] for word in words if word.startswith("tests/")]  # not the options
+    files = {file for place in places for file in ([place] if place.is_file() else place.rglob("test_*.py"))}
+    return sorted(str(file.relative_to(ROOT / "tests")) for file in files)
 
 
-def _quick(tests: Sequence[str], steps: dict[str, int], more: int) -> list[str]:
-    """The first tests that are quick, after `more` that run in any case."""
+def _within_seconds(
+    named: Sequence[str], direct: Sequence[str], others: Sequence[str], steps: dict[str, int]
+) -> list[str]:
+    """All that are named, then those of `direct` and `others` that SECONDS are enough for; at least one file."""
     listed = read(KEPT)
-    found: list[str] = []
-    left = SECONDS
-    for one in tests:
-        is_near = steps[one] == 1
-        takes = listed.get(one, 0)
-        if (takes <= left if is_near else not takes) and len(found) + (0 if is_near else more) < MOST:
-            found.append(one)
-            left -= takes
-    return found or list(tests[: 0 if more else 1])
+    chosen = [*named]
+    led = 0
+    left = SECONDS - sum(listed.get(one, UNLISTED_SECONDS) for one in named)
+    for one in (*direct, *others):
+        takes = listed.get(one, UNLISTED_SECONDS)
+        if one in chosen or takes > left:
+            continue
+        if one not in direct:
+            is_near = steps[one] == 1  # a helper leads to it
+            if (led if is_near else len(chosen)) >= MOST or (one in listed and not is_near):
+                continue
+            led += 1
+        chosen.append(one)
+        left -= takes
+    return chosen or [min((*direct, *others), key=lambda one: listed.get(one, 0))]
+
+
+@functools.cache
+def _is_slow(test: str) -> bool:
+    """Whether a test file, its path below tests/, marks all of its tests as slow."""
+    return bool(_SLOW.search((ROOT / "tests" / test).read_text()))
 
 
 def near(path: Path) -> tuple[list[str], dict[str, int]]:
@@ -110,6 +129,7 @@ def near(path: Path) -> tuple[list[str], dict[str, int]]:
             one.parent not in beside,
             path.stem not in one.stem,
             one.parent.name not in path.parts,
+            len(one.stem),  # a shorter name is mostly that of a test of more
             one,
         )
     )

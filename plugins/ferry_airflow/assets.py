@@ -22,7 +22,7 @@ from ferry.config.keys.layers import Side
 from ferry.errors import Retryable
 from ferry.ledger.topic_ranges import TopicRanges
 from ferry.model import Flow
-from ferry_airflow.report_link import url_on_page
+from ferry_airflow.report_link import url_of_flow, url_on_page
 
 MOST_PARTITIONS = 100
 """The most partitions with ranges in one event; of the others it has the number. The ledger has all."""
@@ -36,9 +36,13 @@ def namespace(flow: FlowConfig, side: Side) -> str:
 
 
 def topic_asset(flow: FlowConfig, side: Side, topic: str) -> Asset:
-    """Return the asset of a topic on one side of a flow."""
+    """Return the asset of a topic on one side of a flow; that of the target has the flow's page as extra.
+
+    Airflow keeps the extra of an asset that no DAG names. For others it has the extra of the DAG that names it.
+    """
     uri = f"{namespace(flow, side)}/{topic}"
-    return Asset(name=uri, uri=uri, group="kafka")
+    extra: dict[str, Any] | None = {"page": url_of_flow(flow.flow)} if side == "target" else None
+    return Asset(name=uri, uri=uri, group="kafka", extra=extra)
 
 
 def flow_alias(flow: Flow) -> AssetAlias:

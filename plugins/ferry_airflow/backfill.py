@@ -1,4 +1,4 @@
-"""A DAG per flow whose runs are windows of history (`docs/backfill.md`).
+"""A DAG per flow whose runs are windows of history.
 
 ```
 plan >> copy >> report
@@ -53,6 +53,7 @@ DEFAULT_LANE = "backfill-airflow"
 class FerryWindowPlanOperator(FerryOperator):
     """Resolves the window and opens its first micro-run."""
 
+    is_in_pool = True
     operator_extra_links = (RunLink(),)
     run_link = ""
 
@@ -76,6 +77,7 @@ class FerryWindowCopyOperator(FerrySparkOperator):
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
+    is_in_pool = True
     operator_extra_links = (RunLink(),)
     run_link = ""
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from airflow.sdk import BaseOperator, Context, TaskGroup, get_current_context
 
 from ferry.config.flow.flow import FlowConfig
+from ferry.config.settings import load
 from ferry.errors import BadInput, FerryError
 from ferry.model import Flow, Origin
 from ferry.run.spark.job_end import FINAL
@@ -49,12 +50,27 @@ class FerryOperator(QuietLog, BaseOperator):
     """A task of a flow's DAG: it holds the names of the file and of the flow, and reads both when executed."""
 
     template_fields = ("config", "flow")
+    is_in_pool: ClassVar[bool] = False
+    """Whether it is in the flow's pool, unless the DAG's author names another."""
 
     def __init__(self, *, config: str, flow: str, **kwargs: Any) -> None:
         """`config` is the path of the configuration file, `flow` is `source->target`."""
-        super().__init__(**kwargs)
+        super().__init__(**(pooled(config, flow, kwargs) if self.is_in_pool else kwargs))
         self.config = config
         self.flow = flow
+
+
+def pooled(config: str, flow: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of a task with the pool that the file names for the flow.
+
+    A pool that they or `default_args` name stays. If the file cannot be read where the DAG is parsed, or its path is a
+    template, Airflow's own default stays. The task itself fails for a file that is not there.
+    """
+    found = dict(arguments)
+    if "pool" not in found and "pool" not in (found.get("default_args") or {}):
+        with suppress(FerryError):
+            found["pool"] = load(Path(config)).flow(flow).airflow.pool
+    return found
 
 
 def flow_named(task: Named) -> FlowConfig:

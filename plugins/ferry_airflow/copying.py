@@ -45,7 +45,7 @@ def copy_on_spark(
                 try_number=origin.try_number,
             ),
             method_name="execute_complete",
-            timeout=task.execution_timeout,
+            timeout=task.time_left(context),
         )
     if connection.conn_type == CONNECT:
         from ferry.features.records.spark.copy_job import CopyRequest, copy_run  # noqa: PLC0415 - Spark only where it is used

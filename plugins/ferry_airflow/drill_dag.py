@@ -1,4 +1,4 @@
-"""Drills of a flow as a DAG that an operator triggers: a rehearsed failover that ends in a report (`docs/drills.md`).
+"""Drills of a flow as a DAG that an operator triggers: a rehearsed failover that ends in a report.
 
 ```
 preview >> approve >> rehearse

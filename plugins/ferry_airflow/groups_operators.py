@@ -5,11 +5,15 @@ from __future__ import annotations
 from airflow.sdk import Context
 
 from ferry_airflow.base import FerryOperator, airflow_errors, final_failure, flow_named, run_of
-from ferry_airflow.naming import sync_id
+from ferry_airflow.naming import groups_dag_id, sync_id
+from ferry_airflow.report_link import ResultLink, result_on_page
 
 
 class FerrySyncGroupsOperator(FerryOperator):
     """Writes the offsets of consumer groups by what is copied now, also while a micro-run copies; needs no Spark."""
+
+    operator_extra_links = (ResultLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Return the outcome, and fail when a group that was to be written failed.
@@ -20,7 +24,10 @@ class FerrySyncGroupsOperator(FerryOperator):
 
         run = sync_id(str(context["dag"].dag_id), self.task_id, run_of(context))
         with airflow_errors():
-            synced = syncing.sync(flow_named(self), run, context["params"])
+            flow = flow_named(self)
+            own = groups_dag_id(flow.flow)
+            self.run_link = result_on_page(flow.flow, str(context["dag"].dag_id), own, run_of(context))
+            synced = syncing.sync(flow, run, context["params"])
         for line in synced.lines:
             self.log.info("%s", line)
         context["ti"].xcom_push(key="return_value", value=synced.body)  # a task that fails returns nothing otherwise

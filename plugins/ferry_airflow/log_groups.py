@@ -10,7 +10,7 @@ from ferry.words import SAYS
 GROUP, END_GROUP = "::group::", "::endgroup::"
 """What Airflow folds is between such lines."""
 
-KAFKA, SPARK, HOOKS = "Kafka client", "Spark", "Airflow hooks"
+KAFKA, SPARK, HOOKS, PYTHON = "Kafka client", "Spark", "Airflow hooks", "Python warnings"
 """The names of the groups."""
 
 GROUPS = {
@@ -20,6 +20,7 @@ GROUPS = {
     "SQLQueryContextLogger": SPARK,
     "airflow.task.hooks.airflow.providers.apache.spark": SPARK,
     "airflow.task.hooks": HOOKS,
+    "py.warnings": PYTHON,
 }
 """The group of a logger and of those below it: the first row that fits. Lines of other loggers are in none."""
 

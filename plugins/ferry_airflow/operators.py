@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # Kafka's libraries only where they are used
 class FerryPlanOperator(FerryOperator):
     """Opens the run and seals its plan in the ledger; a run that has a plan keeps it."""
 
+    is_in_pool = True
     operator_extra_links = (RunLink(),)
     run_link = ""
 
@@ -70,6 +71,7 @@ class FerryCopyOperator(FerrySparkOperator):
 
     job = "copy_job.py"
     killed = "killed; what was committed stays"
+    is_in_pool = True
     operator_extra_links = (RunLink(),)
     run_link = ""
     lineage: Any = None
@@ -199,6 +201,7 @@ class FerryCopyOperator(FerrySparkOperator):
 class FerryCheckpointOperator(FerryOperator):
     """Translates the offsets of consumer groups by what is copied; safe to repeat, and never ahead of the copy."""
 
+    is_in_pool = True
     operator_extra_links = (RunLink(),)
     run_link = ""
 

@@ -11,6 +11,7 @@ from airflow.sdk import DAG
 from ferry.errors import BadInput
 from ferry.model import Flow
 from ferry_airflow.naming import VERBS
+from ferry_airflow.report_link import url_of_flow
 
 Callback = Callable[[Any], Any]
 """A function or a notifier that Airflow calls with the context of a DAG run."""
@@ -105,9 +106,12 @@ def ferry_dag(
     *,
     form: Mapping[str, Any] | None = None,
     default_args: Mapping[str, Any] | None = None,
+    doc_md: str | None,
     **arguments: Any,
 ) -> DAG:
     """Return an empty DAG of a flow: one run at a time, no run for times that have passed.
+
+    Its documentation in Airflow is `doc_md`, with a link to the flow on the page.
 
     `role` is what its runs do: copy, verify, groups, backfill, drill, or the verb of a switch. `form` is Ferry's own
     part of the trigger form; None if it is set later.
@@ -121,6 +125,7 @@ def ferry_dag(
         max_active_runs=1,
         tags=["ferry", f"ferry:{kind}", flow.source, flow.target, *sorted(overrides.tags)],
         default_args={"owner": "ferry", **(default_args or {}), **overrides.default_args},
+        doc_md=f"{doc_md or ''}\n[{flow} on Ferry's page]({url_of_flow(flow)})\n",
         params=None if form is None else overrides.form(form),
         **overrides.of_dag,
         **arguments,

@@ -34,17 +34,42 @@ class RunLink(BaseOperatorLink):
         return link
 
 
+class ResultLink(RunLink):
+    """The button of the task of a verification or of a group sync that opens its run on the page, with the result."""
+
+    name = "Result"
+
+
+def result_on_page(flow: Flow, dag: str, own: str, run: str) -> str:
+    """Return where the page shows a run of the DAG `own`, one of the flow's; empty for a run of another DAG."""
+    return f"{flow_on_page(flow)}/dag/{quote(dag, safe='')}/run/{quote(run, safe='')}" if dag == own else ""
+
+
+def flow_on_page(flow: Flow) -> str:
+    """Return where the page shows a flow, without a slash at its end."""
+    return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}"
+
+
 def run_on_page(flow: Flow, run: str, lane: str | None = None) -> str:
     """Return where the page shows a micro-run; `lane` is None for the flow's own."""
     whose = "" if lane is None else f"lane/{quote(lane, safe='')}/"
-    return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}/{whose}run/{quote(run, safe='')}"
+    return f"{flow_on_page(flow)}/{whose}run/{quote(run, safe='')}"
 
 
 def url_on_page(flow: Flow, run: str, lane: str | None = None) -> str:
     """Return the URL of a micro-run on the page; its path alone if Airflow's own URL is not set."""
-    return urljoin(conf.get("api", "base_url", fallback="") or "", run_on_page(flow, run, lane))
+    return _url(run_on_page(flow, run, lane))
+
+
+def url_of_flow(flow: Flow) -> str:
+    """Return the URL of a flow on the page; its path alone if Airflow's own URL is not set."""
+    return _url(f"{flow_on_page(flow)}/")
+
+
+def _url(path: str) -> str:
+    return urljoin(conf.get("api", "base_url", fallback="") or "", path)
 
 
 def place_on_page(flow: Flow, number: int) -> str:
     """Return where the page shows a report of the folder that the flow's file names."""
-    return f"{root()}/flow/{quote(flow.source)}/{quote(flow.target)}/report/{number}"
+    return f"{flow_on_page(flow)}/report/{number}"

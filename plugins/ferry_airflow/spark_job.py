@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -25,7 +26,7 @@ from ferry.run.spark.job_end import JobEnd, Terminated, end_of_job
 from ferry.run.spark.package import zip_package
 from ferry.run.spark.parent_watch import SUPERVISOR_VARIABLE, supervisor
 from ferry.run.spark.submit import submit_conf
-from ferry_airflow.base import airflow_errors, final_failure, keep_reason
+from ferry_airflow.base import airflow_errors, final_failure, keep_reason, pooled
 from ferry_airflow.cluster_driver import CLUSTER_MODE, KUBERNETES_STATE, YARN_ADDRESS, asking, driver_key, end_driver
 from ferry_airflow.cluster_settings import connection_of
 from ferry_airflow.copy_trigger import DriverTrigger
@@ -62,6 +63,8 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
     """The job's file."""
     killed: ClassVar[str]
     """The message when the task was ordered to end."""
+    is_in_pool: ClassVar[bool] = False
+    """Whether it is in the flow's pool, unless the DAG's author names another."""
     deferrable = False
     """Whether it waits for its job in the triggerer, where that can be. A class that sets it has `execute_complete`."""
 
@@ -70,6 +73,7 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
 
         `kwargs` are SparkSubmitOperator's own, such as `executor_memory`, `py_files` or `conf`.
         """
+        kwargs = pooled(config, flow, kwargs) if self.is_in_pool else kwargs
         super().__init__(application=str(job_path(self.job)), conn_id=conn_id, name=f"ferry {flow}", **kwargs)
         self.config = config
         self.flow = flow
@@ -117,9 +121,20 @@ class FerrySparkOperator(QuietLog, SparkSubmitOperator):
                     every_seconds=max(self._status_poll_interval, LEAST_POLL_SECONDS),
                 ),
                 method_name="execute_complete",
-                timeout=self.execution_timeout,
+                timeout=self.time_left(context),
             )
         super().poll_until_complete(external_id, context)
+
+    def time_left(self, context: Context) -> timedelta | None:
+        """Return what is left of `execution_timeout` since this try began, at least 1 s; None without a timeout.
+
+        Airflow keeps the start of the try while it waits. A try may wait several times, so the whole timeout each time
+        would have no end.
+        """
+        limit, started = self.execution_timeout, context["ti"].start_date
+        if limit is None or started is None:
+            return limit
+        return max(timedelta(seconds=1), limit - (datetime.now(UTC) - started))
 
     def end_kept_driver(self, context: Context) -> None:
         """End the driver that the task's state has, as far as that is possible."""

@@ -100,6 +100,12 @@ def verified_lines(body: Mapping[str, Any]) -> list[str]:
     return [*lines, verified_sentence(body)]
 
 
+def shortened(body: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Return a result of `ferry verify --json` with `most` differences at most; it counts the others."""
+    left = len(body["differences"][most:])
+    return {**body, "differences": body["differences"][:most], "more_differences": body["more_differences"] + left}
+
+
 def begin_lines(body: Mapping[str, Any]) -> list[str]:
     """Return what of the logs neither receipts nor gaps name; answers of earlier versions do not have it."""
     return [one["message"] for one in body.get("begins", ()) if one["message"]]

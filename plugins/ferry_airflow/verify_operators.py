@@ -12,8 +12,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from ferry.features.verify.acts.wanted import Wanted
 from ferry.model import VerifyMode
-from ferry_airflow.base import airflow_errors, final_failure, flow_named, live_run
-from ferry_airflow.report_link import RunLink
+from ferry_airflow.base import airflow_errors, final_failure, flow_named, live_run, run_of
+from ferry_airflow.naming import verify_dag_id
+from ferry_airflow.report_link import ResultLink, RunLink, result_on_page
 from ferry_airflow.spark_job import CONNECT, FerrySparkOperator
 
 if TYPE_CHECKING:
@@ -68,13 +69,18 @@ class FerryVerifyOperator(FerrySparkOperator):
 
     job = "verify_job.py"
     killed = "killed; nothing is known"
+    operator_extra_links = (ResultLink(),)
+    run_link = ""
 
     def execute(self, context: Context) -> None:
         """Print differences without keys and values, and return the result as `ferry verify --json` does."""
         from ferry_airflow import steps, tables  # noqa: PLC0415 - Kafka's libraries only where they are used
 
         with airflow_errors():
-            flow, wanted = flow_named(self), steps.wanted_of(context["params"])
+            flow = flow_named(self)
+            own = verify_dag_id(flow.flow)
+            self.run_link = result_on_page(flow.flow, str(context["dag"].dag_id), own, run_of(context))
+            wanted = steps.wanted_of(context["params"])
             wanted.check()
         connection = self.spark_connection()
         if connection.conn_type == CONNECT:
@@ -83,7 +89,7 @@ class FerryVerifyOperator(FerrySparkOperator):
             body = self._submitted(connection, flow, wanted, context)
         for line in tables.verified_lines(body):
             self.log.info("%s", line)
-        short = {**body, "differences": body["differences"][:RETURNED]}
+        short = tables.shortened(body, RETURNED)
         context["ti"].xcom_push(key="return_value", value=short)  # a task that fails returns nothing otherwise
         if not body["equal"]:
             raise final_failure(tables.verified_sentence(body))

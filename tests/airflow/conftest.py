@@ -25,14 +25,17 @@ from tests.airflow.held import HELD_SECONDS, HeldDirectory, directory_of
 from tests.airflow.rest import Rest
 from tests.airflow.statsd import Listener
 from tests.harness import Lab, create_topic
-from tests.spark.jobs import connect_server, until
+from tests.spark.jobs import SMALL_CHUNKS, connect_server, until
 
 ROOT = Path(__file__).parents[2]
 
 MOVED = ("swap", "shift")
 """Flows whose clients are at work while they are switched; a hook sends them."""
 
-SWITCHED = (*MOVED, "refrain", "rehearsed")
+RESUMED = "resumed"
+"""The flow of a switch that is killed and continued, without a hook."""
+
+SWITCHED = (*MOVED, "refrain", "rehearsed", RESUMED)
 """Flows that have a way back, along which clients may be switched."""
 
 RESTARTED = "restarted"
@@ -48,7 +51,7 @@ FLOWS = (
 
 OF_EXTRA = (
     *("plain", "dry", "narrow", "killed", "cleared", "unconnected", "wrongly", "connect", "severed", "continuous"),
-    *("arrived", "grouped", "hourly", "between", "kept", "rehearsed", RESTARTED),
+    *("arrived", "grouped", "hourly", "kept", "rehearsed", *MOVED),
 )
 """Those of FLOWS whose tests `make test` leaves out: each would be seven DAGs that Airflow reads and keeps."""
 
@@ -162,13 +165,13 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
             "ferry.transform.halved.topics": "refused-halved",
             "ferry.transform.halved.where": "offset % 2 = 0",
         },
-        "struck": {"ferry.chunk.bytes": "1", "ferry.retries": "1"},
-        "killed": {"ferry.chunk.bytes": "1"},
+        "struck": {**SMALL_CHUNKS, "ferry.retries": "1"},
+        "killed": SMALL_CHUNKS,
         RESTARTED: {"ferry.chunk.bytes": "1", "ferry.retries": "50"},
         "unconnected": {"ferry.spark.conn.id": "no_such_connection"},
         "wrongly": {"ferry.spark.conn.id": "kafka_not_spark"},
         "connect": {"ferry.spark.conn.id": SPARK_CONNECT},
-        "severed": {"ferry.spark.conn.id": SPARK_CONNECT, "ferry.chunk.bytes": "1"},
+        "severed": {"ferry.spark.conn.id": SPARK_CONNECT, **SMALL_CHUNKS},
         BY_ITSELF: {"ferry.schedule": "@continuous"},
         BY_LAG: {"ferry.schedule.lag.records": "1000", "ferry.schedule.lag.every.seconds": "2"},
         "verified": {
@@ -196,7 +199,7 @@ def lab(source: RunningCluster, target: RunningCluster, alias: str) -> Lab:
     back = f"t{alias}->{alias}"
     if alias in SWITCHED:
         own |= {f"{back}.enabled": "true", f"{back}.topics": f"{alias}-.*", f"{back}.ferry.schedule": "none"}
-    if alias in MOVED:
+    if alias in (*MOVED, RESUMED):
         own |= {f"{flow}.groups": f"{alias}-.*", f"{back}.groups": f"{alias}-.*"}
     return Lab(source=source, target=target, alias=alias, topics=(f"{alias}-.*",), settings=own)
 
@@ -268,7 +271,7 @@ def _airflow(
     folder = tmp_path_factory.mktemp("airflow")
     config = folder / "flows.properties"
     text = merged([lab(_pair[0], _pair[1], alias) for alias in _aliases])
-    for moved, (_, url) in _directories.items():
+    for moved, (_, url) in _directories.items() if set(MOVED) <= set(_aliases) else ():
         for flow in (f"{moved}->t{moved}", f"t{moved}->{moved}"):
             text += f"{flow}.ferry.switch.redirect.url = {url}\n"
             text += f"{flow}.ferry.switch.redirect.timeout.seconds = {HELD_SECONDS}\n"

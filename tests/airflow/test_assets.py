@@ -184,6 +184,19 @@ def test_an_event_leads_to_its_run_on_the_page(base_url: str, monkeypatch: pytes
         assert page == f"{base_url.removesuffix('/team')}{path}/flow/a/b/{at}/manual__1"
 
 
+@pytest.mark.parametrize(
+    ("base_url", "page"),
+    [("https://airflow.example/team", "https://airflow.example/team/ferry/flow/a/b/"), ("", "/ferry/flow/a/b/")],
+)
+def test_a_copied_topics_asset_leads_to_the_page_of_its_flow(
+    base_url: str, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
+    flow = parse_settings(FILE, "f").flow("a->b")
+    assert topic_asset(flow, "target", "a.t").extra == {"page": page}
+    assert topic_asset(flow, "source", "t").extra == {}, "other flows may copy to the source"
+
+
 def test_a_topic_has_one_name_in_airflow_and_in_lineage() -> None:
     flow = parse_settings(FILE, "f").flow("a->b")
     asset = topic_asset(flow, "target", "a.t")

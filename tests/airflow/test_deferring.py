@@ -1,4 +1,4 @@
-"""The task `copy` that waits in the triggerer, or finds its driver again: with a YARN whose answers are scripted."""
+"""The task `copy` that waits in the triggerer, or finds its driver again: with YARN and Kubernetes scripted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.apache.spark.hooks import spark_submit as spark_submit_hook
+from airflow.providers.apache.spark.operators import spark_submit as spark_submit_operator
 from airflow.sdk import DAG
 from airflow.sdk.bases.operator import TriggerFailureReason
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferralTimeout, TaskDeferred
@@ -37,12 +40,14 @@ FLOW = "a->b"
 TEXT = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 RUN = "scheduled__2026-01-31T06:00:00+00:00"
 APPLICATION = "application_1790000000000_0007"
+POD = "ferry-a-b-0a1b-driver"
 RUNNING, DONE, FAILED = ("RUNNING", "UNDEFINED"), ("FINISHED", "SUCCEEDED"), ("FINISHED", "FAILED")
 SUBMIT = """#!{python}
 import sys
 with open({out!r}, "a") as out:
     print(*sys.argv[1:], file=out)
 print("INFO Client: Submitted application {application}", flush=True)
+print("INFO LoggingPodStatusWatcherImpl: pod name: {pod}", flush=True)
 sys.exit({code})
 """
 WAITING = DriverState(state="RUNNING", is_active=True, succeeded=False)
@@ -80,6 +85,74 @@ class Yarn:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+class NoPod(Exception):
+    """The error of the client of Kubernetes."""
+
+    status = 404
+
+
+class Kubernetes:
+    """The client of Kubernetes as the Spark provider uses it: the phases of the one pod, and which were deleted.
+
+    Airflow's provider of Kubernetes is not installed here, so this stands in the place of its module, too.
+    """
+
+    ApiException = NoPod
+
+    def __init__(self) -> None:
+        self.answers: list[str | None] = []
+        self.ended: list[str] = []
+
+    def get_kube_client(self) -> Kubernetes:
+        return self
+
+    def read_namespaced_pod(self, pod: str, namespace: str) -> SimpleNamespace:
+        assert (pod, namespace) == (POD, "ferry")
+        answer = self.answers.pop(0) if self.answers else None
+        if answer is None:
+            raise NoPod
+        return SimpleNamespace(status=SimpleNamespace(phase=answer))
+
+    def delete_namespaced_pod(self, pod: str, namespace: str, **_: object) -> None:
+        assert namespace == "ferry"
+        self.ended.append(pod)
+
+
+@dataclass
+class InCluster:
+    """A cluster manager with a driver: what it answers and ended, and how a task uses it."""
+
+    manager: Yarn | Kubernetes
+    driver: str
+    ended: str
+    """What it calls the driver that it ended."""
+    options: dict[str, Any]
+    words: dict[str, Any]
+    """Its answers by what they mean."""
+
+    def answers(self, *words: str) -> None:
+        self.manager.answers = [self.words[word] for word in words]
+
+
+@pytest.fixture(params=["yarn", "kubernetes"])
+def cluster(request: pytest.FixtureRequest, stage: Stage, yarn: Yarn) -> InCluster:
+    """The stage on a cluster manager, with drivers in the cluster."""
+    if request.param == "yarn":
+        stage.on(yarn)
+        killed = ("KILLED", "KILLED")
+        words = {"begins": ("ACCEPTED", "UNDEFINED"), "runs": RUNNING, "done": DONE, "failed": FAILED, "killed": killed}
+        return InCluster(yarn, APPLICATION, APPLICATION, {}, {**words, "not known": None})
+    kubernetes = Kubernetes()
+    for module in (spark_submit_hook, spark_submit_operator):
+        stage.monkeypatch.setattr(module, "kube_client", kubernetes, raising=False)
+    library = SimpleNamespace(client=SimpleNamespace(V1DeleteOptions=SimpleNamespace))
+    stage.monkeypatch.setitem(sys.modules, "kubernetes", library)
+    stage.connection(host="k8s://https://api:6443", extra={"deploy-mode": "cluster", "namespace": "ferry"})
+    phases = {"begins": "Pending", "runs": "Running", "done": "Succeeded", "failed": "Failed", "killed": "Failed"}
+    options = {"track_driver_via_k8s_api": True}
+    return InCluster(kubernetes, f"ferry:{POD}", POD, options, {**phases, "not known": None})
+
+
 @pytest.fixture
 def yarn() -> Iterator[Yarn]:
     """YARN's REST API."""
@@ -108,6 +181,7 @@ class Stage:
         self.store = Store()
         self.left: bool | FerryError = True
         self.copier = "this try"
+        self.started = datetime.now(UTC)
         config = folder / "flows.properties"
         config.write_text(TEXT)
         self.config = str(config)
@@ -138,7 +212,9 @@ class Stage:
     def submit(self, code: int = 0) -> None:
         """Make the stand-in of spark-submit, which ends with that code."""
         file = self.folder / "spark-submit"
-        file.write_text(SUBMIT.format(python=sys.executable, out=str(self.out), application=APPLICATION, code=code))
+        file.write_text(
+            SUBMIT.format(python=sys.executable, out=str(self.out), application=APPLICATION, pod=POD, code=code)
+        )
         file.chmod(file.stat().st_mode | stat.S_IXUSR)
 
     def connection(self, **fields: Any) -> None:
@@ -159,7 +235,9 @@ class Stage:
             "dag": SimpleNamespace(dag_id="ferry__a__b"),
             "run_id": RUN,
             "params": {},
-            "ti": SimpleNamespace(try_number=2, stats_tags={}, xcom_push=lambda *_, **__: None),
+            "ti": SimpleNamespace(
+                try_number=2, stats_tags={}, xcom_push=lambda *_, **__: None, start_date=self.started
+            ),
             "task_state_store": self.store,
         }
 
@@ -230,56 +308,60 @@ def test_a_driver_is_awaited_until_its_state_is_an_end_or_unknown_for_long(
     assert next(answers, None) is None, "it asked until the script's end"
 
 
-def test_a_driver_in_yarn_is_awaited_by_the_address_of_the_connection(stage: Stage, yarn: Yarn) -> None:
-    stage.on(yarn)
-    trigger, _ = stage.deferred()
+def test_a_driver_in_the_cluster_is_awaited_by_what_the_connection_names(stage: Stage, cluster: InCluster) -> None:
+    trigger, _ = stage.deferred(**cluster.options)
     assert isinstance(trigger, DriverTrigger)
     trigger.every_seconds = 0
-    yarn.answers = [("ACCEPTED", "UNDEFINED"), RUNNING, DONE]
-    assert event_of(trigger) == {"driver": APPLICATION, "state": "SUCCEEDED", "succeeded": True}
-    assert yarn.answers == []
+    cluster.answers("begins", "runs", "done")
+    found = event_of(trigger)
+    assert (found["driver"], found["state"].upper(), found["succeeded"]) == (cluster.driver, "SUCCEEDED", True)
+    assert cluster.manager.answers == []
 
 
-def test_a_user_who_ends_the_task_ends_the_driver(stage: Stage, yarn: Yarn) -> None:
-    stage.on(yarn)
-    trigger, _ = stage.deferred()
-    asyncio.run(trigger.on_kill())
-    assert yarn.ended == [APPLICATION]
-
-
-def test_a_wait_that_is_too_long_ends_the_driver(stage: Stage, yarn: Yarn) -> None:
-    stage.on(yarn)
-    stage.deferred()
-    with pytest.raises(TaskDeferralTimeout):
-        stage.task().resume_execution("__fail__", {"error": TriggerFailureReason.TRIGGER_TIMEOUT}, stage.context)
-    assert yarn.ended == [APPLICATION]
-
-
-@pytest.mark.parametrize(
-    ("answer", "submissions"),
-    [(RUNNING, 1), (FAILED, 2), (("KILLED", "KILLED"), 2), (None, 2)],
-    ids=["runs", "failed", "killed", "not known"],
-)
-def test_a_retry_waits_for_the_driver_of_its_plan_while_that_runs(
-    answer: tuple[str, str] | None, submissions: int, stage: Stage, yarn: Yarn
-) -> None:
-    stage.on(yarn)
-    stage.deferred()
-    yarn.answers = [answer]
-    trigger, _ = stage.deferred()
+@pytest.mark.parametrize("answer", ["failed", "killed", "not known"])
+def test_a_driver_that_did_not_end_well_did_not_succeed(answer: str, stage: Stage, cluster: InCluster) -> None:
+    trigger, _ = stage.deferred(**cluster.options)
     assert isinstance(trigger, DriverTrigger)
-    assert trigger.driver == APPLICATION
+    trigger.every_seconds = 0
+    cluster.answers("runs", answer)
+    assert event_of(trigger)["succeeded"] is False
+
+
+def test_a_user_who_ends_the_task_ends_the_driver(stage: Stage, cluster: InCluster) -> None:
+    trigger, _ = stage.deferred(**cluster.options)
+    asyncio.run(trigger.on_kill())
+    assert cluster.manager.ended == [cluster.ended]
+
+
+def test_a_wait_that_is_too_long_ends_the_driver(stage: Stage, cluster: InCluster) -> None:
+    stage.deferred(**cluster.options)
+    task = stage.task(**cluster.options)
+    with pytest.raises(TaskDeferralTimeout):
+        task.resume_execution("__fail__", {"error": TriggerFailureReason.TRIGGER_TIMEOUT}, stage.context)
+    assert cluster.manager.ended == [cluster.ended]
+
+
+@pytest.mark.parametrize(("answer", "submissions"), [("runs", 1), ("failed", 2), ("killed", 2), ("not known", 2)])
+def test_a_retry_waits_for_the_driver_of_its_plan_while_that_runs(
+    answer: str, submissions: int, stage: Stage, cluster: InCluster
+) -> None:
+    stage.deferred(**cluster.options)
+    cluster.answers(answer)
+    trigger, _ = stage.deferred(**cluster.options)
+    assert isinstance(trigger, DriverTrigger)
+    assert trigger.driver == cluster.driver
     assert len(stage.submitted) == submissions
-    assert "spark.yarn.submit.waitAppCompletion=false" in stage.submitted[0]
+    assert "waitAppCompletion=false" in stage.submitted[0], "spark-submit does not wait"
 
 
-def test_a_retry_whose_driver_has_ended_well_starts_none_and_a_cleared_task_does(stage: Stage, yarn: Yarn) -> None:
-    stage.on(yarn)
-    stage.deferred()
-    yarn.answers = [DONE]
-    stage.task(deferrable=True).execute(stage.context)
+def test_a_retry_whose_driver_has_ended_well_starts_none_and_a_cleared_task_does(
+    stage: Stage, cluster: InCluster
+) -> None:
+    stage.deferred(**cluster.options)
+    cluster.answers("done")
+    stage.task(deferrable=True, **cluster.options).execute(stage.context)
     assert (len(stage.submitted), stage.store) == (1, {})
-    stage.deferred()
+    stage.deferred(**cluster.options)
     assert len(stage.submitted) == 2
 
 
@@ -373,6 +455,37 @@ def test_a_copy_that_another_attempt_took_over_is_waited_for_again(stage: Stage)
         stage.task(deferrable=True).execute_complete(stage.context, TAKEN_OVER)
     assert isinstance(raised.value.trigger, ConnectCopyTrigger)
     assert raised.value.trigger.run_id == RUN
+
+
+@pytest.mark.parametrize(
+    ("minutes_ago", "least_s", "most_s"),
+    [(0, 590, 600), (4, 350, 360), (30, 1, 1)],
+    ids=["just begun", "in the middle", "too late"],
+)
+def test_each_wait_of_a_try_has_what_is_left_of_its_execution_timeout(
+    minutes_ago: int, least_s: float, most_s: float, stage: Stage
+) -> None:
+    """Two triggerers that take a copy from each other in turn must come to an end."""
+    stage.connection(conn_type="spark_connect", host="h", port=15002)
+    stage.started -= timedelta(minutes=minutes_ago)
+    task = stage.task(deferrable=True, execution_timeout=timedelta(minutes=10))
+    with pytest.raises(TaskDeferred) as raised:
+        task.execute_complete(stage.context, TAKEN_OVER)
+    assert raised.value.timeout is not None
+    assert least_s <= raised.value.timeout.total_seconds() <= most_s
+
+
+def test_the_wait_for_a_driver_has_what_is_left_of_the_execution_timeout(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    stage.started -= timedelta(minutes=4)
+    _, wait = stage.deferred(execution_timeout=timedelta(minutes=10))
+    assert wait.timeout is not None
+    assert 300 < wait.timeout.total_seconds() <= 360
+
+
+def test_without_an_execution_timeout_a_wait_has_no_end(stage: Stage, yarn: Yarn) -> None:
+    stage.on(yarn)
+    assert stage.deferred()[1].timeout is None
 
 
 def test_a_copy_that_a_person_took_over_fails_and_leaves_it_to_the_person(stage: Stage) -> None:

@@ -19,7 +19,6 @@ from ferry_airflow.rest import ENDED, Json
 from tests.airflow.conftest import BY_ITSELF, Flows
 from tests.airflow.parts import job_processes
 from tests.harness import (
-    Lab,
     commit_offsets,
     committed_offsets,
     create_topic,
@@ -32,7 +31,7 @@ from tests.harness import (
     whole_ledger,
 )
 from tests.quotas import held
-from tests.spark.jobs import all_gone, until
+from tests.spark.jobs import all_gone, first_receipts, until
 
 MOST_LINES = 12
 """Lines of a short copy's log that are in no group: its begin, its progress, notes and its end."""
@@ -226,12 +225,12 @@ def test_killing_copy_ends_the_chunk_and_leaves_no_spark_behind(flows: Flows) ->
     dag, lab = flows.dag("killed"), flows.lab("killed")
     run = flows.rest.trigger(dag)
     flows.rest.wait_task(dag, run, "copy", {"running"})
-    until(lambda: has_receipts(lab), "a first receipt")
+    first_receipts(lab)
     assert job_processes(run)
     flows.rest.set_task_state(dag, run, "copy", "failed")
-    until(lambda: not job_processes(run), "the end of Spark", 30)
+    until(lambda: not job_processes(run), "the end of Spark")
     with lab.runs() as runs:
-        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks")
     assert flows.rest.wait_run(dag, run) == "failed"
     kept = lab.receipts()
     assert kept
@@ -260,8 +259,8 @@ def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows
         run = flows.rest.trigger(dag)
         flows.rest.wait_task(dag, run, "copy", {"running"})
         point = rng.randint(1, 130)  # of about 200 chunks with two receipts each
-        until(lambda: len(lab.receipts()) >= point, f"receipt {point}")
-        task = psutil.Process(int(lab.receipts()[0].origin.host.rpartition(":")[2]))
+        receipt = first_receipts(lab, point)[0]
+        task = psutil.Process(int(receipt.origin.host.rpartition(":")[2]))
         spark = task.children(recursive=True)
         assert set(job_processes(run)) <= set(spark), "the receipts do not name the process of the task"
         with lab.runs() as runs:
@@ -271,7 +270,7 @@ def test_a_copy_task_killed_outright_is_tried_again_by_its_own_plan(flows: Flows
 
     assert not job_processes(run)
     with lab.runs() as runs:
-        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks")
     assert 0 < sum(receipt.records for receipt in lab.receipts()) < 8_000, "the kill came too late to matter"
     send(producer(flows.source), "struck-t", numbered(400, partitions=4, start=8_000))
     flows.rest.wait_task(dag, run, "copy", {"up_for_retry"})
@@ -316,10 +315,10 @@ def test_killing_copy_on_spark_connect_ends_the_chunk_and_keeps_the_receipts(flo
     dag, lab = flows.dag("severed"), flows.lab("severed")
     run = flows.rest.trigger(dag)
     flows.rest.wait_task(dag, run, "copy", {"running"})
-    until(lambda: has_receipts(lab), "a first receipt")
+    first_receipts(lab)
     flows.rest.set_task_state(dag, run, "copy", "failed")
     ended = "ended the open chunks; what was committed stays"
-    until(lambda: ended in flows.rest.log(dag, run, "copy"), "the end of the attempt", 30)
+    until(lambda: ended in flows.rest.log(dag, run, "copy"), "the end of the attempt")
     with lab.runs() as runs:
         assert not whole_ledger(runs).open
     kept = lab.receipts()
@@ -360,8 +359,3 @@ def test_a_continuous_flow_runs_by_itself_until_it_is_paused(flows: Flows) -> No
 def ended_runs(flows: Flows, dag: str) -> list[Json]:
     """The DAG's runs that have ended, oldest first."""
     return [run for run in flows.rest.runs(dag) if run["state"] in ENDED]
-
-
-def has_receipts(lab: Lab) -> bool:
-    """Whether the flow has committed anything."""
-    return len(lab.receipts()) > 0

@@ -12,7 +12,15 @@ import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperator, PartitionedAssetTimetable
 
-from ferry_airflow import backfill, drill_operators, groups_operators, operators, switch_operators, verify_operators
+from ferry_airflow import (
+    backfill,
+    drill_operators,
+    groups_operators,
+    operators,
+    sensors,
+    switch_operators,
+    verify_operators,
+)
 from ferry_airflow.naming import VERBS
 from ferry_airflow.overrides import FERRYS, OF_THE_FILE, DagOverrides
 from tests.airflow.conftest import ROOT, SHOWN_GROUP, SHOWN_HOURS, example
@@ -25,7 +33,8 @@ SHOWN = {(module, name): text for module, name, text in FENCED.findall(PAGE)} | 
     (module, name): text for module, rows in TABLE.findall(PAGE) for text, name in ROW.findall(rows)
 }
 EXAMPLE = example("operators", SHOWN_GROUP)
-BASES = {"SwitchOperator", "AskingOperator"}
+BASES = {"SwitchOperator", "AskingOperator", "_FlowSensor"}
+MODULES = (operators, sensors, verify_operators, groups_operators, backfill, drill_operators, switch_operators)
 
 
 def section(title: str) -> str:
@@ -81,7 +90,7 @@ def test_a_signature_is_that_of_the_code(module: str, name: str) -> None:
 def test_each_operator_is_on_the_page() -> None:
     here = {
         (module.__name__, name)
-        for module in (operators, verify_operators, groups_operators, backfill, drill_operators, switch_operators)
+        for module in MODULES
         for name, one in inspect.getmembers(module, inspect.isclass)
         if issubclass(one, BaseOperator) and one.__module__ == module.__name__ and name not in BASES
     }
@@ -96,6 +105,18 @@ def test_the_templated_fields_are_those_that_the_page_has(module: str, name: str
     own = [field for field in one.template_fields if field not in of_spark]
     assert [field for field in own if field != "subject"] == ["config", "flow"]
     assert ("subject" in own) is ("Approval" in name)
+
+
+@pytest.mark.parametrize(("module", "name"), [key for key in SHOWN if key[1].endswith("Sensor")])
+def test_the_templated_fields_of_a_sensor_are_those_that_the_page_has(module: str, name: str) -> None:
+    one = getattr(importlib.import_module(module), name)
+    of_all = re.search(r"The templated fields are (.*?)\.", section("Sensors"), re.DOTALL)
+    assert of_all is not None
+    named = set(re.findall(r"`(\w+)`", of_all[1]))
+    own = set(one.template_fields)
+    assert {field for field in own if not field.startswith("below_")} <= named
+    assert named - {"until"} <= own
+    assert ("until" in own) is (name == "FerryCaughtUpSensor")
 
 
 def test_the_overrides_are_those_that_the_page_has() -> None:
@@ -118,5 +139,7 @@ def test_each_button_has_the_name_that_the_page_has() -> None:
             assert names == ["Report"]
         elif whole in ("operators", "backfill") or name == "FerryVerifyRunOperator":
             assert names == ["Receipts"]
+        elif name in ("FerryVerifyOperator", "FerrySyncGroupsOperator"):
+            assert names == ["Result"]
         else:
             assert names == []

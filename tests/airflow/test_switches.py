@@ -17,12 +17,12 @@ from ferry.features.evidence.acts.store import LocalStore
 from ferry.model.evidence import EvidenceReport
 from ferry.model.switch import Step, SwitchState, Verb
 from ferry.run.micro_run import MicroRuns, local_origin
-from tests.airflow.conftest import MOVED, Flows
+from tests.airflow.conftest import MOVED, RESUMED, Flows
 from tests.airflow.held import orders
 from tests.airflow.switched import WAIT_SECONDS, Switched
 from tests.harness import committed_offsets, create_topic, numbered, producer, send, wait_until
 from tests.kafka.run.movers import Movers
-from tests.kafka.run.switching import PARTITIONS, begin_group
+from tests.kafka.run.switching import PARTITIONS, Clients, begin_group, member
 from tests.tiers import ANSWER_S
 
 THERE_AND_BACK, ONCE = MOVED
@@ -200,11 +200,8 @@ def has_members(cluster: RunningCluster, group: str) -> bool:
 
 
 @pytest.mark.timeout(1_200)
-def test_whoever_refuses_or_does_not_answer_has_changed_nothing(flows: Flows) -> None:
-    rest, switched = flows.rest, Switched(flows=flows, alias="refrain")
-    create_topic(flows.source, "refrain-t")
-    send(producer(flows.source), "refrain-t", numbered(5))
-    flows.lab("refrain").micro_run()
+def test_whoever_refuses_or_does_not_answer_has_changed_nothing(flows: Flows, topic: str) -> None:
+    rest, switched = flows.rest, refraining(flows, topic)
     name = switched.dag(Verb.SWITCHOVER)
 
     run = switched.asked(Verb.SWITCHOVER, PLANNED)
@@ -217,9 +214,48 @@ def test_whoever_refuses_or_does_not_answer_has_changed_nothing(flows: Flows) ->
     run = switched.asked(Verb.SWITCHOVER, {**PLANNED, "approval_timeout_seconds": 1})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "failed"
     assert "no approval in time" in rest.log(name, run, "approve", 1)
+    assert not switched.known()
 
+
+@pytest.mark.timeout(1_200)
+def test_a_dry_run_of_a_switch_shows_its_steps_and_asks_nobody(flows: Flows, topic: str) -> None:
+    rest, switched = flows.rest, refraining(flows, topic)
+    name = switched.dag(Verb.SWITCHOVER)
     run = rest.trigger(name, {**PLANNED, "dry_run": True})
     assert rest.wait_run(name, run, seconds=WAIT_SECONDS) == "success"
     assert rest.states(name, run)["approve"] == "skipped"
     assert f"run {switched.flow} until nothing is left" in rest.log(name, run, "preview")
     assert not switched.known()
+
+
+def refraining(flows: Flows, topic: str) -> Switched:
+    """The switches of a flow that is never switched, and has copied a few records of a topic more."""
+    create_topic(flows.source, f"refrain-{topic}")
+    send(producer(flows.source), f"refrain-{topic}", numbered(5))
+    flows.lab("refrain").micro_run()
+    return Switched(flows=flows, alias="refrain")
+
+
+@pytest.mark.timeout(1_200)
+def test_a_switch_whose_task_is_killed_continues_and_its_group_reads_each_record_once(flows: Flows) -> None:
+    """The task that waits for clients to stop dies while one is a member; nothing is left that Spark has to copy."""
+    switched, verb = Switched(flows=flows, alias=RESUMED), Verb.SWITCHOVER
+    clients = Clients(topic=orders(RESUMED), group=f"{RESUMED}-billing")
+    create_topic(flows.source, clients.topic, PARTITIONS)
+    begin_group(flows.source, clients.group, clients.topic)
+    clients.produce(flows.source, 20)
+    clients.consume(flows.source, [clients.topic], 7)
+    switched.copy()
+    run = switched.asked(verb, {**PLANNED, "quiet_seconds": 1})
+    with member(flows.source, clients.group, [clients.topic]) as reader:
+        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member", WAIT_SECONDS)
+        switched.answer(verb, run, "Approve")
+        switched.kill(verb, run, Step.QUIET)
+    killed_ms = time.time_ns() // 1_000_000
+    switched.clear(verb, run, Step.QUIET)
+    done = switched.finished(verb, run)
+    assert done.done[Step.FREEZE].begun_ms < killed_ms < done.done[Step.QUIET].begun_ms, "it continues where it was"
+    assert (done.fact(Step.DRAIN, "records"), [one.switch.id for one in switched.known()]) == (0, [done.switch.id])
+    clients.produce(flows.target, 5)
+    clients.consume(flows.target, [clients.topic, f"{RESUMED}.{clients.topic}"])
+    assert sorted(clients.read) == sorted(clients.produced), "each record is read once"

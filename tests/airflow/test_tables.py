@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ferry.model import ChangeKind, TopicChange, Unsupported
-from ferry_airflow.tables import plan_lines, verified_sentence
+from ferry_airflow.tables import plan_lines, shortened, verified_sentence
 from tests.golden import Golden
 from tests.pure.decide.values import PLAN
 
@@ -29,3 +29,11 @@ def test_a_comparison_of_nothing_is_not_called_equal() -> None:
     assert "a->b: nothing to compare;" in verified_sentence({**body, "equal": True, "records": 0})
     assert "a->b: equal;" in verified_sentence({**body, "equal": True, "records": 3})
     assert "a->b: not all " in verified_sentence({**body, "equal": False, "records": 0})
+
+
+def test_what_a_verification_returns_counts_the_differences_that_it_leaves_out() -> None:
+    one = {"kind": "value", "topic": "orders", "partition": 0, "source_range": [1, 2]}
+    body = {"flow": "a->b", "equal": False, "differences": [one] * 25, "more_differences": 3, "partitions": 1}
+    short = shortened(body | {"records": 9, "bytes": 0, "seconds": 0.1}, 20)
+    assert (len(short["differences"]), short["more_differences"]) == (20, 8)
+    assert "28 differences" in verified_sentence(short)

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 from airflow.sdk import DAG, BaseOperator, Param, TaskGroup
-from airflow.sdk.exceptions import DuplicateTaskIdFound
+from airflow.sdk.exceptions import AirflowFailException, DuplicateTaskIdFound
 from airflow.serialization.serialized_objects import DagSerialization
 
 from ferry.errors import BadInput
-from ferry_airflow.backfill import asked_backfill
+from ferry_airflow import steps, syncing
+from ferry_airflow.backfill import FerryWindowCopyOperator, FerryWindowPlanOperator, asked_backfill
 from ferry_airflow.base import live_run
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.naming import micro_run_id
+from ferry_airflow.operators import FerryCheckpointOperator, FerryCopyOperator, FerryPlanOperator, FerryReportOperator
 from ferry_airflow.task_group import ferry_task_group
 
 CONFIG = """\
@@ -68,6 +70,38 @@ def test_a_group_has_the_tasks_of_the_flows_own_dag(config: Path) -> None:
         assert {one.rpartition(".")[2] for one in task.downstream_task_ids} == twin.downstream_task_ids
     assert found.get_task(f"{OWN}.copy").pool == "ours"
     assert DagSerialization.to_dict(found), "Airflow keeps it"
+
+
+IN_THE_POOL: list[tuple[type[BaseOperator], dict[str, str]]] = [
+    (FerryPlanOperator, {}),
+    (FerryCopyOperator, {"conn_id": "spark"}),
+    (FerryCheckpointOperator, {}),
+    (FerryWindowPlanOperator, {}),
+    (FerryWindowCopyOperator, {"conn_id": "spark"}),
+]
+
+
+@pytest.mark.parametrize(("operator", "more"), IN_THE_POOL, ids=[one.__name__ for one, _ in IN_THE_POOL])
+def test_an_operator_alone_is_in_the_pool_of_its_flow_unless_its_author_names_another(
+    operator: type[BaseOperator], more: dict[str, str], config: Path
+) -> None:
+    own: dict[str, Any] = {"task_id": "one", "config": str(config), "flow": "a->b", **more}
+    assert operator(**own).pool == "ours"
+    assert operator(**own, pool="other").pool == "other"
+    with dag("etl", default_args={"pool": "of the DAG"}):
+        assert operator(**own).pool == "of the DAG"
+
+
+@pytest.mark.parametrize("changed", [{"config": "{{ var.value.ferry }}"}, {"flow": "a->c"}, {"flow": "{{ params.f }}"}])
+def test_an_operator_whose_file_has_no_such_flow_when_it_is_parsed_is_in_airflows_pool(
+    changed: dict[str, str], config: Path
+) -> None:
+    own: dict[str, Any] = {"task_id": "one", "config": str(config), "flow": "a->b", **changed}
+    assert FerryPlanOperator(**own).pool == "default_pool"
+
+
+def test_the_report_needs_no_slot_of_the_pool(config: Path) -> None:
+    assert FerryReportOperator(task_id="one", config=str(config), flow="a->b").pool == "default_pool"
 
 
 def test_a_group_takes_what_airflows_own_take_and_a_flow_that_there_is(config: Path) -> None:
@@ -137,6 +171,38 @@ def test_each_task_of_a_micro_run_leads_to_its_page(config: Path) -> None:
         live_run(task, context(task))
         place = "/ferry/flow/a/b/run/etl%40one%40scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"
         assert link.get_link(task, ti_key=SimpleNamespace()) == place
+
+
+@pytest.mark.parametrize(("name", "task_id"), [("ferry_verify__a__b", "verify"), ("ferry_groups__a__b", "sync")])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_verification_and_a_sync_of_groups_lead_to_their_result_on_the_page(
+    name: str, task_id: str, is_own: bool, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise BadInput("it does not begin")
+
+    monkeypatch.setattr(steps, "wanted_of", failing)
+    monkeypatch.setattr(syncing, "sync", failing)
+    task: Any = flow_dags(config)[name].get_task(task_id)
+    asked = context(task) | ({} if is_own else {"dag": dag("etl")})
+    with pytest.raises(AirflowFailException):
+        task.execute(asked)
+    (link,) = task.operator_extra_links
+    place = f"/ferry/flow/a/b/dag/{name}/run/scheduled__2026-01-01T00%3A00%3A00%2B00%3A00"
+    assert (link.name, link.get_link(task, ti_key=SimpleNamespace())) == ("Result", place if is_own else "")
+
+
+@pytest.mark.parametrize("base_url", ["https://airflow.example/team", ""])
+def test_the_documentation_of_each_dag_leads_to_the_page_and_to_no_file(
+    base_url: str, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
+    page = f"{base_url or ''}/ferry/flow/a/b/"
+    for name, found in flow_dags(config).items():
+        if name.endswith("__a__b"):
+            assert found.doc_md is not None
+            assert f"({page})" in found.doc_md, name
+            assert ".md" not in found.doc_md, name
 
 
 def test_each_dag_has_the_tag_of_its_role(config: Path) -> None:

@@ -20,7 +20,7 @@ from ferry.errors import FerryError, Refused
 from ferry.words import SAYS
 from ferry_airflow.base import airflow_errors, final_failure, flow_named
 from ferry_airflow.failing import Failure
-from ferry_airflow.log_groups import END_GROUP, GROUP, GROUPS, KAFKA, SPARK
+from ferry_airflow.log_groups import END_GROUP, GROUP, GROUPS, KAFKA, PYTHON, SPARK
 from ferry_airflow.operators import FerryCopyOperator, FerryPlanOperator
 from ferry_airflow.task_log import TaskLog, page_of
 from tests.airflow.submitting import outputs_closed
@@ -123,6 +123,20 @@ def test_what_a_client_prints_is_folded_and_no_cause_is_lost(kept: Kept) -> None
     assert folded[0] == ("info", f"{GROUP}{KAFKA}")
     assert [level for level, _ in folded[1:-1]] == ["error"] * 3 + ["warning"], "1, 10 and 100 times"
     assert folded[1] == ("error", "Connection failed: 111 ECONNREFUSED (backoff 0.00 secs)")
+
+
+def test_a_warning_of_a_library_is_folded(kept: Kept) -> None:
+    """Airflow gives Python's warnings to this logger of structlog, such as that of GitWildMatchPattern."""
+    task = plan()
+
+    def execute() -> None:
+        structlog.wrap_logger(Named("py.warnings")).warning("GitWildMatchPattern is deprecated", category="X")
+        logging.getLogger("py.warnings").warning("x.py:1: DeprecationWarning: y is deprecated")
+        task.log.warning("a line of Ferry's")
+
+    run(task, execute)
+    assert kept.unfolded == ["a line of Ferry's"]
+    assert [text for _, text in kept.lines].count(f"{GROUP}{PYTHON}") == 1
 
 
 def test_what_spark_submit_prints_is_folded_but_for_the_lines_of_ferry(kept: Kept) -> None:

@@ -67,6 +67,17 @@ def test_what_takes_more_than_twice_its_time_is_named(measured: Mapping[str, flo
     assert durations.grown(measured, KEPT, durations.scale_of(measured, KEPT)) == named
 
 
+def test_the_listed_files_are_within_the_budget_of_make_test() -> None:
+    assert not durations.is_over_budget(durations.read(durations.KEPT))
+
+
+@pytest.mark.parametrize(("more", "over"), [(0.0, False), (0.1, True)])
+def test_a_list_has_a_budget(more: float, over: bool) -> None:
+    """No file doubles here, but their sum is too long."""
+    half = durations.BUDGET_SECONDS / 2
+    assert durations.is_over_budget({"kafka/test_a.py": half, "kafka/test_b.py": half + more}) is over
+
+
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """The list and the last session's times, in another folder, with the test files that both name."""
@@ -126,6 +137,19 @@ def test_as_long_as_listed_nothing_runs_again(files: tuple[Path, Path], monkeypa
     files[1].write_text(json.dumps(times()))
     monkeypatch.setattr(durations, "run_alone", lambda slow: pytest.fail(f"{slow} ran again"))
     assert durations.main() == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("--write",)])
+def test_a_list_over_the_budget_fails_though_no_file_takes_longer(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    files[1].write_text(json.dumps(times()))
+    assert durations.main(*arguments) == 0
+    monkeypatch.setattr(durations, "BUDGET_SECONDS", sum(KEPT.values()) - 1)
+    capsys.readouterr()
+    assert durations.main(*arguments) == 1
+    assert "205 s" in capsys.readouterr().err
+    assert json.loads(files[0].read_text()) == KEPT
 
 
 def test_what_is_listed_is_long_and_there(files: tuple[Path, Path]) -> None:

@@ -14,19 +14,21 @@ from pathlib import Path
 import pytest
 
 from tests.durations import KEPT, read
-from tests.tiers import EXTRA, is_extra
+from tests.tiers import EXTRA, OF_MAKE_TEST, is_extra
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
 GUARANTEES = (ROOT / "docs" / "internals" / "guarantees.md").read_text()
-PATH = re.compile(r"(?:[\w./-]*/[\w./-]*\w|\btest_\w+\.py)(?:::\w+)?")
-"""A file or folder below tests/, or a test of a file, as texts of the list name it."""
+STAND_IN = re.compile(r"(?P<file>[\w./-]+\.py)?::(?P<test>test_\w+)(?P<case>\[[^\]]*\])?(?:: .+)?")
+"""A test that `make test` keeps, as texts of the list name it: of the same file where none is named."""
 FUNCTION = re.compile(r"^def (\w+)", re.MULTILINE)
-PARAMETERS = re.compile(r"\[[^\]]*\]")
-"""The parameters of another case of the same test."""
 LEFT_OUT = {"extra", "soak"}
 """The marks of tests that `make test` does not run (`addopts` in pyproject.toml)."""
 IN_PLACE = [(file, test, text) for file, names in EXTRA.items() for test, text in names.items()]
+
+
+class NoTest(Exception):
+    """Raised for a part of a text that names no test."""
 
 
 @functools.cache
@@ -97,6 +99,23 @@ def test_no_test_that_a_guarantee_names_is_left_out() -> None:
     assert names & set().union(*map(left_out, files)) == set()
 
 
+def test_soak_tests_are_in_their_folder() -> None:
+    files = [file for file in TESTS.rglob("test_*.py") if "@pytest.mark.soak\n" in file.read_text()]
+    assert files == []
+
+
+def test_a_pure_test_that_make_test_runs_has_the_limit_of_its_folder() -> None:
+    """A limit of a test's own is next to its mark `extra`."""
+    longer = []
+    for file in (TESTS / "pure").rglob("*.py"):
+        lines = file.read_text().splitlines()
+        for number, line in enumerate(lines):
+            if "pytest.mark.timeout(" in line and "\\n" not in line:
+                around = lines[max(number - 1, 0) : number + 1]
+                longer += [] if any("mark.extra" in one for one in around) else [f"{file.name}:{number + 1}"]
+    assert longer == []
+
+
 def test_make_test_runs_each_file_of_which_the_time_is_listed() -> None:
     """A time of `make test-all` would hide one that doubles."""
     assert [file for file in read(KEPT) if not kept(file)] == []
@@ -124,17 +143,43 @@ def test_the_marks_are_those_that_the_suite_leaves_out() -> None:
 
 
 @pytest.mark.parametrize(("file", "test", "text"), IN_PLACE, ids=[f"{file}-{test}" for file, test, _ in IN_PLACE])
-def test_what_stands_in_for_a_test_is_there_and_keeps_tests(file: str, test: str, text: str) -> None:
-    assert text
-    if "its other" in text:
-        assert kept(file), "make test leaves out the file's other tests, too"
-    for path in PATH.findall(text):
-        whole, _, one = path.partition("::")
-        assert (TESTS / whole).exists(), f"{whole} is not below tests/"
-        assert one in kept(whole) if one else keeps_tests(whole), f"make test leaves out all of {path}"
-    if "[" in test:
-        base = test.partition("[")[0]
-        assert not [one for one in PARAMETERS.findall(text) if is_extra(file, base + one)], "left out, too"
+def test_what_stands_in_for_a_test_is_kept(file: str, test: str, text: str) -> None:
+    for other, name, case in stand_ins(file, text):
+        assert (TESTS / other).exists(), f"{other} is not below tests/"
+        assert name in kept(other), f"make test does not run {other}::{name}"
+        assert not is_extra(other, name + case), f"make test does not run {other}::{name}{case}"
+
+
+def test_what_stands_in_for_a_test_is_a_case_that_this_session_has(request: pytest.FixtureRequest) -> None:
+    """Files do not show what cases a test has. Of files that the session did not collect, nothing is known."""
+    if any("::" in argument for argument in request.config.args):
+        pytest.skip("the session has collected files in part")
+    found = request.config.stash[OF_MAKE_TEST]
+    known = {file: names | {name.partition("[")[0] for name in names} for file, names in found.items()}
+    named = {(other, name + case) for file, _, text in IN_PLACE for other, name, case in stand_ins(file, text)}
+    assert [(file, name) for file, name in named if name not in known.get(file, {name})] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a/test_x.py::test_a", [("a/test_x.py", "test_a", "")]),
+        ("::test_a[one; b-1]: a word; c/test_y.py::test_b", None),
+        ("::test_a[b-1]: a word; c/test_y.py::test_b", [("of.py", "test_a", "[b-1]"), ("c/test_y.py", "test_b", "")]),
+        ("", None),
+        ("a/test_x.py", None),
+        ("a/test_x.py: its tests", None),
+        ("its other tests", None),
+        ("::test_a; what a/test_x.py tests", None),
+        ("pure/decide", None),
+    ],
+)
+def test_only_tests_stand_in(text: str, found: list[tuple[str, str, str]] | None) -> None:
+    if found is None:
+        with pytest.raises(NoTest):
+            stand_ins("of.py", text)
+    else:
+        assert stand_ins("of.py", text) == found
 
 
 @pytest.mark.parametrize(
@@ -152,18 +197,17 @@ def test_a_path_keeps_tests(path: str, keeps: bool) -> None:
     assert keeps_tests(path) is keeps
 
 
-@pytest.mark.parametrize(
-    ("text", "paths"),
-    [
-        ("kafka/run/test_x.py: a run; pure/decide", ["kafka/run/test_x.py", "pure/decide"]),
-        ("pure/decide/test_a.py, test_b.py", ["pure/decide/test_a.py", "test_b.py"]),
-        ("spark/test_a.py::test_one; the other", ["spark/test_a.py::test_one"]),
-        ("the run. airflow/page, browser/page.", ["airflow/page", "browser/page"]),
-        ("[target-topic Read]; Spark Connect", []),
-    ],
-)
-def test_paths_are_found_in_a_text(text: str, paths: list[str]) -> None:
-    assert PATH.findall(text) == paths
+def stand_ins(file: str, text: str) -> list[tuple[str, str, str]]:
+    """The file, test and case (empty: all that are kept) of each test that a text of a file's section names.
+
+    Raises:
+        NoTest: A part of the text names no test.
+    """
+    found = [(part, STAND_IN.fullmatch(part)) for part in text.split("; ")]
+    wrong = [part for part, match in found if match is None]
+    if wrong:
+        raise NoTest(wrong[0])
+    return [(match["file"] or file, match["test"], match["case"] or "") for _, match in found if match]
 
 
 @functools.cache

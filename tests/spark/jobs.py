@@ -19,7 +19,7 @@ import psutil
 
 from ferry.dev import RunningCluster
 from ferry.ledger.receipts import receipts as committed
-from ferry.model import Plan
+from ferry.model import Plan, Receipt
 from ferry.ports import free_ports
 from ferry.run.ledger.access import LedgerAccess
 from ferry.run.micro_run import local_origin
@@ -28,6 +28,8 @@ from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 from tests.tiers import ANSWER_S, PATIENCE
 
 ROOT = Path(__file__).parents[2]
+SMALL_CHUNKS = {"ferry.chunk.bytes": "1", "ferry.transaction.timeout.ms": "900000"}
+"""A transaction for every request; the most time that brokers give one, unless they are configured otherwise."""
 JOB = ROOT / "jobs" / "copy_job.py"
 BIN = Path(sys.executable).parent
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
@@ -123,11 +125,18 @@ def plan(lab: Lab, run: str) -> Plan:
         return runs.open_run(run, local_origin())
 
 
+SLOW_RATE = 200_000
+"""Bytes a second, for `tests/quotas.py`: the first third of a `slow_lab` comes at once, and the rest takes 25 s."""
+
+
 def slow_lab(source: RunningCluster, target: RunningCluster, topic: str, records: int = 24_000) -> Lab:
-    """A flow whose run takes seconds: small batches, and a transaction for every request."""
+    """A flow whose run takes seconds: small batches, and a transaction for every request.
+
+    The broker leaves an abandoned transaction open for so long that a test can see whether Ferry ended it.
+    """
     create_topic(source, topic, 4)
     send(producer(source, batch_num_messages=20), topic, numbered(records, partitions=4, size=300))
-    return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings={"ferry.chunk.bytes": "1"})
+    return Lab(source=source, target=target, alias=new_alias(), topics=(topic,), settings=SMALL_CHUNKS)
 
 
 def until(condition: Callable[[], bool], what: str, seconds: float = 300) -> None:
@@ -136,18 +145,30 @@ def until(condition: Callable[[], bool], what: str, seconds: float = 300) -> Non
 
 
 def copying(lab: Lab, job: Job, receipts: int = 1) -> None:
-    """Wait until the job has committed so many receipts of the newest run, and is not done.
+    """Wait until the job has committed so many receipts of the newest run, and is not done."""
+
+    def look() -> None:
+        assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
+
+    first_receipts(lab, receipts, look)
+    look()
+
+
+def first_receipts(lab: Lab, count: int = 1, look: Callable[[], object] = lambda: None) -> list[Receipt]:
+    """The receipts of the newest run, once there are so many; `look` is called until then, and may fail.
 
     The ledger is read on over one connection: a run that nothing holds (`tests/quotas.py`) is over soon.
     """
+    found: list[Receipt] = []
     with LedgerAccess(lab.flow, patience_s=ANSWER_S) as ledger:
 
-        def begun() -> bool:
-            assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
-            return len(list(committed(ledger.view_with_newest(lab.flow.lane, 1)))) >= receipts
+        def enough() -> bool:
+            look()
+            found[:] = committed(ledger.view_with_newest(lab.flow.lane, 1))
+            return len(found) >= count
 
-        until(begun, f"receipt {receipts}")
-    assert job.process.poll() is None, f"ended before it was hit:\n{job.text()}"
+        until(enough, f"receipt {count}")
+    return found
 
 
 def random_point(rng: random.Random) -> int:

@@ -22,8 +22,10 @@ from ferry.run.spark.credentials_pipe import emptied, offered
 from ferry.run.spark.package import zip_package
 from tests.airflow import planted
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
+from tests.quotas import held
 from tests.spark.jobs import (
     ROOT,
+    SLOW_RATE,
     Standalone,
     connect_server,
     copying,
@@ -72,12 +74,13 @@ def test_dead_executors_are_harmless(
     arguments = ("--py-files", str(package), "--executor-memory", "512m")
     job = submit(lab, "killed", tmp_path, master=spark.url, arguments=arguments)
     points = sorted([random_point(rng), random_point(rng)])
-    copying(lab, job, points[0])
-    executors = spark.executors()
-    assert len(executors) == 2
-    executors[0].kill()
-    copying(lab, job, points[1])
-    executors[1].kill()
+    with held(lab, SLOW_RATE):
+        copying(lab, job, points[0])
+        executors = spark.executors()
+        assert len(executors) == 2
+        executors[0].kill()
+        copying(lab, job, points[1])
+        executors[1].kill()
     assert job.wait() == 0, job.text()
     with lab.runs() as runs:
         assert runs.report("killed").state is RunState.SUCCESS
@@ -169,14 +172,15 @@ def test_a_killed_client_of_spark_connect_is_harmless(
 ) -> None:
     lab = slow_lab(source_cluster, target_cluster, topic)
     plan(lab, "killed")
-    job = run_connected(lab, "killed", tmp_path, server)
-    copying(lab, job, random_point(rng))
-    job.process.send_signal(number)
-    code = job.wait(30)
+    with held(lab, SLOW_RATE):
+        job = run_connected(lab, "killed", tmp_path, server)
+        copying(lab, job, random_point(rng))
+        job.process.send_signal(number)
+        code = job.wait()
     if number is signal.SIGTERM:
         assert code == 143, job.text()
         with lab.runs() as runs:
-            until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 10)
+            until(lambda: not whole_ledger(runs).open, "the end of the open chunks")
             kept = len(lab.receipts())
             assert runs.report("killed").state is RunState.PARTIAL
         assert len(lab.receipts()) == kept, "tasks went on after the client was told to end"

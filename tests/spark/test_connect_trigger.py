@@ -13,7 +13,8 @@ from ferry.ledger.report import RunState
 from ferry.ports import free_ports
 from ferry_airflow.copy_trigger import ConnectCopyTrigger
 from tests.harness import Lab, whole_ledger
-from tests.spark.jobs import connect_server, plan, slow_lab, until
+from tests.quotas import held
+from tests.spark.jobs import SLOW_RATE, connect_server, first_receipts, plan, slow_lab, until
 
 RUN = "manual__2026-01-31"
 
@@ -50,16 +51,21 @@ def test_an_ended_trigger_ends_its_copy_and_the_next_one_copies_the_rest(
     async def ended() -> None:
         trigger = trigger_of(lab, tmp_path)
         wait = asyncio.ensure_future(anext(trigger.run()))
-        await asyncio.to_thread(until, lambda: wait.done() or bool(lab.receipts()), "a first receipt")
-        assert not wait.done(), "it ended before it was ended"
+
+        def look() -> None:
+            assert not wait.done(), "it ended before it was ended"
+
+        await asyncio.to_thread(first_receipts, lab, 1, look)
+        look()
         wait.cancel()
         with pytest.raises(asyncio.CancelledError):
             await wait
         await trigger.cleanup()
 
-    asyncio.run(ended())
+    with held(lab, SLOW_RATE):
+        asyncio.run(ended())
     with lab.runs() as runs:
-        until(lambda: not whole_ledger(runs).open, "the end of the open chunks", 30)
+        until(lambda: not whole_ledger(runs).open, "the end of the open chunks")
         assert runs.report(RUN).state is RunState.PARTIAL
     kept = lab.receipts()
 

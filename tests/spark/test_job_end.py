@@ -14,31 +14,15 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from ferry.config.settings import parse_settings
-from ferry.errors import BadInput, Corrupt, FerryError, Refused, Retryable, Superseded, Unreachable
 from ferry.features.records.spark.copy_job import main
-from ferry.kafka.admin.topics import NotPermitted
 from ferry.model import Origin
-from ferry.run.spark.job_end import JobEnd, end_of_job, write_end
+from ferry.run.spark.job_end import JobEnd, end_of_job
 from ferry_airflow.operators import FerryCopyOperator
 from ferry_airflow.spark_job import LONGEST_LINE, OUTPUT, failed
 
 FILE = "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n"
 COMMAND = "Cannot execute: spark-submit copy_job.py. Error code is: 2."
 PROVIDER = AirflowException(COMMAND)
-
-
-@pytest.mark.parametrize("error", [BadInput, Refused, NotPermitted, Superseded, Corrupt, Retryable, Unreachable])
-def test_the_task_reads_what_the_driver_tells(error: type[FerryError], tmp_path: Path) -> None:
-    path = tmp_path / "end.json"
-    assert end_of_job(path) is None
-    write_end(path, error("topic t: über\nzwei"))
-    assert end_of_job(path) == JobEnd(sentence="topic t: über\nzwei", final=error not in (Retryable, Unreachable))
-
-
-def test_a_place_that_cannot_be_written_to_is_no_error_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "gone" / "end.json"
-    write_end(path, Refused("no"))
-    assert end_of_job(path) is None
 
 
 @pytest.mark.parametrize(

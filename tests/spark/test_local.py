@@ -20,7 +20,19 @@ from ferry.ledger.runs import newer_attempt
 from ferry.model import Attempt
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send, whole_ledger
 from tests.quotas import held
-from tests.spark.jobs import JOB, Job, all_gone, copying, job_arguments, plan, random_point, slow_lab, submit, until
+from tests.spark.jobs import (
+    JOB,
+    SLOW_RATE,
+    Job,
+    all_gone,
+    copying,
+    job_arguments,
+    plan,
+    random_point,
+    slow_lab,
+    submit,
+    until,
+)
 from tests.tiers import ANSWER_S
 
 MOST_WORKER_BYTES = 300 * 1024 * 1024
@@ -149,9 +161,9 @@ def test_sigterm_ends_the_open_chunk_at_once_and_keeps_the_receipts(
         copying(lab, job)
         tree = job.tree()
         (job.driver() if hit == "driver" else psutil.Process(job.process.pid)).send_signal(signal.SIGTERM)
-        assert job.wait(30) == 143, job.text()
+        assert job.wait() == 143, job.text()
         all_gone(tree)
-        until(lambda: open_records(lab) == 0, "the end of the open chunks", 10)
+        until(lambda: open_records(lab) == 0, "the end of the open chunks")
     kept = len(lab.receipts())
     assert kept > 0
     assert report_state(lab, "killed") is RunState.PARTIAL
@@ -171,13 +183,14 @@ def test_sigkill_is_harmless(
 ) -> None:
     lab = slow_lab(source_cluster, target_cluster, topic)
     plan(lab, "killed")
-    job = submit(lab, "killed", tmp_path)
-    copying(lab, job, random_point(rng))
-    tree = job.tree()
-    victims: dict[str, Callable[[], psutil.Process]]
-    victims = {"driver": job.driver, "jvm": lambda: tree[0], "worker": lambda: job.workers()[-1]}
-    victims[hit]().kill()
-    code = job.wait(60)
+    with held(lab, SLOW_RATE):
+        job = submit(lab, "killed", tmp_path)
+        copying(lab, job, random_point(rng))
+        tree = job.tree()
+        victims: dict[str, Callable[[], psutil.Process]]
+        victims = {"driver": job.driver, "jvm": lambda: tree[0], "worker": lambda: job.workers()[-1]}
+        victims[hit]().kill()
+    code = job.wait()
     if hit == "worker":
         assert code == 0, job.text()  # Spark repeats the task
     else:

@@ -78,6 +78,28 @@ def test_a_missing_promtool_is_named(monkeypatch: pytest.MonkeyPatch, golden: Go
     golden(str(caught.value))
 
 
+def test_a_missing_keytool_is_named(monkeypatch: pytest.MonkeyPatch, golden: Golden) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(pytest.fail.Exception) as caught:
+        commands.keytool("-list")
+    golden(str(caught.value))
+
+
+def test_the_keytool_of_java_home_is_the_first_and_that_of_the_path_the_next(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home, path = tmp_path / "home", tmp_path / "path"
+    program(home / "bin", "keytool", f"echo home >> {tmp_path}/said")
+    program(path, "keytool", f"echo path >> {tmp_path}/said")
+    monkeypatch.setenv("PATH", f"{path}")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    commands.keytool("-list")
+    (home / "bin" / "keytool").unlink()
+    commands.keytool("-list")
+    assert (tmp_path / "said").read_text().split() == ["home", "path"]
+
+
 def test_a_missing_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden: Golden) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)

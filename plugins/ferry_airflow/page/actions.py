@@ -24,17 +24,20 @@ from ferry.words import ms_of
 from ferry_airflow.naming import other_dags
 from ferry_airflow.page.access import User, may_clear, refuse
 from ferry_airflow.page.airflow_side import audit, clear_failed
+from ferry_airflow.page.details import is_dealt
 from ferry_airflow.page.filters import counted
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, fragment
 from ferry_airflow.page.starting import (
     Asked,
+    PlaceAsked,
     RunAsked,
     acting_router,
     names_to_pick,
     only_checked,
     refuse_foreign,
+    refuse_foreign_place,
     refuse_foreign_topics,
     topics_of,
     triggered,
@@ -150,12 +153,27 @@ def clear(request: Request, open_flow: FlowDep, user: User, asked: Annotated[Cle
 
 
 @router.get("/api/flow/{source}/{target}/topics")
-def topics_to_pick(open_flow: FlowDep, q: str = "") -> dict[str, Any]:
-    """Return topics of the source with `q` in their names, each with its number of partitions."""
-    answer = open_flow.ask(OfTopics(q=q, sort="topic"))
+def topics_to_pick(open_flow: FlowDep, q: str = "", back: bool = False) -> dict[str, Any]:
+    """Return topics of the source, or (`back`) their copies, with `q` in their names, each with its partitions.
+
+    A copy has those of its source topic. Those of a topic that is repartitioned are not known here.
+    """
+    answer = open_flow.ask(OfTopics(q=q, sort="topic", copies=back))
     cut: Cut[TopicRow] | None = answer.got
-    rows = [(row.topic, row.total.partitions) for row in cut.rows] if cut else []
+    rows: list[tuple[str, int | None]] = [(row.topic, row.total.partitions) for row in cut.rows] if cut else []
+    if back and cut:
+        known = (
+            (row, None if is_dealt(open_flow.config, row.topic, None) else row.total.partitions) for row in cut.rows
+        )
+        rows = [(row.target, count) for row, count in known if row.target]
     return names_to_pick(answer, dict(rows), cut.total if cut else 0)
+
+
+@acting.post("/offsets")
+def place_checked(open_flow: FlowDep, asked: Annotated[PlaceAsked, Body()]) -> dict[str, Any]:
+    """Return nothing, or what is wrong with a form that asks for an offset, while it is filled in."""
+    refuse_foreign_place(open_flow, asked)
+    return {}
 
 
 @router.get("/api/job/{number}")

@@ -26,6 +26,8 @@ from ferry.errors import BadInput
 from ferry_airflow.naming import ASKED_WRONG
 
 UNDER_WAY = frozenset({"queued", "running"})
+FAILED_RUNS = 100
+"""How many of a DAG's newest failed runs the list of runs has."""
 FAILED_TASKS = frozenset({"failed", "upstream_failed"})
 
 
@@ -122,6 +124,22 @@ def with_older(dag: str, known: DagState, runs: Collection[str]) -> DagState:
         its = select(*_OF_RUN).where(DagRun.dag_id == dag, DagRun.run_id.in_(missing)).order_by(DagRun.run_after.desc())
         older = tuple(_row(*of_run) for _, *of_run in session.execute(its))
     return replace(known, runs=(*known.runs, *older))
+
+
+def with_failed(dag: str, known: DagState) -> DagState:
+    """Return a DAG's state with the newest of its runs that failed, FAILED_RUNS at most, that it does not have yet.
+
+    A run whose first task failed is in Airflow's database alone. It takes one query. A DAG whose runs the user may not
+    see gets none.
+    """
+    if not known.known or known.hides_runs:
+        return known
+    failed = select(*_OF_RUN).where(DagRun.dag_id == dag, DagRun.state == "failed")
+    with create_session() as session:
+        found = session.execute(failed.order_by(DagRun.run_after.desc()).limit(FAILED_RUNS))
+        rows = [_row(*of_run) for _, *of_run in found]
+    have = {run.run for run in known.runs}
+    return replace(known, runs=(*known.runs, *(row for row in rows if row.run not in have)))
 
 
 def row_of(run: DagRun) -> DagRunRow:

@@ -28,6 +28,7 @@ from ferry_airflow.page.dag_runs import origin_in_airflow
 from ferry_airflow.page.page_state import FlowDep, OpenFlow, with_runs
 from ferry_airflow.page.pages import may_continue, reasons_for, shown_page
 from ferry_airflow.page.run_words import PLANNING, RUNNING, Badge, Condition, run_badge
+from ferry_airflow.page.starting import INT32, INT64
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
 from ferry_airflow.page.time_range import ALL, TimeRange
@@ -35,7 +36,6 @@ from ferry_airflow.page.time_range import ALL, TimeRange
 router = page_router(prefix="/flow/{source}/{target}")
 TABS = (Tab(place=40, name="offsets"),)
 
-INT32, INT64 = 2**31 - 1, 2**63 - 1
 Number = Annotated[int, Path(ge=0, le=INT32)]
 Asked = Annotated[int, Query(ge=0, le=INT32)]
 Offset = Annotated[int | None, Query(ge=0, le=INT64)]
@@ -170,7 +170,7 @@ def one_partition(
     copy = first or TopicPartition(topic=flow.copy_of(topic), partition=partition)
     lag: PartitionLag | None = None if lane else open_flow.ask(OfLag(place=place)).got
     what: dict[str, Any] = {"place": place, "copy": copy, "lag": lag, "span": span}
-    if cut.rows or not _is_dealt(flow, topic, lag):
+    if cut.rows or not is_dealt(flow, topic, lag):
         return shown_page(request, "partition.html", open_flow, "topics", lane=lane, answer=answer, cut=cut, **what)
     asked = OfDealt(place=place, page=page, parts=parts, offset=offset, key=key, lane=lane)
     answer = open_flow.ask(asked)
@@ -185,7 +185,7 @@ def one_partition(
     return shown_page(request, "dealt.html", open_flow, "topics", lane=lane, answer=answer, **what)
 
 
-def _is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
+def is_dealt(flow: FlowConfig, topic: str, lag: PartitionLag | None) -> bool:
     """Return whether a topic is repartitioned, by the ledger or, before its first run, by the file."""
     if lag is not None and lag.dealt:
         return True
@@ -235,7 +235,7 @@ def offsets(
     found = None
     if topic and offset is not None:
         place = TopicPartition(topic=topic.strip(), partition=partition)
-        if not back and _is_dealt(open_flow.config, place.topic, open_flow.ask(OfLag(place=place)).got):
+        if not back and is_dealt(open_flow.config, place.topic, open_flow.ask(OfLag(place=place)).got):
             return RedirectResponse(f"partition/{quote(place.topic, safe='')}/{partition}?offset={offset}")
         found = open_flow.ask(OfOffset(place=place, offset=offset, backward=back, lane=lane))
     asked = {"topic": topic, "partition": partition, "offset": offset, "back": back}

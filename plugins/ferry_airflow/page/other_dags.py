@@ -6,10 +6,11 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from fastapi import HTTPException, Request, status
 from fastapi.responses import Response
 
-from ferry_airflow.naming import other_dags
+from ferry_airflow.naming import other_dags, verify_dag_id
 from ferry_airflow.page.access import User, may_read, refuse
 from ferry_airflow.page.airflow_side import dag_states
 from ferry_airflow.page.dag_runs import TASK_MOODS, outcome_of, story_of, tab_of
+from ferry_airflow.page.differences import NOTHING, differences_of
 from ferry_airflow.page.filters import ms_of
 from ferry_airflow.page.page_state import FlowDep
 from ferry_airflow.page.pages import may_continue, shown_page
@@ -37,6 +38,8 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         )
     refuse(may_read(user, dag, DagAccessEntity.RUN, DagAccessEntity.TASK_INSTANCE), f"see runs of DAG {dag}")
     story = story_of(dag, run, with_returned=may_read(user, dag, DagAccessEntity.XCOM))
+    outcome = story and outcome_of(story)
+    differing = differences_of(story.returned) if story and outcome and dag == verify_dag_id(flow) else NOTHING
     return shown_page(
         request,
         "beside.html",
@@ -47,7 +50,8 @@ def run_beside(request: Request, open_flow: FlowDep, user: User, dag: str, run: 
         run=run,
         began_ms=story and ms_of(story.row.queued or story.row.started),
         story=story,
-        outcome=story and outcome_of(story),
+        outcome=outcome,
+        differing=differing,
         clears=story is not None and may_continue(open_flow, user, dag, story.row),
         state=dag_states({dag: 0})[dag],
         task_conditions=TASK_MOODS,

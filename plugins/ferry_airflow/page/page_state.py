@@ -33,7 +33,7 @@ from ferry_airflow.page.access import (
     rights_of,
     seen_by,
 )
-from ferry_airflow.page.airflow_side import DagState, dag_states, with_older
+from ferry_airflow.page.airflow_side import DagState, dag_states, with_failed, with_older
 from ferry_airflow.page.filters import ms_of
 from ferry_airflow.page.flow_health import (
     Expected,
@@ -250,6 +250,11 @@ FlowDep = Annotated[OpenFlow, Depends(open_flow)]
 def with_runs(open_flow: OpenFlow, runs: Collection[str]) -> OpenFlow:
     """Return a flow whose DAG has these runs, too, if Airflow still has them and the user may see them."""
     return replace(open_flow, dag=with_older(open_flow.dag_id, open_flow.dag, runs))
+
+
+def with_failures(open_flow: OpenFlow) -> OpenFlow:
+    """Return a flow whose DAG has its newest failed runs, too, as far as the user may see them."""
+    return replace(open_flow, dag=with_failed(open_flow.dag_id, open_flow.dag))
 
 
 def flow_of_dag(configured: Configured, dag: str) -> Flow | None:

@@ -35,6 +35,7 @@ from ferry_airflow.page.page_state import (
     verbs_of,
     visible,
     visible_file,
+    with_failures,
     with_runs,
 )
 from ferry_airflow.page.rendering import root_of, written
@@ -238,7 +239,7 @@ def runs(
     span: TimeRange = ALL,
 ) -> Response:
     """Show the flow's runs, newest first, and its verifications; of one `state`, and those that `copied` something."""
-    within = chosen_runs(_all_runs(open_flow), state="", copied=copied, since_ms=since(span, wall_ms()))
+    within = chosen_runs(_all_runs(with_failures(open_flow)), state="", copied=copied, since_ms=since(span, wall_ms()))
     cut = Cut.of(folded(chosen_runs(within, state=state, copied=False, since_ms=0)), page)
     cut = replace(cut, rows=_with_reasons(user, open_flow.dag_id, cut.rows))
     what: dict[str, Any] = {"cut": cut, "words": words_of(within), "state": state, "copied": copied}

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ferry.config.flow.flow import refuse_foreign_topic
 from ferry.errors import BadInput
-from ferry.reader.documents import Answer, Unknown
-from ferry.reader.questions import Look, OfUnknown
+from ferry.reader.documents import Answer, TopicStory, Unknown
+from ferry.reader.questions import Look, OfTopic, OfUnknown
 from ferry_airflow.page.airflow_side import audit, dag_states, trigger
 from ferry_airflow.page.filters import moment
 from ferry_airflow.page.origin import from_here
@@ -21,6 +21,9 @@ from ferry_airflow.page.page_state import OpenFlow
 from ferry_airflow.page.pages import part_of_run, place_of
 from ferry_airflow.page.rendering import WrongField, airflow_of
 from ferry_airflow.page.threads import page_router
+
+INT32, INT64 = 2**31 - 1, 2**63 - 1
+"""The largest partition and the largest offset."""
 
 
 def acting_router() -> APIRouter:
@@ -67,6 +70,39 @@ def refuse_foreign_topics(open_flow: OpenFlow, asked: RunAsked) -> None:
             f"At {moment(unknown.lag_ms)} cluster {open_flow.flow.source} had no topic {unknown.topic}, or did not "
             "show it: correct the name or, if it was created since, try again in a few seconds",
         )
+
+
+def refuse_foreign_partition(field: str, open_flow: OpenFlow, topic: str, partition: int) -> None:
+    """Refuse a partition of a source topic that the topic did not have at the last poll; nothing before a poll."""
+    answer = open_flow.ask(OfTopic(topic=topic))
+    story: TopicStory | None = answer.got
+    row = story.row if story else None
+    if row is not None and partition >= row.total.partitions:
+        raise WrongField(
+            field,
+            f"At {moment(answer.at_ms)} topic {topic} of {open_flow.flow.source} had the partitions 0 to "
+            f"{row.total.partitions - 1}: correct the number or, if it has grown since, try again in a few seconds",
+        )
+
+
+class PlaceAsked(Asked):
+    """An offset of a partition of the source, or (`back`) of the target."""
+
+    topic: str = Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")
+    partition: int = Field(ge=0, le=INT32)
+    offset: int = Field(ge=0, le=INT64)
+    back: bool = False
+
+
+def refuse_foreign_place(open_flow: OpenFlow, asked: PlaceAsked) -> None:
+    """Refuse a topic of the source that the flow does not copy, and a partition that it does not have.
+
+    A topic of the target is not refused: the flow may have copied it under an earlier file. Nor is an offset, because
+    logs grow. The answer names what is not there.
+    """
+    if not asked.back:
+        refuse_foreign("topic", open_flow, asked.topic)
+        refuse_foreign_partition("partition", open_flow, asked.topic, asked.partition)
 
 
 def names_to_pick(answer: Answer, names: Mapping[str, int | None], total: int) -> dict[str, Any]:

@@ -42,10 +42,14 @@ class OfStatus(Question[Status]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfTopics(Question[Cut[TopicRow]]):
-    """A page of the topics in an order; `paused`: only those that are."""
+    """A page of the topics in an order; `paused`: only those that are.
+
+    `q` is a part of their names, with `copies` of the names that they have on the target.
+    """
 
     page: int = 1
     q: str = ""
+    copies: bool = False
     sort: str = "seconds"
     paused: bool = False
     size: int = A_PAGE

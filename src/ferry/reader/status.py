@@ -107,7 +107,8 @@ SORTS = {
 def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
     """Return a page of the topics."""
     wanted = asked.q.strip().lower()
-    rows = [row for row in seen.topics if wanted in row.topic.lower() and (row.paused or not asked.paused)]
+    named = [row for row in seen.topics if wanted in (row.target if asked.copies else row.topic).lower()]
+    rows = [row for row in named if row.paused or not asked.paused]
     rows.sort(key=SORTS.get(asked.sort, _worst))
     cut = Cut.of(rows, asked.page, min(max(1, asked.size), A_PAGE))
     looks = Stretches.of(seen.history)

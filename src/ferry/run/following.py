@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -26,8 +28,12 @@ from ferry.ledger.progress import (
 from ferry.ledger.receipts import heard_receipts
 from ferry.ledger.unit_codec import heard_units
 from ferry.model import LedgerRecord, Plan, Receipt, TopicPartition
+from ferry.run.pace import Milestones, progress_line
+
+log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 5.0
+LINE_SECONDS = 5.0
 REST = 10
 """The pause between two measurements is at least as many times as long as a measurement took."""
 
@@ -162,3 +168,24 @@ class Following:
             self._show(self.now)
             if self._over.wait(max(self._every_s, REST * (time.monotonic() - began))):
                 return
+
+
+@contextmanager
+def logged_progress(
+    plan: Plan, spec: SlotTask, *, every_s: float = LINE_SECONDS
+) -> Iterator[Callable[[Collection[Receipt]], None]]:
+    """Log every few seconds how far a run has come, the longer it takes the more seldom, and at the end.
+
+    Yields a function to call with the receipts of each committed chunk. `spec` may be of any slot: it carries the
+    target's connection.
+    """
+    began, milestones = time.monotonic(), Milestones()
+
+    def show(progress: RunProgress) -> None:
+        line = progress_line(plan, progress)
+        if milestones.has(line, time.monotonic() - began):
+            log.info("run %s: %s", plan.run, line)
+
+    with Following(plan, spec, every_s=every_s, show=show, say=log.info) as following:
+        yield following.hear
+    log.info("run %s: %s", plan.run, progress_line(plan, following.now))

@@ -27,6 +27,7 @@ from ferry.copy.slot_end import AGAIN, SlotResult, failure_of, joined
 from ferry.copy.task import SlotTask
 from ferry.errors import FerryError, Refused
 from ferry.model import Attempt, Plan, Receipt
+from ferry.run.following import logged_progress
 from ferry.run.micro_run import MicroRuns, local_origin
 from ferry.run.worker import SIGNALS, STOP, STOP_SECONDS, Committed, Ended, serve, serve_apart
 
@@ -71,6 +72,26 @@ def copy_all(
         return pool.work(stop)
     finally:
         pool.close_all()
+
+
+def copy_logged(
+    runs: MicroRuns,
+    plan: Plan,
+    attempt: Attempt,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[list[Receipt]], None] = lambda _: None,
+) -> list[SlotResult]:
+    """Copy all used slots of a plan as `copy_all` does, and log meanwhile how far it has come."""
+    if not plan.used_slots or plan.row_slots:
+        return copy_all(runs, plan, attempt, stop=stop, progress=progress)
+    with logged_progress(plan, runs.task_spec(plan, plan.used_slots[0], attempt)) as hear:
+
+        def heard(receipts: list[Receipt]) -> None:
+            hear(receipts)
+            progress(receipts)
+
+        return copy_all(runs, plan, attempt, stop=stop, progress=heard)
 
 
 def refuse_transforms(flow: FlowConfig, only: Collection[str] | None) -> None:

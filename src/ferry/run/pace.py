@@ -56,10 +56,11 @@ class Milestones:
 
 
 def progress_in_short(plan: Plan, progress: RunProgress, *, ahead: int = 0) -> str:
-    """Return how far a run has come, for a bar at a terminal: a second line has what is sent, so that 80 columns do."""
+    """Return how far a run has come, for a bar at a terminal: several lines, so that 80 columns do."""
     whole = progress.whole
     done = ", ".join(filter(None, [_done(plan, whole), size(whole.bytes), _rate(whole, ahead)]))
-    return "\n".join(filter(None, [done, _sent(whole)]))
+    committed = f"{count_of(whole.records, 'record')} committed"
+    return "\n".join(filter(None, [done, committed, _sent(whole), _slowest(progress)]))
 
 
 def _sent(whole: Progress) -> str:

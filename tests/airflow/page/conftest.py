@@ -191,6 +191,8 @@ class Desk:
     """DAGs that stand otherwise than `dag`."""
     older: tuple[DagRunRow, ...] = ()
     """Runs of the flow's DAG that are not among its newest."""
+    failed: tuple[DagRunRow, ...] = ()
+    """Its newest failed runs, which are not among its newest."""
     asking: set[tuple[str, str]] = field(default_factory=set)
     """DAGs and runs that wait for an approval."""
     stories: dict[tuple[str, str], DagRunStory] = field(default_factory=dict)
@@ -254,6 +256,8 @@ def desk(application: tuple[FastAPI, PageState], tmp_path: Path, monkeypatch: py
             return replace(known, runs=(*known.runs, *(one for one in made.older if one.run in runs)))
 
         monkeypatch.setattr(page_state, "with_older", with_older)
+        with_failed = lambda dag, known: replace(known, runs=(*known.runs, *made.failed))  # noqa: E731
+        monkeypatch.setattr(page_state, "with_failed", with_failed)
         monkeypatch.setattr(dag_runs, "asking", lambda dags: {one for one in made.asking if one[0] in dags})
         asked = lambda runs: {  # noqa: E731
             run: (made.stories[run].conf, made.stories[run].returned) for run in runs if run in made.stories

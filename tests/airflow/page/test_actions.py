@@ -34,6 +34,7 @@ from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.origin import from_here
 from ferry_airflow.page.page_state import open_flow
 from tests.airflow.page.conftest import FLOW, HERE, REPORTS, RUN, Desk, Right, lag
+from tests.airflow.page.everything import filled
 from tests.airflow.page.values import PAGES, answered
 from tests.golden import Golden
 from tests.pure.decide.test_ledger import view_of
@@ -403,6 +404,38 @@ def test_a_switch_is_begun_by_who_types_the_name_of_the_cluster(
     assert (status, list(fields_of(answer)), desk.triggered) == (422, [field], [])
     assert desk.act("switchover", {**asked, "dry_run": True})[0] == 200
     assert desk.triggered == [("ferry_switchover__primary__backup", "ada", {**SWITCH, "dry_run": True})]
+
+
+def test_a_switch_leaves_the_groups_that_are_named_and_that_there_are(desk: Desk) -> None:
+    answered(desk, ("OfGroups", ()), (tables_of("billing"), (), False))
+    asked = {**SWITCH, "confirm": "backup"}
+    status, answer = desk.act("switchover", {**asked, "leave_groups": ["billing", "biling"]})
+    assert (status, list(fields_of(answer)), desk.triggered) == (422, ["leave_groups"], [])
+    assert "biling" in fields_of(answer)["leave_groups"]
+    assert desk.act("switchover", {**asked, "leave_groups": ["billing"]})[0] == 200
+    assert desk.triggered == [("ferry_switchover__primary__backup", "ada", {**SWITCH, "leave_groups": ["billing"]})]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"partition": 1}, "partition"),
+        ({"topics": ["orders", "audit"], "partition": 1}, "partition"),
+        ({"topics": ["orders"], "partition": 4}, "partition"),
+        ({"topics": ["orders"], "partition": -1}, "partition"),
+    ],
+    ids=["of no topic", "of two", "beyond the last", "below 0"],
+)
+def test_a_partition_to_verify_is_one_of_the_one_topic(desk: Desk, body: dict[str, Any], field: str) -> None:
+    filled(desk)
+    status, answer = desk.act("verify", body)
+    assert (status, list(fields_of(answer)), desk.triggered) == (422, [field], [])
+    assert desk.act("verify", {"topics": ["orders"], "partition": 3})[0] == 200
+    assert desk.triggered == [(VERIFY, "ada", {"mode": "full", "topics": ["orders"], "partition": 3})]
+
+
+def test_a_partition_to_verify_is_not_refused_before_the_source_has_answered(desk: Desk) -> None:
+    assert desk.act("verify", {"topics": ["orders"], "partition": 99})[0] == 200
 
 
 def test_a_failback_without_the_flow_back_has_no_button_and_is_refused(desk: Desk) -> None:

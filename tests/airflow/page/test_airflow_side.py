@@ -7,22 +7,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from airflow.dag_processing.collection import AssetModelOperation
+from airflow.models.asset import AssetModel
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, chain
-from airflow.serialization.serialized_objects import DagSerialization
-from sqlalchemy import event, insert, select
+from airflow.sdk import DAG, Asset, chain
+from airflow.serialization.serialized_objects import DagSerialization, LazyDeserializedDAG
+from sqlalchemy import event, insert, select, update
 from sqlalchemy.orm import Session
 
+from ferry.config.settings import parse_settings
 from ferry.errors import BadInput
+from ferry_airflow.assets import topic_asset
 from ferry_airflow.naming import ASKED_WRONG, REASON
 from ferry_airflow.page import airflow_side, dag_runs
-from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states, with_older
+from ferry_airflow.page.airflow_side import AT_ONCE, DagState, dag_states, with_failed, with_older
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 FLOWS = 2 * AT_ONCE + 1
@@ -111,6 +116,47 @@ def test_older_runs_are_looked_up_by_their_ids_in_one_query(tables: Session) -> 
     assert len(asked) == 1, "nothing to look up, or nothing that may be seen"
     assert found.runs[:2] == known.runs
     assert {run.run for run in found.runs} == {*have, *older}
+
+
+def test_failed_runs_are_looked_up_in_one_query_the_newest_first(
+    tables: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dags(tables, DAGS[:2])
+    failed = [f"{DAGS[0]}-{at}" for at in (1, 2, 5)]  # begun at 14:01, at 16:02 and at 12:05
+    tables.execute(update(DagRun).where(DagRun.run_id.in_([*failed, f"{DAGS[1]}-0"])).values(_state="failed"))
+    newest = dag_states({DAGS[0]: 2})[DAGS[0]]
+    assert [run.run for run in newest.runs] == [f"{DAGS[0]}-2", f"{DAGS[0]}-4"]
+    with counted(tables) as asked:
+        found = with_failed(DAGS[0], newest)
+        assert len(asked) == 1
+        for other in (replace(newest, hides_runs=True), DagState()):
+            assert with_failed(DAGS[0], other) == other
+    assert len(asked) == 1, "nothing that may be seen"
+    assert [run.run for run in found.runs[2:]] == [f"{DAGS[0]}-1", f"{DAGS[0]}-5"], "each once"
+    monkeypatch.setattr(airflow_side, "FAILED_RUNS", 2)
+    assert [run.run for run in with_failed(DAGS[0], newest).runs[2:]] == [f"{DAGS[0]}-1"]
+
+
+def test_a_dag_that_names_a_topics_asset_decides_its_extra(tables: Session) -> None:
+    """So the page that Ferry gives an asset stays only if no DAG names it, as docs/airflow.md has it."""
+    flow = parse_settings(
+        "clusters = a, b\na.bootstrap.servers = h:1\nb.bootstrap.servers = h:2\na->b.enabled = true\n", "f"
+    ).flow("a->b")
+    mine = topic_asset(flow, "target", "a.t")
+    model = AssetModel(name=mine.name, uri=mine.uri, group=mine.group, extra=mine.extra)
+    tables.add(model)
+    tables.flush()
+
+    def parsed(**extra: Any) -> dict[str, Any]:
+        """The asset's extra after Airflow has read a DAG file that names it."""
+        with DAG("reader", schedule=[Asset(mine.uri, **extra)]) as dag:
+            EmptyOperator(task_id="read")
+        read = LazyDeserializedDAG(data=DagSerialization.to_dict(dag))
+        AssetModelOperation.collect({"reader": read}).sync_assets(session=tables)
+        return dict(model.extra)
+
+    assert parsed() == {}
+    assert parsed(extra=mine.extra) == mine.extra
 
 
 def test_a_run_goes_on_from_its_failed_tasks_and_those_after_them(

@@ -19,10 +19,11 @@ from sqlalchemy.orm import Session
 
 from ferry.ledger.ledger import UNREAD
 from ferry.ledger.verified_codec import verified_json
-from ferry.model import Flow, NotCompared, NotComparedKind, TopicPartition, Verified
+from ferry.model import Difference, DifferenceKind, Flow, NotCompared, NotComparedKind, TopicPartition, Verified
 from ferry.reader.watch import FlowPoll
 from ferry_airflow.naming import REASON
 from ferry_airflow.page import dag_runs, other_dags
+from ferry_airflow.page.access import RECORDS
 from ferry_airflow.page.airflow_side import DagRunRow, DagState
 from ferry_airflow.page.dag_runs import DagRunStory, TaskRow
 from tests.airflow.page.conftest import HERE, Desk
@@ -211,6 +212,71 @@ def test_a_verification_says_what_it_found(
     assert f'class="badge {badge}' in page
     assert said in page
     assert "The ledger has nothing of this run" not in page
+
+
+def differing(lane: str = "live") -> dict[str, Any]:
+    """What a verification returns that found a changed record, and one that only the target has."""
+    source, target = (TopicPartition(topic=topic, partition=3) for topic in ("orders", "primary.orders"))
+    changed = Difference(
+        source=source, target=target, source_range=(7, 8), target_range=(17, 18), kind=DifferenceKind.VALUE
+    )
+    extra = replace(changed, source_range=(9, 9), target_range=(19, 21), kind=DifferenceKind.EXTRA)
+    return verified_json(replace(VERIFIED, lane=lane, differences=(changed, extra)))
+
+
+@pytest.mark.parametrize("lane", ["live", "backfill-1"])
+def test_each_difference_leads_to_its_records(desk: Desk, monkeypatch: pytest.MonkeyPatch, lane: str) -> None:
+    page = shown(desk, monkeypatch, VERIFY, replace(STORY, returned=differing(lane)))
+    rows = re.findall(r'<tr id="differs:\d+">.*?</tr>', page, re.DOTALL)
+    base, own = (HERE, "") if lane == "live" else (f"{HERE}/lane/{lane}", lane)
+    asked = [re.findall(r'href="([^"]+)"', row.replace("&amp;", "&")) for row in rows]
+    on_target = f"{base}/offsets?topic=primary.orders&partition=3&offset={{}}&back=true"
+    assert asked == [
+        [f"{base}/offsets?topic=orders&partition=3&offset=7", on_target.format(17)],
+        [on_target.format(19)],
+    ]
+    buttons = [dict(re.findall(r'data-(\w+)="([^"]*)"', row.partition("<button")[2])) for row in rows]
+    common = {"ask": "record", "partition": "3", "lane": own}
+    assert buttons == [
+        {**common, "topic": "orders", "offset": "7", "back": "false"},
+        {**common, "topic": "primary.orders", "offset": "19", "back": "true"},
+    ]
+
+
+def test_a_difference_has_no_button_for_a_user_who_may_not_see_records(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.refused = {(RECORDS, "GET", None)}
+    page = shown(desk, monkeypatch, VERIFY, replace(STORY, returned=differing()))
+    assert page.count('<tr id="differs:') == 2
+    assert 'data-ask="record"' not in page
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", "<b>"),
+        ("topic", "a&offset=1"),
+        ("topic", 7),
+        ("partition", -1),
+        ("partition", True),
+        ("partition", 2**31),
+        ("target_topic", ""),
+        ("target_partition", "3"),
+        ("source_range", [1]),
+        ("source_range", "12"),
+        ("target_range", [0, 2**63]),
+        ("lane", ["live"]),
+        ("lane", "x" * 250),
+        ("differences", {"0": 1}),
+    ],
+)
+def test_a_difference_that_no_task_of_ferry_returned_leads_nowhere(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, field: str, value: object
+) -> None:
+    body = differing()
+    (body if field in body else body["differences"][0])[field] = value
+    assert '<tr id="differs:' not in shown(desk, monkeypatch, VERIFY, replace(STORY, returned=body))
 
 
 @pytest.mark.parametrize(

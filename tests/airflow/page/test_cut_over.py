@@ -79,6 +79,14 @@ def test_what_begins_a_cut_over_is_on_the_overview_and_one_press_from_an_outage(
     assert 'data-ask="failover"' not in desk.page(f"{HERE}/")
 
 
+def test_each_row_of_the_list_of_flows_leads_to_its_switches_and_drills(desk: Desk) -> None:
+    desk.watcher.see(FlowPoll(view=UNREAD, lags=(), troubles={}))
+    page = desk.page("/")
+    row = page[page.index('<tr id="flow:primary:backup"') :].partition("</tr>")[0]
+    assert f'href="{HERE}/#cut-over"' in row
+    assert 'id="cut-over"' in desk.page(f"{HERE}/"), "the place that it leads to"
+
+
 def test_the_switch_that_moved_clients_last_is_read_without_the_rows_of_its_steps() -> None:
     records = [
         *(opened("s1"), *done("s1", Step.PROMOTE, NINE + 1), ended("s1", SwitchOutcome.FINISHED)),

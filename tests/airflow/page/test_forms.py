@@ -59,6 +59,12 @@ def test_a_verification(desk: Desk, mode: str, topics: dict[str, Any]) -> None:
     assert (wanted.sample is not None, wanted.compacted) == (mode == "sample", mode == "compacted")
 
 
+def test_a_verification_of_one_partition(desk: Desk) -> None:
+    wanted = steps.wanted_of(form_of(desk, "verify", {"topics": ["orders"], "partition": 3})[1])
+    wanted.check()
+    assert (wanted.topics, wanted.partition) == ({"orders"}, 3)
+
+
 @pytest.mark.parametrize("lane", [{}, {"lane": "append-" + "x" * 40}])
 @pytest.mark.parametrize("topics", [{}, LONGEST])
 def test_a_backfill(desk: Desk, lane: dict[str, Any], topics: dict[str, Any]) -> None:
@@ -179,6 +185,9 @@ def test_forms_offer_topics_and_groups_by_a_part_of_their_names(desk: Desk) -> N
     found = desk.client.get(f"/api{HERE}/topics", params={"q": "METRICS"}).json()
     assert (len(found["names"]), found["total"]) == (48, 48)
     assert desk.client.get(f"/api{HERE}/topics").json()["names"][0] == ["audit", 4]
+    copies = desk.client.get(f"/api{HERE}/topics", params={"q": "PRIMARY.audit", "back": True}).json()
+    assert copies["names"] == [["primary.audit", 4]]
+    assert desk.client.get(f"/api{HERE}/topics", params={"q": "PRIMARY.audit"}).json()["names"] == []
     groups = desk.client.get(f"/api{HERE}/groups", params={"q": "bill"}).json()
     assert (groups["names"], groups["total"], groups["waiting"]) == ([["billing", 41]], 1, False)
 

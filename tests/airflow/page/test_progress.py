@@ -62,6 +62,15 @@ def test_an_active_run_shows_what_it_has_sent_though_it_has_committed_nothing(de
     ]
 
 
+def test_what_the_figures_are_called_is_explained_next_to_them(desk: Desk) -> None:
+    at_work(desk, past(progress(SENT)))
+    card = desk.page(f"{HERE}/run/r1").partition('id="progress-title"')[2].partition("</section>")[0]
+    terms = dict(re.findall(r'href="[^"]*/words#term-(\w+)" data-means="[^"]+">(\w+)<', card))
+    assert terms == {"slot": "Slot", "slice": "Slices"}
+    overview = desk.page(f"{HERE}/")
+    assert set(re.findall(r'/words#term-(\w+)"', overview)) >= {"rpo", "switch", "drill"}
+
+
 def cells(page: str) -> list[list[str]]:
     card = page.partition('id="progress-title"')[2].partition("</section>")[0]
     rows = card.partition("<tbody>")[2].partition("</tbody>")[0].split("</tr>")[:-1]

@@ -18,6 +18,7 @@ from ferry.reader.watch import FlowPoll
 from ferry.wire.headers import Header
 from ferry_airflow.page import access
 from tests.airflow.page.conftest import HERE, Desk, lag
+from tests.airflow.page.everything import filled
 from tests.airflow.page.values import COPY, ORDERS
 
 BODY = {"topic": "orders", "partition": 0, "offset": 7, "style": "json"}
@@ -59,6 +60,33 @@ def test_a_record_and_its_copy_are_shown_with_what_differs(desk: Desk) -> None:
     assert '<li class="differs">' not in html
     assert "differs<" not in both(desk, record(b"1"), record(b"1"))
     assert both(desk, record(b"1"), record(b"1", ((b"trace", b"1"),))).count('<li class="differs">') == 3
+
+
+PLACES = [
+    ({}, None),
+    ({"topic": "__consumer_offsets"}, "topic"),
+    ({"topic": "a b"}, "topic"),
+    ({"partition": 4}, "partition"),
+    ({"partition": -1}, "partition"),
+    ({"offset": 2**63}, "offset"),
+    ({"topic": "of-an-earlier-file", "partition": 4, "back": True}, None),
+]
+
+
+@pytest.mark.parametrize("verb", ["record?check=true", "offsets"])
+@pytest.mark.parametrize(("changed", "field"), PLACES)
+def test_a_place_is_checked_while_it_is_typed(
+    desk: Desk, verb: str, changed: dict[str, object], field: str | None
+) -> None:
+    filled(desk)
+    body = {"topic": "orders", "partition": 3, "offset": 7, **changed}
+    status, answer = desk.act(verb, body)
+    if field is None:
+        assert (status, answer) == (200, {})
+        return
+    assert status == 422
+    assert list(answer["fields"]) == [field]  # type: ignore[call-overload]
+    assert desk.audited == []
 
 
 def test_a_tombstone_is_null_and_an_empty_value_is_empty(desk: Desk) -> None:

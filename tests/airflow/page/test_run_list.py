@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -151,6 +151,20 @@ def test_a_run_older_than_the_newest_ones_of_airflow_has_its_state_and_reason(de
     row = page[page.index('<tr id="run:a1"') :].partition("</tr>")[0]
     assert "task failed" in row
     assert ("group `billing` is active" in html.unescape(row)) == path.startswith("/runs")
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs?state=failed"])
+def test_a_run_that_failed_before_it_opened_stays_in_the_list(desk: Desk, path: str) -> None:
+    """The ledger has nothing of it, and it is not among Airflow's newest runs any more."""
+    seen(desk)
+    desk.reasons = (("plan", "cluster backup does not answer: see its brokers"),)
+    at = datetime.now(UTC) - timedelta(hours=2)
+    desk.failed = (DagRunRow(run="never-opened", state="failed", queued=at, started=at, ended=at, who=""),)
+    page = desk.page(f"{HERE}{path}")
+    row = page[page.index('<tr id="run:never-opened"') :].partition("</tr>")[0]
+    assert desk.reasons[0][1] in row
+    order = rows_of(page)
+    assert order[-2:] == ["run:never-opened", "run:a1"] if path == "/runs" else order == ["run:never-opened"]
 
 
 def test_the_page_of_an_older_run_has_what_airflow_has_of_it(desk: Desk) -> None:

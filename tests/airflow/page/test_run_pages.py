@@ -280,7 +280,7 @@ def test_a_failed_run_has_the_reason_on_its_page_for_who_may_see_it(desk: Desk) 
     assert "Why it failed" in page
     assert page.count(why) == 2
     overview = desk.page(f"{HERE}/")
-    assert 0 < overview.find("Why it failed") < overview.index("Cut-over"), "first why, then what can be done"
+    assert 0 < overview.find("Why it failed") < overview.index('id="cut-over"'), "first why, then what can be done"
     desk.refused.add(("ferry__primary__backup", "GET", DagAccessEntity.XCOM))
     assert why not in desk.page(f"{HERE}/run/r1")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -13,10 +14,14 @@ from playwright.sync_api import Page, expect
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import ACTIVE, ASKING, NOWHERE, RUN, filled
 from tests.airflow.page.served import served, shown
+from tests.airflow.page.test_actions import with_back
+from tests.airflow.page.test_beside import ROW, STORY, differing
 from tests.chromium import chromium
 from tests.tiers import share
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"], "resultTypes": ["violations"]}
+FAILED = ("ferry_verify__primary__backup", "manual__failed")
+"""A verification that found differences."""
 PAGES = (
     "/",
     f"{HERE}/",
@@ -31,12 +36,16 @@ PAGES = (
         for path in ("", f"/run/{RUN}", "/partition/orders/1", "/receipt/orders/1/0")
     ),
     *("/dag/no_dag_of_ferrys", "/words"),
+    *(f"{HERE}/topic/audit", f"{HERE}/dag/{FAILED[0]}/run/{FAILED[1]}"),
 )
 BUTTONS = {
-    f"{HERE}/": ("Run now", "Verify", "Pause flow"),
+    f"{HERE}/": ("Run now", "Dry run", "Verify", "Pause flow", "Readiness"),
     f"{HERE}/groups": ("Sync groups",),
     f"{HERE}/backfills": ("Start a backfill",),
-    f"{HERE}/reports": ("Start a drill", "Failover"),
+    f"{HERE}/reports": ("Start a drill", "Switchover", "Failover", "Failback"),
+    f"{HERE}/topic/orders": ("Show a record",),
+    f"{HERE}/topic/audit": ("Resume topic",),
+    f"{HERE}/dag/{FAILED[0]}/run/{FAILED[1]}": ("Clear and continue",),
 }
 """What opens a dialog, by page."""
 REST_MS = 5_000
@@ -60,7 +69,10 @@ LABELS = """() => [...document.querySelectorAll('.plot:not(:has(.empty))')].map(
 @pytest.fixture
 def address(desk: Desk) -> Iterator[str]:
     """The page of a flow that has everything, served to a browser."""
+    with_back("failback")
     filled(desk)
+    row = replace(ROW, run=FAILED[1], state="failed")
+    desk.stories[FAILED] = replace(STORY, row=row, returned=differing(), reasons=(("verify", "the sides differ"),))
     with served(desk) as address:
         yield address
 

@@ -257,7 +257,18 @@ def test_the_form_for_an_offset_offers_topics_and_their_partitions(desk: Desk) -
         assert page.evaluate("document.querySelector('#topic').list.options[0].value") == "orders"
 
 
-def test_the_form_for_a_record_offers_topics_and_partitions_of_the_source(desk: Desk) -> None:
+def test_a_partition_that_is_not_there_is_said_at_the_field_of_the_offsets_form(desk: Desk) -> None:
+    filled(desk)
+    with served(desk) as address, chromium() as page:
+        shown(page, address, f"{HERE}/offsets")
+        for name, value in (("topic", "orders"), ("offset", "7"), ("partition", "4")):
+            page.locator(f"#{name}").fill(value)
+        expect(page.locator("#partition")).to_have_accessible_description(re.compile("0 to 3"))
+        page.locator("#partition").fill("3")
+        expect(page.locator("#partition-wrong")).to_have_count(0)
+
+
+def test_the_form_for_a_record_offers_topics_and_partitions_of_the_chosen_side(desk: Desk) -> None:
     filled(desk)
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/topic/orders")
@@ -268,8 +279,9 @@ def test_the_form_for_a_record_offers_topics_and_partitions_of_the_source(desk: 
             expect(page.locator("#f-topic-offered option[value='payments.card']")).to_have_count(1)
             expect(page.locator("#f-topic-offered option")).to_have_count(1)
             _field(page, "back").select_option("true")
-            _field(page, "topic").fill("a.orders")
-            expect(page.locator("#f-topic-offered option")).to_have_count(0)
+            _field(page, "topic").fill("primary.orders")
+            expect(page.locator("#f-topic-offered option[value='primary.orders']")).to_have_count(1)
+            expect(page.locator("#f-partition-offered option")).to_have_count(4)
             page.get_by_role("button", name="Cancel").click()
 
 

@@ -154,7 +154,7 @@ class Clients:
                     client.commit(message=message, asynchronous=False)
                 return enough()
 
-            wait_until(read, "the records that the group is to read", 40)
+            wait_until(read, "the records that the group is to read")
         self.read += found
         return found
 

@@ -271,12 +271,11 @@ ALL_WALKS = [
 ]
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "walk",
     [
-        *(pytest.param(walk, id=walk.name) for walk in CHOSEN_WALKS),
-        *(pytest.param(walk, id=walk.name, marks=pytest.mark.extra) for walk in ALL_WALKS),
+        *(pytest.param(walk, id=walk.name, marks=pytest.mark.timeout(240)) for walk in CHOSEN_WALKS),
+        *(pytest.param(walk, id=walk.name, marks=(pytest.mark.extra, pytest.mark.timeout(900))) for walk in ALL_WALKS),
     ],
 )
 def test_brokers_die_in_the_steps_of_a_switch(

@@ -90,7 +90,7 @@ def test_a_batch_is_written_once_and_told_again(target_cluster: RunningCluster, 
     assert {len(rows) for rows in read_topic(target_cluster.bootstrap, topic).values()} == {RECORDS + 5}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(120 if IN_PART else 900)
 @pytest.mark.parametrize("side", ["target_cluster", "old_cluster"])
 def test_killed_before_each_request_and_repeated(side: str, request: pytest.FixtureRequest, topic: str) -> None:
     cluster: RunningCluster = request.getfixturevalue(side)

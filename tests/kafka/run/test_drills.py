@@ -236,7 +236,7 @@ def test_a_report_that_cannot_be_written_lets_nothing_begin(lab: Lab, tmp_path: 
     assert left_on(lab.target, lab) == before
 
 
-@pytest.mark.timeout(600)  # a switch there, one back, and each of them asked for again, in ten commands
+@pytest.mark.timeout(300)  # a switch there, one back, and each of them asked for again, in ten commands
 def test_a_full_drill_moves_the_groups_there_and_back_and_loses_nothing(lab: Lab, tmp_path: Path) -> None:
     (topic,) = lab.topics
     there = f"t{lab.alias}"

@@ -77,7 +77,7 @@ def switch(pair: Pair, verb: Verb, name: str, options: SwitchOptions, movers: Mo
     return state
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(240 if IN_PART else 600)
 @pytest.mark.parametrize("policy", ["Default", "Identity"])
 def test_each_record_is_read_once_or_named_while_clients_are_moved_at_work(
     source_cluster: RunningCluster,

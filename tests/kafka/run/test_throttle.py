@@ -18,7 +18,7 @@ from ferry.run.micro_run import local_origin
 from tests.harness import Lab, create_topic, new_alias, numbered, producer, send
 
 RATE = 1_200_000
-RECORDS = 9_600
+RECORDS = 6_000
 RECORD_BYTES = 1_000
 
 

@@ -271,7 +271,7 @@ def test_a_group_at_work_is_left_where_it_is_when_that_is_asked_for_and_the_othe
     clients.consume(source_cluster, [clients.topic], 8)
     pair.run(pair.flow)
     with member(source_cluster, busy.group, [clients.topic]) as reader:
-        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member", 40)
+        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
         with pair.switcher(Verb.SWITCHOVER) as switcher:
             switcher.open("s-1", replace(OPTIONS, quiet_timeout_seconds=1.5), "bob")
             with pytest.raises(Refused) as refused:
@@ -299,7 +299,7 @@ def test_what_a_group_reads_on_while_a_failover_moves_it_is_not_known(
     clients.consume(source_cluster, [clients.topic], 8)
     pair.run(pair.flow)
     with member(source_cluster, clients.group, [clients.topic]) as reader:
-        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member", 40)
+        wait_until(lambda: reader.poll(0.1) is not None, "a first record for the member")
         state = switched(pair, Verb.FAILOVER, "s-1")
     row = moved(state, clients.group)
     assert row["again"] is None

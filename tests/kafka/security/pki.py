@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
+
+from tests.commands import keytool
 
 PASSWORD = "store-pass"
 KEY_PASSWORD = "key-pass"
@@ -109,12 +110,6 @@ def p12_store(path: Path, identity: Identity, *chain: Identity, password: str = 
     )
     path.write_bytes(content)
     return path
-
-
-def keytool(*arguments: str) -> None:
-    """Run the JDK's keytool: it makes the stores that Java's users have."""
-    run = subprocess.run(["keytool", *arguments], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def jks_store(path: Path, p12: Path, *, password: str = PASSWORD, key_password: str = KEY_PASSWORD) -> Path:

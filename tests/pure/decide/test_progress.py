@@ -183,6 +183,16 @@ def test_a_line_tells_what_is_committed_and_what_is_sent_apart(golden: Golden, c
     golden(progress_in_short(TWO, found), "bar")
 
 
+def test_a_bar_has_what_is_committed_apart_from_what_is_sent_and_the_slots() -> None:
+    ends = {FIRST.target: log(541, 551), OTHER.target: NOTHING_SENT}
+    found = progress_of(TWO, committed((replace(LAST, start=0, end=40, records=40, target_next=541),)), ends)
+    first, *rest = progress_in_short(TWO, found).splitlines()
+    assert len(first) < 60, "a bar stands next to it"
+    assert rest[0].startswith(f"{found.whole.records} records committed")
+    assert f"about {found.whole.sent} records" in rest[1]
+    assert ("slot" in rest[-1]) == (len(found.slots) > 1)
+
+
 def test_what_runs_after_this_one_copy_is_in_the_time_left() -> None:
     ends = {FIRST.target: log(500, 550), OTHER.target: NOTHING_SENT}
     found = with_pace(progress_before(TWO, {}), progress_of(TWO, {}, ends), 10)

@@ -74,13 +74,11 @@ TABLE = Table(
 )
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.timeout(120)
 @each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)

@@ -61,14 +61,6 @@ def test_no_interleaving_of_many_breaks_identical_offsets() -> None:
     )
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(6 * 3600)
-def test_no_long_interleaving_breaks_identical_offsets() -> None:
-    run_state_machine_as_test(
-        IdenticalMachine, settings=settings(max_examples=100_000, stateful_step_count=60, database=None)
-    )
-
-
 @pytest.mark.parametrize(("clause", "number", "examples"), TABLE)
 def test_without_a_clause_random_search_finds_a_counterexample(clause: Clause, number: int, examples: int) -> None:
     """The search is the same in each profile and process.

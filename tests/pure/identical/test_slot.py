@@ -63,9 +63,9 @@ def found(**changes: Any) -> Found:
 class Identical(Lane):
     """A lane whose records keep their offsets; the source's are of now."""
 
-    def __init__(self, partitions: Sequence[Sequence[int]], *, nodes: tuple[int, ...] = (1,)) -> None:
+    def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, nodes: tuple[int, ...] = (1,)) -> None:
         self.at_ms = wall_ms()
-        super().__init__(partitions, nodes=nodes)
+        super().__init__(partitions, version=version, nodes=nodes)
         self.port = IdenticalSlot
         self.found = found()
 

@@ -30,15 +30,6 @@ def test_no_interleaving_breaks_the_protocol() -> None:
     run_state_machine_as_test(ProtocolMachine, settings=settings(stateful_step_count=STEPS))
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(6 * 3600)
-def test_no_long_interleaving_breaks_the_protocol() -> None:
-    run_state_machine_as_test(
-        ProtocolMachine, settings=settings(max_examples=20_000, stateful_step_count=80, database=None)
-    )
-
-
-@pytest.mark.timeout(120)  # thousands of interleavings
 @pytest.mark.parametrize(
     ("clause", "begin"),
     [

@@ -125,7 +125,6 @@ def test_the_page_and_the_pdf_differ_only_in_their_last_lines() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)  # it draws three
 def test_the_same_report_gives_the_same_bytes() -> None:
     once = pdf_of(sealed(), DIGEST).content
     assert once == pdf_of(sealed(), DIGEST).content
@@ -133,7 +132,6 @@ def test_the_same_report_gives_the_same_bytes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_no_heading_is_left_alone_at_the_end_of_a_sheet() -> None:
     """A chart and a row of a table move to the next sheet whole; their heading goes with them."""
     left = []

@@ -159,7 +159,6 @@ def test_the_page_has_each_figure_for_each_way() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)  # it draws four charts
 def test_its_page_and_its_pdf_have_both_ways() -> None:
     html = rendered(sealed(FULL), DIGEST)
     pdf = "".join(sheet.extract_text() for sheet in PdfReader(io.BytesIO(pdf_of(sealed(FULL), DIGEST).content)).pages)

@@ -14,7 +14,7 @@ from ferry.plan.rules.planning_rules import Rules
 from tests.pure.answers.stories import HEARTBEATS, IDENTITY
 from tests.pure.answers.world import World, world
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # each has two whole switches
+pytestmark = pytest.mark.slow  # each has two whole switches
 
 FILE = ("topics = users", "b->a.enabled = true", "groups = billing.*", IDENTITY, *HEARTBEATS)
 USERS = TopicPartition("users", 0)

@@ -13,7 +13,7 @@ from ferry.features.switch.acts import drain
 from tests.pure.answers.stories import HEARTBEATS
 from tests.pure.answers.world import world
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # a whole switchover
+pytestmark = pytest.mark.slow  # a whole switchover
 
 
 def test_records_of_an_overtaken_run_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

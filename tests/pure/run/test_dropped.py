@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from ferry.copy.dropped import out_of_time
-from ferry.model import RefusalKind
+from ferry.copy.dropped import leader_of, out_of_time
+from ferry.errors import Retryable
+from ferry.kafka.connect import codes
+from ferry.kafka.connect.cluster import Cluster
+from ferry.model import RefusalKind, TopicPartition
+from ferry.protocol.drops import Blocked
+from ferry.protocol.slot import MAX_FAILURES
 from tests.golden import Golden
 from tests.pure.decide.values import piece
+from tests.pure.protocol.world import TOPIC
+from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.lane import Lane, at_work, place
 
 
 @pytest.mark.parametrize(
@@ -19,3 +29,55 @@ def test_a_refused_timestamp_names_the_limits_that_are_to_be_raised(told: list[s
     found = out_of_time(piece(), 17, "b", told)
     assert (found.offset, found.refusal.kind, found.passing) == (17, RefusalKind.INVALID_CONFIG, False)
     golden(found.refusal.message)
+
+
+class Leaderless:
+    """A cluster that has no leader for any partition."""
+
+    def leader(self, of: TopicPartition) -> int:
+        raise Retryable(f"{of} has no leader at the moment")
+
+
+def test_a_partition_without_a_leader_keeps_back_itself_alone() -> None:
+    with pytest.raises(Blocked) as blocked:
+        leader_of(cast("Cluster", Leaderless()), piece(), 17)
+    (found,) = blocked.value.drops
+    assert (found.piece, found.offset, found.refusal.code) == (piece(), 17, "target.leaderless")
+
+
+PASSING = {
+    codes.NOT_ENOUGH_REPLICAS: RefusalKind.TOO_FEW_REPLICAS,
+    codes.NOT_ENOUGH_REPLICAS_AFTER_APPEND: RefusalKind.TOO_FEW_REPLICAS,
+    codes.KAFKA_STORAGE_ERROR: RefusalKind.STORAGE,
+}
+
+
+@pytest.mark.parametrize("code", PASSING)
+@pytest.mark.parametrize("times", [1, 1000], ids=["passes", "stays"])
+def test_a_condition_that_may_pass_is_waited_for_and_is_a_refusal_then(code: int, times: int) -> None:
+    lane = Lane([[3]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        lane.target.faults.append(Fault(api="Produce", topic=TOPIC, code=code, times=times))
+        result = lane.copy(attempt)
+        found = {one: refusal.kind for one, refusal in result.refusals.items()}
+        if times == 1:
+            assert (found, result.retries, lane.is_whole()) == ({}, 1, True)
+        else:
+            assert (found, result.retries, lane.copied(0)) == ({place(): PASSING[code]}, MAX_FAILURES + 1, [])
+
+
+def test_a_partition_that_may_not_be_written_is_refused_at_once_and_alone() -> None:
+    lane = Lane([[3], [2]])
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        denied = Fault(api="Produce", topic=TOPIC, code=codes.TOPIC_AUTHORIZATION_FAILED, skip=1)
+        lane.target.faults.append(denied)
+        result = lane.copy(attempt, request_bytes=1)
+        (refused,) = result.refusals
+        assert (denied.happened, result.retries) == (1, 0)
+        assert result.refusals[refused].kind is RefusalKind.NOT_AUTHORIZED
+        assert {number: lane.copied(number) for number in (0, 1)} == {
+            refused.partition: [],
+            1 - refused.partition: list(range(sum(lane.sizes[1 - refused.partition]))),
+        }

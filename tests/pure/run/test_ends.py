@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -137,7 +139,7 @@ class Specs:
     """As much of MicroRuns as a crew asks for."""
 
     def task_spec(self, *_: object) -> SlotTask:
-        return cast("SlotTask", SimpleNamespace(ref=SimpleNamespace(slot=0, run="r")))
+        return cast("SlotTask", SimpleNamespace(ref=SimpleNamespace(slot=0, run="r", generation=1)))
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,23 @@ def test_a_slot_that_gave_up_is_tried_once_more_when_that_may_help(
     assert len(called) == calls
     assert (None if end.failure is None else type(end.failure)) is kind
     assert end.refusals == (() if kind is None else (LEFT,)), "what it knew goes along when it gives up"
+
+
+def test_a_copy_that_is_logged_shows_what_it_has_committed_and_passes_it_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def run_slot(spec: object, stop: object, committed: Callable[..., None], result: SlotProgress) -> None:
+        result.receipts.append(DONE)
+        committed([DONE])
+
+    monkeypatch.setattr(worker, "run_slot", run_slot)
+    heard: list[Receipt] = []
+    with caplog.at_level(logging.INFO):
+        (end,) = local.copy_logged(cast("MicroRuns", Specs()), ONE, ATTEMPT, progress=heard.extend)
+    assert (end.receipts, heard) == ((DONE,), [DONE])
+    *_, last = [record.getMessage() for record in caplog.records if record.name == "ferry.run.following"]
+    assert ONE.run in last
+    assert f"{DONE.records} records" in last
 
 
 def test_a_spark_task_that_gives_up_tells_what_it_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.throttle import PORTION_SECONDS
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.receipt_codec import receipt_records
-from ferry.model import LedgerRecord
+from ferry.model import Fate, LedgerRecord
 from tests.pure.decide.values import PLAN, RECEIPT, lying, piece, place
 from tests.pure.scripted.clock import Clock
 
@@ -87,6 +87,18 @@ def test_a_share_grows_as_others_end_and_stays_while_nobody_can_tell(
     assert shares == [RATE / 2, RATE / 2, RATE / 2, RATE], "two at once while three or two are left, then one"
     assert share.throttle.portion(MOST) == RATE * PORTION_SECONDS
     assert ledger.starts == [3, 101, 101, 103, 104], "from the plan on, and what could not be read again"
+
+
+def test_a_receipt_that_is_not_decided_is_read_again(cluster: Cluster) -> None:
+    """Or a slot that has ended would never be seen as such, and its share would be unused."""
+    undecided = [replace(record, fate=Fate.OPEN) for record in ended(1)]
+    ledger = Ledger(cluster, [undecided, ended(1), []])
+    share = RateLimiter(cluster, cast("LedgerTopic", ledger), RateLimit(bytes_per_second=RATE, at_once=3))
+    share.begin(THREE)
+    cluster.loop.run(until(cluster, lambda: not ledger.reads))
+    cluster.loop.run(share.end)
+    assert ledger.starts == [3, 10, 102]
+    assert share.throttle.portion(MOST) == RATE / 2 * PORTION_SECONDS
 
 
 def test_who_ends_waits_for_the_look_under_way(cluster: Cluster) -> None:

@@ -31,14 +31,6 @@ def flow_of(*more: str) -> FlowConfig:
     return parse_settings("\n".join(lines), "flows.properties").flow("a->b")
 
 
-def test_both_are_named_when_neither_answers() -> None:
-    with FlowWatch(flow_of(), patience_s=0.2) as watch:
-        for _ in range(2):
-            poll = watch.look()
-            assert (set(poll.troubles), poll.hindrances) == ({"a", "b"}, [])
-            assert (poll.view, poll.lags) == (None, None)
-
-
 def test_a_secret_that_is_missing_is_no_outage() -> None:
     lines = ("b.security.protocol = SASL_PLAINTEXT", "b.sasl.mechanism = PLAIN", f"b.sasl.jaas.config = {JAAS}")
     with FlowWatch(flow_of(*lines), patience_s=0.2) as watch:

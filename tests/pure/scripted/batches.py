@@ -17,7 +17,7 @@ from tests.pure.wire.logs import marker
 
 _COUNTED, _IDENTITY = struct.Struct(">i"), struct.Struct(">qhi")
 _CRC, _ATTRIBUTES, _MAX_TIMESTAMP = struct.Struct(">I"), struct.Struct(">h"), struct.Struct(">q")
-_CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT, _LOG_APPEND_TIME = 17, 21, 35, 0x08
+_EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT, _LOG_APPEND_TIME = 12, 17, 21, 35, 0x08
 
 
 GONE = object()
@@ -45,6 +45,13 @@ def appended_at(batch: bytes, at_ms: int) -> bytes:
     _ATTRIBUTES.pack_into(out, _ATTRIBUTES_AT, attributes | _LOG_APPEND_TIME)
     _MAX_TIMESTAMP.pack_into(out, _MAX_TIMESTAMP_AT, at_ms)
     _CRC.pack_into(out, _CRC_AT, crc32c(out[_ATTRIBUTES_AT:]))
+    return bytes(out)
+
+
+def led_in(batch: bytes, epoch: int) -> bytes:
+    """A batch as the log of a leader in this epoch has it."""
+    out = bytearray(batch)
+    _COUNTED.pack_into(out, _EPOCH_AT, epoch)
     return bytes(out)
 
 

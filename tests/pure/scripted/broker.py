@@ -92,6 +92,9 @@ class Brokers(Coordinators, Partitions):
 
     def take(self, wire: Connection, frame: bytes) -> None:
         """A frame has come; the answer goes back now, later or never."""
+        if wire.node not in self.nodes:
+            wire.cut()
+            return
         key, version, number, client = _HEAD.unpack_from(frame)
         kind = _REQUESTS[key]
         # kafka-python reads and writes headers slowly. After the client's name, flexible ones have tags: here none.

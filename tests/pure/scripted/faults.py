@@ -33,7 +33,7 @@ class Fault:
     carried out all the same.
     `lost`: no answer, and the connection is cut. `late_s`: the answer is that late. `held`: the request stays in the
     network until `Brokers.release`. `topic`, `key`: only requests that name this topic, or this group or transactional
-    id. `then` runs when the fault has happened.
+    id. `only`: those for which it holds. `then` runs when the fault has happened.
     """
 
     api: str
@@ -47,16 +47,13 @@ class Fault:
     skip: int = 0
     topic: str | None = None
     key: str | None = None
+    only: Callable[[Asked], bool] | None = None
     then: Callable[[], object] | None = None
     happened: int = 0
 
     def meets(self, asked: Asked) -> bool:
         """Whether this request is one of them; counts it."""
-        if asked.api != self.api or (self.topic is not None and self.topic not in asked.topics):
-            return False
-        if self.key is not None and self.key not in asked.keys:
-            return False
-        if self.at is At.ONE and asked.partitions < 2:
+        if not self._concerns(asked):
             return False
         if self.skip:
             self.skip -= 1
@@ -65,6 +62,16 @@ class Fault:
             return False
         self.happened += 1
         return True
+
+    def _concerns(self, asked: Asked) -> bool:
+        """Whether a request is of the kind."""
+        return (
+            asked.api == self.api
+            and (self.topic is None or self.topic in asked.topics)
+            and (self.key is None or self.key in asked.keys)
+            and (self.only is None or self.only(asked))
+            and (self.at is not At.ONE or asked.partitions >= 2)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,5 +98,6 @@ class Asked:
     def keys(self) -> set[str]:
         """Groups and transactional ids in it."""
         names = ("transactional_id", "v3_and_below_transactional_id", "group_id", "key")
-        many = {one if isinstance(one, str) else one.group_id for one in getattr(self.request, "groups", None) or ()}
+        lists = [getattr(self.request, name, None) or () for name in ("groups", "coordinator_keys")]
+        many = {one if isinstance(one, str) else one.group_id for found in lists for one in found}
         return many | {value for name in names if (value := getattr(self.request, name, None))}

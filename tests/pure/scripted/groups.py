@@ -40,14 +40,14 @@ class GroupBrokers(AclBrokers):
         if request.groups:
             group = kind.OffsetFetchResponseGroup
             topic = group.OffsetFetchResponseTopics
-            return kind(
-                groups=[
-                    group(group_id=one.group_id, error_code=codes.GROUP_AUTHORIZATION_FAILED)
-                    if one.group_id in self.hidden
-                    else group(group_id=one.group_id, topics=self._offsets(topic, one.group_id, one.topics))
-                    for one in request.groups
-                ]
-            )
+
+            def found(one: Any) -> Any:
+                code = codes.NOT_COORDINATOR if self.not_here(asked, one.group_id) else 0
+                code = codes.GROUP_AUTHORIZATION_FAILED if one.group_id in self.hidden else code
+                topics = [] if code else self._offsets(topic, one.group_id, one.topics)
+                return group(group_id=one.group_id, error_code=code, topics=topics)
+
+            return kind(groups=[found(one) for one in request.groups])
         return kind(topics=self._offsets(kind.OffsetFetchResponseTopic, request.group_id, request.topics))
 
     def _offsets(self, kind: Any, group: str, topics: Any) -> list[Any]:
@@ -85,6 +85,7 @@ class GroupBrokers(AclBrokers):
         topic = kind.OffsetCommitResponseTopic
         outside = request.generation_id_or_member_epoch < 0
         whole = codes.UNKNOWN_MEMBER_ID if outside and request.group_id in self.active else 0
+        whole = codes.NOT_COORDINATOR if self.not_here(asked, request.group_id) else whole
 
         def commit(place: TopicPartition, part: Any) -> int:
             if not whole and place in self.leaders:
@@ -119,7 +120,7 @@ class GroupBrokers(AclBrokers):
                     group_type="consumer" if name in self.modern else "classic",
                 )
                 for name in self.groups
-                if self.seen is None or name in self.seen
+                if not self.not_here(asked, name) and (self.seen is None or name in self.seen)
             ]
         )
 
@@ -131,9 +132,10 @@ class GroupBrokers(AclBrokers):
         found = []
         for name in asked.request.groups:
             there, active = name in self.groups and name not in self.modern, name in self.active - self.modern
+            code = 0 if there else codes.GROUP_ID_NOT_FOUND
             found.append(
                 kind.DescribedGroup(
-                    error_code=0 if there else codes.GROUP_ID_NOT_FOUND,
+                    error_code=codes.NOT_COORDINATOR if self.not_here(asked, name) else code,
                     group_id=name,
                     group_state="Stable" if active else "Empty" if there else "Dead",
                     protocol_type="consumer" if active else "",

@@ -31,7 +31,7 @@ from ferry.protocol.slot import SlotProgress, SlotRef, copy_slot
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.decide import values
 from tests.pure.protocol.world import FLOW, LANE, TOPIC, rules
-from tests.pure.scripted.batches import row
+from tests.pure.scripted.batches import led_in, row
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.wire import scripted
 
@@ -46,8 +46,11 @@ class Lane:
     """The time of the source's transactional records."""
 
     def __init__(self, partitions: Sequence[Sequence[int]], *, version: int = 2, nodes: tuple[int, ...] = (1,)) -> None:
-        """`partitions`: batch sizes in records for each partition; `version`: of transactions at the target."""
-        self.source = Brokers(alias=FLOW.source)
+        """`partitions`: batch sizes in records for each partition; `version`: of transactions at the target.
+
+        `nodes`: the brokers of each cluster.
+        """
+        self.source = Brokers(alias=FLOW.source, nodes=nodes)
         self.target = Brokers(alias=FLOW.target, version=version, nodes=nodes)
         for brokers in (self.source, self.target):
             brokers.settings = {"max.message.bytes": "1048588"}
@@ -82,7 +85,8 @@ class Lane:
         """A batch at the source; keys are partitions, values offsets."""
         base = self.source.log(TOPIC, partition).end
         rows = [Record(key=b"%d" % partition, value=b"%d" % (base + at)) for at in range(records)]
-        self.source.append(TOPIC, build_batch(rows, 0, ProducerIdentity()), partition)
+        batch = led_in(build_batch(rows, 0, ProducerIdentity()), self.source.epochs[place(partition)])
+        self.source.append(TOPIC, batch, partition)
 
     def produce_aborted(self, partition: int, records: int) -> None:
         """A batch of a transaction that is aborted, and its marker, at the source."""

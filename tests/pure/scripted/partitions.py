@@ -228,21 +228,19 @@ class Partitions(State):
     def _OffsetForLeaderEpoch(self, asked: Asked) -> Any:  # noqa: N802
         kind = consumer.OffsetForLeaderEpochResponse
         part = kind.OffsetForLeaderTopicResult.EpochEndOffset
+
+        def ended(topic: str, one: Any) -> Any:
+            place = TopicPartition(topic=topic, partition=one.partition)
+            code = self.not_led(asked.node, place)
+            if code:
+                return part(error_code=code, partition=one.partition, leader_epoch=-1, end_offset=-1)
+            end = self.ended.get((place, one.leader_epoch), self.target.logs[self.name(place)].end)
+            return part(partition=one.partition, leader_epoch=one.leader_epoch, end_offset=end)
+
         return kind(
             topics=[
                 kind.OffsetForLeaderTopicResult(
-                    topic=topic.topic,
-                    partitions=[
-                        part(
-                            partition=one.partition,
-                            leader_epoch=one.leader_epoch,
-                            end_offset=self.ended.get(
-                                (TopicPartition(topic=topic.topic, partition=one.partition), one.leader_epoch),
-                                self.log(topic.topic, one.partition).end,
-                            ),
-                        )
-                        for one in topic.partitions
-                    ],
+                    topic=topic.topic, partitions=[ended(topic.topic, one) for one in topic.partitions]
                 )
                 for topic in asked.request.topics
             ]

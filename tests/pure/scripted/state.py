@@ -39,6 +39,7 @@ class State:
 
     alias: str
     nodes: tuple[int, ...] = (1,)
+    """A broker that is taken out has died: it accepts no connection, and answers nothing."""
     version: int = 2
     """Of transactions."""
     host: str = HOST

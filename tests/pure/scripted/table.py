@@ -62,6 +62,7 @@ class Request:
     most: int = 1
     versions: tuple[int, ...] = (1, 2)
     lost: tuple[int, ...] = (1, 3)
+    quick: bool = True
 
     @property
     def applied(self) -> tuple[bool, ...]:
@@ -110,7 +111,7 @@ class Table:
             for applied in one.applied:
                 version = one.versions[(number + applied) % len(one.versions)]
                 case = self._coded(name, version, applied, [*islice(turn, one.most)])
-                found.append(replace(case, quick=not one.writes or applied == number % 2))
+                found.append(replace(case, quick=one.quick and (not one.writes or applied == number % 2)))
         return found
 
     @property
@@ -123,7 +124,7 @@ class Table:
             applied = one.applied[number % len(one.applied)]
             version = one.versions[number // 2 % len(one.versions)]
             case = self._lost(name, version, applied, (one.lost[number // 3 % len(one.lost)],))
-            found.append(replace(case, quick=number % 2 == 0))
+            found.append(replace(case, quick=one.quick and number % 2 == 0))
         return found
 
     @property
@@ -135,7 +136,8 @@ class Table:
             delays = (LATE_S[number // 2 % len(LATE_S)],) if IN_PART else LATE_S
             for version in versions:
                 faults = tuple(replace(one.fault, late_s=late_s) for late_s in delays)
-                found.append(Case(name=name, version=version, applied=False, faults=faults, quick=number % 2 == 1))
+                quick = one.quick and number % 2 == 1
+                found.append(Case(name=name, version=version, applied=False, faults=faults, quick=quick))
         return found
 
     def _cases(self) -> Iterator[tuple[str, int, bool]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from unittest.mock import patch
 
 import pytest
@@ -25,7 +25,7 @@ from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
 from ferry.protocol.slot import MAX_FAILURES, SlotProgress
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.golden import Golden
-from tests.pure.protocol.broker import LAST_EPOCH
+from tests.pure.protocol.broker import LAST_EPOCH, Busy
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
 from tests.pure.scripted.broker import Brokers
 from tests.pure.scripted.faults import Fault
@@ -35,6 +35,9 @@ from tests.said import data_of
 
 LEDGER = ledger_topic(FLOW.source)
 SLOT = transactional_id(FLOW, LANE, 0)
+ZOMBIE = "ferry.earlier-name.live.0"
+ABORT_CHECK_S = 10
+"""How often a coordinator looks for transactions that took too long, unless set otherwise."""
 both_versions = pytest.mark.parametrize("version", [1, 2])
 
 
@@ -67,52 +70,127 @@ def test_a_commit_that_is_answered_with_an_error_is_not_taken_for_one(version: i
 
 
 @both_versions
-def test_an_abort_over_its_author_s_head_fences(version: int, golden: Golden) -> None:
-    lane = Lane([[3]], version=version)
-    with at_work(lane):
+@pytest.mark.parametrize("cause", ["timed out", "a newer writer dies", "a newer writer takes over"])
+def test_a_commit_after_the_broker_has_aborted_fences(version: int, cause: str, golden: Golden) -> None:
+    """The commit is called invalid (version 2) or fenced (version 1), and what was aborted is copied again."""
+    lane = Lane([[3], [2]], version=version)
+    with scripted(lane.source, lane.target) as (clock, clusters):
+        lane.connect(clusters)
         attempt = lane.begin(lane.open("r"))
-        lane.target.faults.append(Fault(api="EndTxn", key=SLOT, code=codes.INVALID_TXN_STATE))
-        before = lane.target.count("InitProducerId")
+
+        def initialise() -> None:
+            """What a newer writer sends. It is not answered while the markers of our transaction are written."""
+            with suppress(Busy):
+                lane.target.target.init_producer(SLOT)
+            lane.target.deliver_markers()
+
+        def abort() -> None:
+            if cause == "timed out":
+                assert clock.now() - begun >= TIMEOUT_MS / 1000
+                lane.target.target.expire(SLOT)
+                lane.target.deliver_markers()
+            else:
+                initialise()
+
+        def receipts_are_written() -> None:
+            """Abort after the last look, before the commit."""
+            lane.target.faults.append(Fault(api="Fetch", topic=LEDGER, then=abort))
+
+        late_s = 25.0 if cause == "timed out" else 0.0
+        lane.target.faults += [
+            Fault(api="Produce", topic=TOPIC, late_s=late_s),
+            Fault(api="TxnOffsetCommit", late_s=late_s),
+            Fault(api="Produce", topic=LEDGER, late_s=late_s, then=receipts_are_written),
+            Fault(api="EndTxn", key=SLOT, then=initialise if cause == "a newer writer takes over" else None),
+        ]
+        begun, before = clock.now(), lane.target.count("InitProducerId")
         with pytest.raises(Retryable) as caught:
             lane.copy(attempt)
         golden(caught.value)
+        said, facts = data_of(caught.value)
+        assert (said, facts["slot"], facts["run"]) == ("slot.fenced", 0, "r")
         assert lane.target.count("InitProducerId") == before + 1, "a writer that was fenced does not fence another one"
+        assert (lane.copied(0), lane.copied(1)) == ([], [])
+        result = lane.copy(attempt)
+        assert (result.retries, sum(one.records for one in result.receipts), lane.is_whole()) == (0, 5, True)
 
 
-@both_versions
-@pytest.mark.parametrize("topic", [TOPIC, LEDGER])
-def test_a_writer_that_was_fenced_writes_nothing_again(version: int, topic: str, golden: Golden) -> None:
+@pytest.mark.parametrize(
+    "code", [codes.INVALID_PRODUCER_EPOCH, codes.PRODUCER_FENCED, codes.INVALID_PRODUCER_ID_MAPPING]
+)
+@pytest.mark.parametrize(
+    ("api", "topic", "version"),
+    [
+        *(("Produce", topic, version) for topic in (TOPIC, LEDGER) for version in (1, 2)),
+        *((api, None, version) for api in ("TxnOffsetCommit", "EndTxn") for version in (1, 2)),
+        ("AddPartitionsToTxn", None, 1),
+        ("AddOffsetsToTxn", None, 1),
+    ],
+)
+def test_a_writer_that_was_fenced_writes_nothing_again(api: str, topic: str | None, version: int, code: int) -> None:
     lane = Lane([[3]], version=version)
     with at_work(lane), no_look():
         attempt = lane.begin(lane.open("r"))
-        fault = Fault(api="Produce", topic=topic, code=codes.INVALID_PRODUCER_EPOCH, times=9)
+        fault = Fault(api=api, topic=topic, code=code, times=9)
         lane.target.faults.append(fault)
         before = lane.target.count("InitProducerId")
         with pytest.raises(Retryable) as caught:
             lane.copy(attempt)
-        golden(caught.value)
+        said, facts = data_of(caught.value)
+        assert (said, facts["slot"], facts["run"]) == ("slot.fenced", 0, "r")
         assert (fault.happened, lane.target.count("InitProducerId")) == (1, before + 1)
+        assert lane.copied(0) == []
 
 
 @both_versions
-def test_a_receipt_of_another_writer_that_is_undecided_is_waited_for(version: int) -> None:
-    """A zombie of this run under another name: its receipts are written, its commit is on the way."""
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_a_receipt_of_another_writer_that_is_undecided_is_waited_for(version: int, end: str) -> None:
+    """A zombie of this run under another name has written receipts, and is silent until the broker may abort it.
+
+    Then its commit arrives late, or the broker aborts its transaction.
+    """
     lane = Lane([[3, 2]], version=version)
-    with scripted(lane.source, lane.target, lane.target) as (_, (source, target, elsewhere)), no_look():
+    with scripted(lane.source, lane.target, lane.target) as (clock, (source, target, elsewhere)), no_look():
         lane.connect([source, target])
         attempt = lane.begin(lane.open("r"))
-        held = Fault(api="EndTxn", held=True)
-        lane.target.faults.append(held)
+        held = Fault(api="EndTxn", key=ZOMBIE, held=True)
+        silent = Fault(api="InitProducerId", key=ZOMBIE, skip=1, held=True, times=1000)
+        lane.target.faults += [held, silent]
         target.loop.run(elsewhere.refresh, None)
-        with patch.object(kafka_slot, "transactional_id", lambda *_: "ferry.earlier-name.live.0"):
+        with patch.object(kafka_slot, "transactional_id", lambda *_: ZOMBIE):
             lane.start(attempt, target=elsewhere)
         lane.run_until(lambda: held.happened > 0)
-        looks = Fault(api="Fetch", topic=LEDGER, skip=8, then=lane.target.release)
-        lane.target.faults.append(looks)
+        decided_at = clock.now() + TIMEOUT_MS / 1000 + ABORT_CHECK_S
+
+        def decide() -> None:
+            if clock.now() >= decided_at and end == "commit":
+                lane.target.release()
+            elif clock.now() >= decided_at:
+                lane.target.target.expire(ZOMBIE)
+                lane.target.deliver_markers()
+
+        lane.target.faults.append(Fault(api="Fetch", topic=LEDGER, times=1000, then=decide))
         result = lane.copy(attempt)
-        assert looks.happened, "it did not wait"
+        assert clock.now() > decided_at, "it did not wait"
         assert result.retries > 0
-        assert (result.receipts, lane.is_whole()) == ([], True)
+        assert sum(one.records for one in result.receipts) == (0 if end == "commit" else 5)
+        assert lane.is_whole()
+
+
+@both_versions
+def test_a_slot_that_is_stopped_after_a_failure_ends_its_transaction(version: int) -> None:
+    """Its data is written and its receipts are refused when it is asked to stop."""
+    lane = Lane([[3, 2]], version=version)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+        failed = Fault(api="Produce", topic=LEDGER, code=codes.REQUEST_TIMED_OUT)
+        lane.target.faults.append(failed)
+        result = lane.copy(attempt, stop=lambda: failed.happened > 0)
+        assert (result.stopped, result.receipts) == (True, [])
+        assert lane.target.log(TOPIC).end > 0, "nothing was written in its transaction"
+        assert lane.target.target.open_transactions() == []
+        assert lane.target.log(TOPIC).writers_of_open_records() == frozenset()
+        assert lane.copied(0) == []
 
 
 @both_versions

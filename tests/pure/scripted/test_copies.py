@@ -7,17 +7,18 @@ from dataclasses import replace
 import pytest
 
 from ferry.copy.chunk import PartProgress
-from ferry.errors import Retryable
+from ferry.errors import Refused, Retryable
 from ferry.kafka.connect import codes
 from ferry.kafka.driver_port import KafkaDriver
+from ferry.kafka.fetch.requests import READ_COMMITTED
 from ferry.kafka.produce import writer
 from ferry.kafka.produce.ledger_topic import LedgerTopic
 from ferry.ledger.ledger import UNREAD
 from ferry.model import Flow, Origin, Record, RefusalKind, Segment
-from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
+from ferry.protocol.names import DRIVER, ledger_topic, position_group, transactional_id
 from ferry.wire.records import ProducerIdentity, build_batch
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
-from tests.pure.scripted.faults import Fault
+from tests.pure.scripted.faults import Asked, Fault
 from tests.pure.scripted.lane import TIMEOUT_MS, Lane, at_work, place
 
 LEDGER = ledger_topic(FLOW.source)
@@ -73,6 +74,54 @@ def test_a_stranger_between_two_batches_refuses_the_partition() -> None:
         result = lane.copy(attempt, request_bytes=1)
         assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.FOREIGN_WRITER}
         assert (lane.copied(0), lane.copied(1)) == ([77], [0])
+
+
+def up_to_stable(asked: Asked) -> bool:
+    """Whether the last stable offsets are asked for."""
+    return bool(asked.request.isolation_level == READ_COMMITTED)
+
+
+LOOKS = {
+    "stable": Fault(api="ListOffsets", topic=TOPIC, only=up_to_stable),
+    "ends": Fault(api="ListOffsets", topic=TOPIC, only=lambda asked: not up_to_stable(asked)),
+    "records": Fault(api="Fetch", topic=TOPIC),
+}
+"""What shows a copy that another producer has written since the plan."""
+
+
+@pytest.mark.parametrize(
+    "code", [codes.TOPIC_AUTHORIZATION_FAILED, pytest.param(codes.KAFKA_STORAGE_ERROR, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_target_that_cannot_be_checked_is_not_written(look: str, code: int) -> None:
+    """A stranger has written there since the plan."""
+    lane = Lane([[2, 2]])
+    with at_work(lane):
+        lane.most_records = 2
+        lane.copy(lane.begin(lane.open("first")))
+        lane.most_records = None
+        attempt = lane.begin(lane.open("second"))
+        lane.target.append(TOPIC, STRANGER)
+        lane.clusters[1].patience_s = 1
+        lane.target.faults.append(replace(LOOKS[look], code=code, times=10_000))
+        result = lane.copy(attempt)
+        assert {one: refusal.code for one, refusal in result.refusals.items()} == {place(): "target.unseen"}
+        assert lane.copied(0) == [0, 1, 77]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_target_that_is_checked_after_a_while_has_its_stranger(look: str) -> None:
+    lane = Lane([[2, 2]])
+    with at_work(lane):
+        lane.most_records = 2
+        lane.copy(lane.begin(lane.open("first")))
+        lane.most_records = None
+        attempt = lane.begin(lane.open("second"))
+        lane.target.append(TOPIC, STRANGER)
+        lane.target.faults.append(replace(LOOKS[look], code=codes.KAFKA_STORAGE_ERROR, times=2))
+        result = lane.copy(attempt)
+        assert {one: refusal.code for one, refusal in result.refusals.items()} == {place(): "foreign.since-plan"}
+        assert (result.retries, lane.copied(0)) == (0, [0, 1, 77])
 
 
 def test_what_lies_before_a_batch_that_the_target_refuses_is_copied() -> None:
@@ -284,6 +333,89 @@ def test_a_target_whose_leader_does_not_tell_of_its_log_is_not_written() -> None
         lane.target.faults.append(Fault(api="OffsetForLeaderEpoch", code=codes.NOT_LEADER_OR_FOLLOWER, times=1000))
         result = lane.copy(attempt)
         assert {one: refusal.kind for one, refusal in result.refusals.items()} == {place(): RefusalKind.NO_LEADER}
+
+
+@both_versions
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_position_whose_coordinator_has_moved_is_sent_where_it_is_now(version: int, lost: bool) -> None:
+    """A chunk is written again once, whether the broker says that it is not the coordinator, or is gone."""
+    lane = Lane([[2, 2]], version=version, nodes=(1, 2))
+    group = position_group(FLOW, LANE)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+
+        def move() -> None:
+            lane.target.coordinators[group] = 2
+
+        after = Fault(api="TxnOffsetCommit", lost=True) if lost else Fault(api="Produce", topic=TOPIC, skip=1)
+        lane.target.faults.append(replace(after, then=move))
+        result = lane.copy(attempt, chunk_bytes=1)
+        asked = [one.node for one in lane.target.asked if one.api == "TxnOffsetCommit"]
+        assert (result.retries, lane.is_whole(), asked) == (1, True, [1, 2, 2] if lost else [1, 1, 2])
+
+
+@both_versions
+def test_a_writer_whose_coordinator_does_not_answer_asks_where_it_is(version: int) -> None:
+    lane = Lane([[2, 2]], version=version, nodes=(1, 2))
+    slot = transactional_id(FLOW, LANE, 0)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+
+        def move() -> None:
+            lane.target.coordinators[slot] = 2
+
+        lane.target.faults.append(Fault(api="EndTxn", lost=True, then=move))
+        lane.target.asked.clear()
+        result = lane.copy(attempt)
+        asked = [one.node for one in lane.target.asked if one.api in {"EndTxn", "InitProducerId"}]
+        assert (result.retries, lane.is_whole()) == (1, True)
+        assert (asked[:2], set(asked[2:])) == ([1, 1], {2})
+
+
+@both_versions
+def test_a_writer_that_leaves_ends_its_transaction_where_the_coordinator_is_now(version: int) -> None:
+    lane = Lane([[2, 2]], version=version, nodes=(1, 2))
+    slot = transactional_id(FLOW, LANE, 0)
+    with at_work(lane):
+        attempt = lane.begin(lane.open("r"))
+
+        def move() -> None:
+            lane.target.coordinators[slot] = 2
+
+        lane.target.faults.append(
+            Fault(api="TxnOffsetCommit", code=codes.GROUP_AUTHORIZATION_FAILED, applied=True, then=move)
+        )
+        with pytest.raises(Refused):
+            lane.copy(attempt)
+        assert lane.target.target.open_transactions() == []
+        assert [one.node for one in lane.target.asked if one.api == "DescribeTransactions"] == [1, 2]
+
+
+@pytest.mark.parametrize("end", [4, 1])
+def test_a_source_s_new_leader_is_asked_for_its_log_before_it_is_read(end: int) -> None:
+    """Another leader has all records, or lacks some that an earlier run copied."""
+    lane = Lane([[2, 2]], nodes=(1, 2))
+    with at_work(lane):
+        lane.most_records = 2
+        lane.copy(lane.begin(lane.open("first")))
+        lane.most_records = None
+        attempt = lane.begin(lane.open("second"))
+
+        def move() -> None:
+            lane.source.lose(place(), end, 2)
+            if end < 4:
+                lane.produce(0, 4 - end)
+
+        lane.source.faults.append(Fault(api="Fetch", then=move, code=codes.NOT_LEADER_OR_FOLLOWER))
+        result = lane.copy(attempt)
+        wanted = {"OffsetForLeaderEpoch", "Fetch"}
+        asked = [one.api for one in lane.source.asked if one.node == 2 and one.api in wanted]
+        assert (asked[0], "Fetch" in asked, result.retries) == ("OffsetForLeaderEpoch", end == 4, 0)
+        if end == 4:
+            assert (result.refusals, lane.copied(0)) == ({}, [0, 1, 2, 3])
+        else:
+            assert {refusal.code for refusal in result.refusals.values()} == {"source.truncated.read"}
+            assert lane.copied(0) == [0, 1]
 
 
 def progress(lane: Lane, *, merged: bool = False) -> PartProgress:

@@ -94,6 +94,18 @@ def test_a_transaction_ends_at_its_time_limit() -> None:
     assert frame.is_whole()
 
 
+def test_a_commit_without_an_answer_that_was_not_made_leaves_no_transaction_open() -> None:
+    frame = Frame((4,))
+    with scripted(frame.brokers) as (_, (cluster,)):
+        delivering = frame.open(cluster)
+        delivering.settle(frame.due)
+        frame.brokers.faults.append(Fault(api="EndTxn", lost=True))
+        with pytest.raises(Retryable):
+            frame.write(cluster, delivering.slot_specs()[0])
+        assert frame.brokers.target.open_transactions() == []
+        assert frame.written(0) == []
+
+
 def test_rows_that_are_others_than_settled_are_not_committed() -> None:
     frame = Frame((4,))
     with scripted(frame.brokers) as (_, (cluster,)):

@@ -6,6 +6,7 @@ has read on, meets Kafka's error codes, before and after it was carried out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +22,7 @@ from tests.pure.answers.world import World, world, world_after
 from tests.pure.protocol.world import TOPIC
 from tests.pure.scripted.batches import row
 from tests.pure.scripted.broker import Brokers
-from tests.pure.scripted.faults import At, Fault
+from tests.pure.scripted.faults import Asked, At, Fault
 from tests.pure.scripted.table import CODES, Case, Request, Table, each
 from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
@@ -119,12 +120,17 @@ def read_of(made: World) -> dict[int, int]:
     return {place.partition: at for place, (at, _) in held.items() if place == TopicPartition(COPY, place.partition)}
 
 
-def of_run(fault: Fault, side: str = "b", *, writes: bool = False) -> Request:
+def settings_of(topic: str) -> Callable[[Asked], bool]:
+    """Whether a request asks for the settings of a topic."""
+    return lambda asked: any(one.resource_name == topic for one in asked.request.resources)
+
+
+def of_run(fault: Fault, side: str = "b", *, writes: bool = False, quick: bool = True) -> Request:
     """A request of the second run."""
     asked = FEW if IN_PART else CODES
     if fault.at is At.LISTED and fault.api == "OffsetFetch":
         asked -= {codes.GROUP_ID_NOT_FOUND}  # it says that the group has no offsets
-    return Request(judge=judge, fault=fault, side=side, writes=writes, codes=asked, versions=(2,))
+    return Request(judge=judge, fault=fault, side=side, writes=writes, codes=asked, versions=(2,), quick=quick)
 
 
 TABLE = Table(
@@ -149,23 +155,24 @@ TABLE = Table(
         "whole group at the target": of_run(Fault(api="OffsetFetch", key="billing", at=At.LISTED)),
         "one offset at the source": of_run(Fault(api="OffsetFetch", key="billing", at=At.ONE), "a"),
         "one offset at the target": of_run(Fault(api="OffsetFetch", key="billing", at=At.ONE)),
+        "offset syncs": of_run(Fault(api="Produce", topic="mm2-offset-syncs.a.internal"), writes=True, quick=False),
+        "checkpoints": of_run(Fault(api="Produce", topic="a.checkpoints.internal"), writes=True, quick=False),
+        "source's settings": of_run(Fault(api="DescribeConfigs", only=settings_of(TOPIC)), "a", quick=False),
+        "ledger's settings": of_run(Fault(api="DescribeConfigs", only=settings_of(ledger_topic("a"))), quick=False),
     }
 )
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.timeout(120)
 @each(TABLE.lost)
 def test_no_answer(case: Case) -> None:
     TABLE.judge(case)
 
 
-@pytest.mark.timeout(120)
 @each(TABLE.late)
 def test_a_late_answer(case: Case) -> None:
     TABLE.judge(case)

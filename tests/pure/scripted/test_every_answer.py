@@ -8,14 +8,14 @@ Those in transactions do so in version 1 and 2 of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import cache
-
-import pytest
 
 from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import delivery_writer
 from ferry.kafka.connect import codes
+from ferry.kafka.fetch.offsets import EARLIEST, LATEST
 from ferry.ledger.runs import sealed_plan
 from ferry.model import Plan, TopicPartition
 from ferry.protocol.names import DRIVER, ledger_topic, transactional_id
@@ -23,10 +23,10 @@ from ferry.protocol.slot import SlotProgress
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world_after
 from tests.pure.protocol.world import FLOW, LANE, TOPIC
-from tests.pure.scripted.batches import row
+from tests.pure.scripted.batches import Part, identity, row
 from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, Frame
 from tests.pure.scripted.delivery import TOPIC as FRAMES
-from tests.pure.scripted.faults import At, Fault
+from tests.pure.scripted.faults import Asked, At, Fault
 from tests.pure.scripted.lane import Lane, PortOf, at_work
 from tests.pure.scripted.row_lane import rows_port
 from tests.pure.scripted.table import CODES, Case, Request, Table, each
@@ -34,7 +34,10 @@ from tests.pure.scripted.wire import scripted
 from tests.tiers import IN_PART
 
 LEDGER = ledger_topic(FLOW.source)
+WRITES = {"Produce", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
+"""Requests of a transaction."""
 SLOT, OWN = transactional_id(FLOW, LANE, 0), transactional_id(FLOW, LANE, DRIVER)
+NEXT_SLOT = transactional_id(FLOW, LANE, 1)
 SINK = delivery_writer(APPLICATION, 0)
 OF_TOPICS = frozenset(
     {
@@ -93,24 +96,31 @@ def judge_copy(
     fault: Fault,
     port_of: Callable[[Lane], PortOf] | None = None,
     chunk_bytes: int = 1,
+    kept: Callable[[int], bytes] = opened,
+    also: Collection[Fault] = (),
 ) -> None:
-    """One copy with this fault, and another run without it where something is missing; what each says is true."""
+    """One copy with this fault, and another run without it where something is missing; what each says is true.
+
+    `kept`: what the lane is before. `also`: faults of the same cluster that make the request come about.
+    """
     print(f"transactions of version {version}, {side}: {fault}")
     lane = Lane(SIZES, version=version)
-    lane.restore(opened(version))
+    lane.restore(kept(version))
     lane.memory_bytes = max(lane.memory_bytes, 64 * chunk_bytes)  # or each request has one partition
     if port_of is not None:
         lane.port = port_of(lane)
     with at_work(lane):
         assert lane.plan is not None
         attempt = lane.begin(lane.plan)
-        getattr(lane, side).faults.append(fault)
+        getattr(lane, side).faults += [fault, *map(replace, also)]
+        fences = lane.target.count("InitProducerId")
         result, error = SlotProgress(), None
         try:
             lane.copy(attempt, result=result, chunk_bytes=chunk_bytes)
         except FerryError as raised:
             error = raised
         assert fault.happened, "the copy made no such request"
+        judge_cost(fault, result.retries, lane.target.count("InitProducerId") - fences)
         lane.target.deliver_markers()
         ends = {place.partition: end for place, end in lane.ends().items()}
         claimed = {one.source.partition: one.end for one in result.receipts}
@@ -125,6 +135,13 @@ def judge_copy(
         if not lane.is_whole():
             lane.copy(lane.begin(lane.open("again")), chunk_bytes=1)
         assert lane.is_whole()
+
+
+def judge_cost(fault: Fault, retries: int, fences: int) -> None:
+    """A failure costs one retry at most; a writer that was fenced fences no other one. `fences`: by InitProducerId."""
+    assert retries <= fault.happened
+    if fault.code in codes.FENCED and fault.api in WRITES:
+        assert (retries, fences) == (0, 1)
 
 
 def judge_whole(version: int, side: str, fault: Fault) -> None:
@@ -144,6 +161,7 @@ def judge_opening(version: int, side: str, fault: Fault) -> None:
     lane.restore(begun_before(version))
     lane.most_records = 4
     before = [lane.copied(number) for number in range(len(SIZES))]
+    writers = {name: replace(lane.target.target.txns[name]) for name in (SLOT, NEXT_SLOT)}
     with at_work(lane):
         getattr(lane, side).faults.append(fault)
         plan = None
@@ -159,6 +177,9 @@ def judge_opening(version: int, side: str, fault: Fault) -> None:
             sealed = sealed_plan(lane.view(), LANE, "r", plan.generation)
             assert sealed is not None, "the plan is said to be sealed"
             assert sealed[0] == plan
+            for name, writer in writers.items():
+                assert lane.target.target.txns[name].epoch > writer.epoch, "each slot was fenced"
+        assert -1 not in writers_of(lane), "what is sent again is written once"
         lane.most_records = None
         copy_of(lane, lane.open("after"))
         assert lane.is_whole()
@@ -241,6 +262,17 @@ def copied_of(made: World) -> list[list[int]]:
 def set_of(made: World) -> dict[TopicPartition, int]:
     """Where the group is at the target."""
     return {place: offset for place, (offset, _) in made.b.groups.get("billing", {}).items()}
+
+
+def writers_of(lane: Lane) -> set[int]:
+    """The producer ids of all that the ledger has; -1: none, so that a batch that is sent again is written again."""
+    payloads = [one.payload for one in lane.target.log(LEDGER).entries]
+    return {identity(one.batch)[0] for one in payloads if isinstance(one, Part)}
+
+
+def edge(which: int) -> Callable[[Asked], bool]:
+    """Whether a request asks where logs begin (EARLIEST) or end (LATEST)."""
+    return lambda asked: all(part.timestamp == which for topic in asked.request.topics for part in topic.partitions)
 
 
 def copy_of(lane: Lane, plan: Plan) -> list[list[int]]:
@@ -348,13 +380,22 @@ REQUESTS = {
     "rows' ledger": Request(judge=judge_rows, fault=Fault(api="Fetch", topic=LEDGER), versions=(2,)),
     "rows' settings": Request(judge=judge_rows, fault=Fault(api="DescribeConfigs"), versions=(2,)),
     "driver's look": Request(judge=judge_opening, fault=Fault(api="Fetch", topic=LEDGER, skip=2), versions=(2,)),
+    "append's producer": Request(
+        judge=judge_opening, fault=Fault(api="InitProducerId", only=lambda asked: not asked.keys), versions=(2,)
+    ),
+    "next slot's fence": Request(judge=judge_opening, fault=Fault(api="InitProducerId", key=NEXT_SLOT), writes=True),
+    "ledger's start": Request(
+        judge=judge_opening, fault=Fault(api="ListOffsets", topic=LEDGER, only=edge(EARLIEST)), versions=(2,)
+    ),
+    "ledger's end": Request(
+        judge=judge_opening, fault=Fault(api="ListOffsets", topic=LEDGER, only=edge(LATEST)), versions=(2,)
+    ),
 }
 
 
 TABLE = Table(REQUESTS)
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from ferry.errors import FerryError, Superseded
 from ferry.features.sink.acts.ids import DRIVER, delivery_writer
 from tests.pure.scripted.delivery import APPLICATION, DELIVERY_LEDGER, TOPIC, Frame
@@ -83,7 +81,6 @@ TABLE = Table(
 )
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

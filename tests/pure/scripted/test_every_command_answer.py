@@ -376,7 +376,6 @@ def test_an_acl_that_a_lost_request_created_stays_ferrys_though_the_next_one_is_
         assert makes_acls(made, said)
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

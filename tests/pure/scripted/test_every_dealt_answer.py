@@ -6,8 +6,6 @@ transaction, meets each of Kafka's error codes, before and after it was carried 
 
 from __future__ import annotations
 
-import pytest
-
 from ferry.errors import FerryError
 from ferry.kafka.connect import codes
 from ferry.ledger.unit_codec import narrowed_units
@@ -17,7 +15,7 @@ from tests.pure.scripted.faults import At, Fault
 from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.row_lane import LETTERS, Dealt
 from tests.pure.scripted.table import Case, Request, Table, each
-from tests.pure.scripted.test_every_answer import LEDGER
+from tests.pure.scripted.test_every_answer import LEDGER, judge_cost
 from tests.pure.scripted.wire import scripted
 
 SIZES = ((3, 2), (2, 2))
@@ -35,12 +33,14 @@ def judge(version: int, _side: str, fault: Fault) -> None:
         assert len(plan.dealt) == PARTITIONS
         attempt = lane.begin(plan)
         lane.target.faults.append(fault)
+        fences = lane.target.count("InitProducerId")
         result, error = SlotProgress(), None
         try:
             lane.copy(attempt, result=result, chunk_bytes=1)
         except FerryError as raised:
             error = raised
         assert fault.happened, "the copy made no such request"
+        judge_cost(fault, result.retries, lane.target.count("InitProducerId") - fences)
         lane.target.faults.clear()
         lane.target.deliver_markers()
         kept = {one.target: one for one in narrowed_units(lane.view(), LANE, None, None)}
@@ -81,7 +81,6 @@ TABLE = Table(
 )
 
 
-@pytest.mark.timeout(120)  # in `make test-all` one case meets all codes
 @each(TABLE.coded)
 def test_an_error_code(case: Case) -> None:
     TABLE.judge(case)

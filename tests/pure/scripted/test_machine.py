@@ -1,8 +1,8 @@
 """The real driver and the real slot under any interleaving of processes, requests, answers and crashes.
 
 Each process has connections of its own. Requests that write, and reads of the ledger, wait at the brokers until a rule
-serves them, loses them, or answers them with an error code. Leaders and coordinators move between two brokers. Time
-passes only by a rule.
+serves them, loses them, or answers them with an error code. A rule also holds back, loses or refuses what comes next of
+a source. Leaders and coordinators move between two brokers. Time passes only by a rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ferry.kafka.produce.writer import Writer
 from ferry.ledger.receipts import receipts
 from ferry.model import Attempt, Origin, Plan, Receipt
 from ferry.protocol.driver import begin_attempt
-from ferry.protocol.names import ledger_topic
+from ferry.protocol.names import ledger_topic, position_group
 from ferry.protocol.slot import SlotProgress
 from tests.pure.protocol.world import FLOW, LANE
 from tests.pure.scripted.broker import Brokers, Pending
@@ -37,11 +37,18 @@ from tests.pure.scripted.lane import Lane
 from tests.pure.scripted.wire import connected, on_the_wire
 
 WRITES = {"InitProducerId", "Produce", "EndTxn", "TxnOffsetCommit", "AddPartitionsToTxn", "AddOffsetsToTxn"}
-MAX_RUNS, MAX_PROCESSES = 4, 5
+MAX_RUNS, MAX_PROCESSES, MAX_SOURCE_FAULTS = 4, 5, 3
 ALL = 10_000
 
 NODES = (1, 2)
-"""The target's brokers."""
+"""The brokers of each cluster."""
+OF_SOURCE = ("Fetch", "Fetch", "Fetch", "Metadata", "OffsetForLeaderEpoch", "ListOffsets")
+LIKELY_AT_SOURCE = (
+    codes.NOT_LEADER_OR_FOLLOWER,
+    codes.OFFSET_OUT_OF_RANGE,
+    codes.KAFKA_STORAGE_ERROR,
+    codes.FENCED_LEADER_EPOCH,
+)
 CODES = sorted({value for name, value in vars(codes).items() if name.isupper() and isinstance(value, int)} - {0})
 LIKELY = (
     codes.NOT_LEADER_OR_FOLLOWER,
@@ -261,18 +268,36 @@ class Machine(RuleBasedStateMachine):
         self.pass_time(0.01)
         self.check()
 
-    @rule(index=indexes)
-    def move_leader(self, index: int) -> None:
-        """The other broker leads a partition of the copy, or the ledger."""
-        places = sorted(self.target.leaders)
+    @precondition(lambda self: len(self.lane.source.faults) < MAX_SOURCE_FAULTS)
+    @rule(api=st.sampled_from(OF_SOURCE), code=st.sampled_from([*LIKELY_AT_SOURCE, None]), held=st.booleans())
+    def trouble_source(self, api: str, code: int | None, held: bool) -> None:
+        """The source refuses a request, does not answer it, or has it until a rule releases it."""
+        if held:
+            self.lane.source.faults.append(Fault(api=api, held=True))
+        else:
+            self.lane.source.faults.append(Fault(api=api, code=code, lost=code is None))
+
+    @precondition(lambda self: self.lane.source.faults)
+    @rule()
+    def release_source(self) -> None:
+        """What the source held back arrives."""
+        self.lane.source.release()
+        self.pass_time(0.01)
+        self.check()
+
+    @rule(index=indexes, source=st.booleans())
+    def move_leader(self, index: int, source: bool) -> None:
+        """The other broker leads a partition of the source or of the copy, or the ledger."""
+        brokers = self.lane.source if source else self.target
+        places = sorted(brokers.leaders)
         place = places[index % len(places)]
-        self.target.move_leader(place, other_than(self.target.leaders[place]))
+        brokers.move_leader(place, other_than(brokers.leaders[place]))
 
     @precondition(lambda self: self.target.target.txns)
     @rule(index=indexes)
     def move_coordinator(self, index: int) -> None:
-        """The other broker coordinates a transactional id."""
-        names = sorted(self.target.target.txns)
+        """The other broker coordinates a transactional id, or the lane's positions."""
+        names = sorted({*self.target.target.txns, position_group(FLOW, LANE)})
         name = names[index % len(names)]
         self.target.coordinators[name] = other_than(self.target.coordinators.get(name, NODES[0]))
 
@@ -337,6 +362,8 @@ class Machine(RuleBasedStateMachine):
             self.check_claims()
             self.target.pending.clear()
             self.target.gate, self.target.tarry = None, False
+            self.lane.source.faults.clear()
+            self.lane.source.release()
             clusters = [connected(self.loop, one) for one in (self.lane.source, self.target)]
             for cluster in clusters:
                 self.loop.run(cluster.open)
@@ -352,22 +379,14 @@ class Machine(RuleBasedStateMachine):
 
 
 def other_than(node: int) -> int:
-    """The other one of the target's brokers."""
+    """The other one of a cluster's brokers."""
     return NODES[1 - NODES.index(node)]
 
 
-@pytest.mark.timeout(120)
 def test_no_interleaving_breaks_what_the_real_writer_promises() -> None:
     run_state_machine_as_test(Machine, settings=settings(stateful_step_count=20))
 
 
-@pytest.mark.soak
-@pytest.mark.timeout(6 * 3600)
-def test_no_long_interleaving_breaks_what_the_real_writer_promises() -> None:
-    run_state_machine_as_test(Machine, settings=settings(max_examples=20_000, stateful_step_count=40, database=None))
-
-
-@pytest.mark.timeout(120)
 def test_a_commit_that_is_taken_for_granted_is_found() -> None:
     """The machine can fail: a writer that takes an unknown outcome for a commit reports what is not in the ledger."""
     commit = Writer.commit

@@ -10,6 +10,7 @@ import pytest
 from ferry.protocol.names import ledger_topic
 from tests.pure.answers.stories import begun
 from tests.pure.answers.world import World, world_after
+from tests.pure.identical.test_slot import Identical
 from tests.pure.protocol.world import FLOW, TOPIC
 from tests.pure.scripted.delivery import DELIVERY_LEDGER, Frame
 from tests.pure.scripted.delivery import TOPIC as FRAMES
@@ -39,8 +40,14 @@ def counted(asked: Iterable[Asked]) -> Counter[str]:
     )
 
 
+def of_both(lane: Lane) -> Counter[str]:
+    """The requests to the target; those to the source are named so."""
+    source = {f"source's {name}": count for name, count in counted(lane.source.asked).items()}
+    return counted(lane.target.asked) + Counter(source)
+
+
 def of_copy(version: int, chunks: int) -> Counter[str]:
-    """The requests to the target of a slot that copies so many chunks."""
+    """The requests of a slot that copies so many chunks."""
     return of_lane(Lane([[1] * chunks], version=version), chunks)
 
 
@@ -51,13 +58,19 @@ def of_rows(version: int, chunks: int) -> Counter[str]:
     return of_lane(lane, chunks)
 
 
+def of_identical(version: int, chunks: int) -> Counter[str]:
+    """The requests of a slot whose records keep their offsets."""
+    return of_lane(Identical([[1] * chunks], version=version), chunks)
+
+
 def of_lane(lane: Lane, chunks: int) -> Counter[str]:
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
+        lane.source.asked.clear()
         lane.target.asked.clear()
         result = lane.copy(attempt, chunk_bytes=1)
         assert (result.retries, lane.is_whole(), len(result.receipts)) == (0, True, chunks)
-        return counted(lane.target.asked)
+        return of_both(lane)
 
 
 def of_dealt(version: int, chunks: int) -> Counter[str]:
@@ -66,10 +79,11 @@ def of_dealt(version: int, chunks: int) -> Counter[str]:
     dealt = Dealt(lane, 1)
     with at_work(lane):
         attempt = lane.begin(lane.open("r"))
+        lane.source.asked.clear()
         lane.target.asked.clear()
         result = lane.copy(attempt, chunk_bytes=1)
         assert (result.retries, dealt.is_whole()) == (0, True)
-        return counted(lane.target.asked)
+        return of_both(lane)
 
 
 def of_sink(version: int, chunks: int) -> Counter[str]:
@@ -93,18 +107,29 @@ COPIED = {**OF_CHUNK, "TxnOffsetCommit": 1, "OffsetForLeaderEpoch": 1}
 BEGIN = {"InitProducerId": 1, "Fetch ledger": 2}
 """A slot reads the ledger before and after it fences older writers."""
 OF_LANE = {**BEGIN, "Metadata": 5, "ListOffsets": 4, "DescribeConfigs": 1, "FindCoordinator": 1}
+OF_BYTES = {"source's Metadata": 1, "source's Fetch records": 1}
+OF_ROWS = {"source's Metadata": 1, "source's OffsetForLeaderEpoch": 1}
+"""Spark has read the records; the slot asks where their leader epochs end."""
+SENDING = {"InitProducerId": 1, "Produce ledger": 1, "Fetch ledger": 2, "Metadata": 1, "ListOffsets": 3}
+"""A slot that keeps offsets notes in the ledger that it will send, and reads the ledger and the target's ends again."""
 LETTER = {"Produce letters": 1, "Produce records": -1, "OffsetForLeaderEpoch": -1}
 """A chunk of the test has a dead letter and no record."""
 COSTS = {
-    "copy": (of_copy, COPIED, {**ADDED, "AddOffsetsToTxn": 1}, OF_LANE),
-    "rows": (of_rows, COPIED, {**ADDED, "AddOffsetsToTxn": 1}, OF_LANE),
+    "copy": (of_copy, COPIED, {**ADDED, "AddOffsetsToTxn": 1}, [OF_LANE, OF_BYTES]),
+    "rows": (of_rows, COPIED, {**ADDED, "AddOffsetsToTxn": 1}, [OF_LANE, OF_ROWS]),
+    "identical": (
+        of_identical,
+        COPIED,
+        {"AddPartitionsToTxn": 1, "AddOffsetsToTxn": 1},  # the records are in no transaction
+        [OF_LANE, OF_BYTES, SENDING],
+    ),
     "dealt": (
         of_dealt,
         {**OF_CHUNK, "OffsetForLeaderEpoch": 1},
         ADDED,
-        {**BEGIN, **LETTER, "Metadata": 6, "ListOffsets": 4, "DescribeConfigs": 2},
+        [{**BEGIN, **LETTER, "Metadata": 6, "ListOffsets": 4, "DescribeConfigs": 2}, OF_ROWS],
     ),
-    "sink": (of_sink, OF_CHUNK, ADDED, {**BEGIN, "Metadata": 3, "ListOffsets": 2, "DescribeConfigs": 1}),
+    "sink": (of_sink, OF_CHUNK, ADDED, [{**BEGIN, "Metadata": 3, "ListOffsets": 2, "DescribeConfigs": 1}]),
 }
 
 
@@ -113,7 +138,9 @@ COSTS = {
 def test_a_chunk_makes_these_requests_and_no_others(path: str, version: int) -> None:
     count, of_chunk, in_version_1, of_slot = COSTS[path]
     for chunks in (2, 5):
-        wanted = Counter(of_slot)
+        wanted: Counter[str] = Counter()
+        for one in of_slot:
+            wanted.update(one)
         for one in (of_chunk, in_version_1 if version == 1 else {}):
             wanted.update({name: number * chunks for name, number in one.items()})
         assert count(version, chunks) == wanted, chunks

@@ -11,6 +11,7 @@ from tests.pure.scripted import (
     test_every_attempt_answer,
     test_every_command_answer,
     test_every_dealt_answer,
+    test_every_second_answer,
 )
 from tests.pure.scripted.table import CODES, Table
 
@@ -21,6 +22,7 @@ MODULES = (
     test_every_command_answer,
     test_every_dealt_answer,
     test_every_identical_answer,
+    test_every_second_answer,
 )
 TABLES = {one.__name__.rpartition("_every_")[2]: one.TABLE for one in MODULES}
 each_table = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)

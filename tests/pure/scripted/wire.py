@@ -120,6 +120,8 @@ def on_the_wire(*clusters: Brokers) -> Iterator[tuple[Clock, NetworkSelector]]:
 
     async def build(self: ConnectionManager, node: Any, timeout_at: float | None = None) -> Wire:
         brokers, number = by_port[node.port]
+        if number not in brokers.nodes:
+            raise ConnectionRefusedError(111, "Connection refused")
         return Wire(self._loop, brokers, number)
 
     with clock.in_force(), patch.object(ConnectionManager, "_build_transport", build):

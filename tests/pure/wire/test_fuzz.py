@@ -1,13 +1,8 @@
-"""Every reader of Ferry's against hostile inputs: some rounds here, ten minutes in the long suite.
-
-`FERRY_FUZZ_SECONDS` sets how long the long one takes, `FERRY_FUZZ_SEED` repeats one.
-"""
+"""Every reader of Ferry's against hostile inputs: some rounds here, ten minutes in tests/soak/test_fuzz.py."""
 
 from __future__ import annotations
 
 import logging
-import os
-import random
 
 import pytest
 
@@ -39,10 +34,3 @@ def test_hostile_inputs_end_as_declared_for_some_rounds() -> None:
     found = held(20, rounds=12)
     refused = [name for name, count in found.inputs.items() if count >= 50 and found.declared[name] == count]
     assert not refused, "they see nothing but what their first look refuses"
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(0)
-def test_hostile_inputs_end_as_declared_for_ten_minutes() -> None:
-    seed = int(os.environ.get("FERRY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
-    held(seed, seconds=float(os.environ.get("FERRY_FUZZ_SECONDS") or 600))

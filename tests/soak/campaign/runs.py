@@ -214,6 +214,8 @@ class Runner:
             time.sleep(0.1)
         seconds = time.monotonic() - run.began - run.frozen
         self._record.longest_run = max(self._record.longest_run, seconds)
+        if run.trapped:  # one of its processes may have stopped in the trap after another fault had ended the run
+            run.signal_all(signal.SIGCONT)
         until = time.monotonic() + LEFT_S
         while (left := run.members()) and time.monotonic() < until:
             time.sleep(0.2)

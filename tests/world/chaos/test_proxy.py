@@ -115,3 +115,45 @@ def test_a_fault_of_open_connections_leaves_later_ones_alone(proxy: tuple[Proxie
             answered(other, b"during", 0.5)
         with socket.create_connection((LOOPBACK, port)) as later:
             assert answered(later, b"later") == b"later"
+
+
+@pytest.mark.parametrize("later", [True, False], ids=["later ones", "open ones"])
+@pytest.mark.parametrize("mode", ["delay", "trickle", "hang", "lost-answers", "lost-requests"])
+def test_a_fault_has_met_the_connections_whose_bytes_it_treated(
+    proxy: tuple[Proxies, int], mode: str, later: bool
+) -> None:
+    proxies, port = proxy
+
+    def exchange(client: socket.socket) -> None:
+        if mode in ("delay", "trickle"):
+            assert answered(client, b"during") == b"during"
+        else:
+            with pytest.raises(TimeoutError):
+                answered(client, b"during", 0.5)
+
+    with socket.create_connection((LOOPBACK, port)) as silent, socket.create_connection((LOOPBACK, port)) as early:
+        for client in (silent, early):
+            assert answered(client, b"before") == b"before"
+        proxies.change(port, mode, 0.05, later=later)
+        exchange(early)
+        with socket.create_connection((LOOPBACK, port)) as late:
+            if later:
+                exchange(late)
+            else:
+                assert answered(late, b"later") == b"later"
+        assert proxies.heal() == 1 + later
+
+
+def test_a_fault_has_met_the_connections_that_it_closed_or_refused(proxy: tuple[Proxies, int]) -> None:
+    proxies, port = proxy
+    proxies.change(port, "cut")
+    assert proxies.heal() == 0, "none was open"
+    for mode, met in (("cut", 1), ("refuse", 2)):
+        with socket.create_connection((LOOPBACK, port)) as client:
+            assert answered(client, b"before") == b"before"
+            proxies.change(port, mode)
+            client.settimeout(10 * PATIENCE)
+            assert client.recv(1) == b""
+        with socket.create_connection((LOOPBACK, port)) as client:
+            assert answered(client, b"later") == (b"later" if mode == "cut" else b"")
+        assert proxies.heal() == met

@@ -120,7 +120,7 @@ def typed_here() -> set[str]:
     )
 
 
-@pytest.mark.timeout(900)  # a hundred commands, one after the other
+@pytest.mark.timeout(300 if IN_PART else 900)  # a hundred commands, one after the other
 def test_every_line_ends_as_it_should(
     folder: Path, target_cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

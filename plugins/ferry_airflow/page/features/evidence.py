@@ -11,9 +11,10 @@ from ferry.features.evidence.rules.chain import page_name, pdf_name, report_name
 from ferry.features.evidence.rules.page import OfReport, OfReports, ReportsStory
 from ferry_airflow.page.access import User
 from ferry_airflow.page.dag_runs import runs_beside
-from ferry_airflow.page.details import INT64, NOTHING
+from ferry_airflow.page.details import NOTHING
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, verbs_of
 from ferry_airflow.page.pages import shown_page
+from ferry_airflow.page.starting import INT64
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
 

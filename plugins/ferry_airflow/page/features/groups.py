@@ -92,6 +92,11 @@ def refuse_foreign_groups(open_flow: OpenFlow, groups: list[str]) -> None:
     for group in groups:
         if not open_flow.config.groups.filter.takes(group):
             raise WrongField("groups", f"Group {group} is excluded by groups or groups.exclude: correct the name")
+    refuse_unknown_groups("groups", open_flow, groups)
+
+
+def refuse_unknown_groups(field: str, open_flow: OpenFlow, groups: list[str]) -> None:
+    """Refuse groups that neither cluster showed when groups were last read."""
     for group in groups[:MOST_CHECKED]:
         answer = open_flow.ask(OfGroups(group=group))
         story: GroupsStory | None = answer.got
@@ -99,7 +104,7 @@ def refuse_foreign_groups(open_flow: OpenFlow, groups: list[str]) -> None:
         if story is not None and is_known and not story.groups.rows:
             flow = open_flow.flow
             raise WrongField(
-                "groups",
+                field,
                 f"At {moment(answer.at_ms)} neither {flow.source} nor {flow.target} had a group {group}, or showed it: "
                 "correct the name or, if it was created since, try again in a few seconds",
             )

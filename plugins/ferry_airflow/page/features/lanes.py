@@ -20,13 +20,21 @@ from ferry_airflow.naming import backfill_dag_id
 from ferry_airflow.page.access import User, refuse
 from ferry_airflow.page.airflow_side import DagState
 from ferry_airflow.page.dag_runs import runs_beside
-from ferry_airflow.page.details import INT32, NOTHING
+from ferry_airflow.page.details import NOTHING
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.pages import place_of, shown_page
 from ferry_airflow.page.rendering import WANTED, WrongField
 from ferry_airflow.page.run_list import EitherRun, one_each
 from ferry_airflow.page.run_words import Badge, run_badge
-from ferry_airflow.page.starting import RunAsked, acting_router, refuse_foreign_topics, topics_of, triggered, zoned
+from ferry_airflow.page.starting import (
+    INT32,
+    RunAsked,
+    acting_router,
+    refuse_foreign_topics,
+    topics_of,
+    triggered,
+    zoned,
+)
 from ferry_airflow.page.tabs import Tab
 from ferry_airflow.page.threads import page_router
 

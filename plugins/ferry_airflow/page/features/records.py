@@ -16,24 +16,17 @@ from ferry.reader.process import NoReader, Slow
 from ferry_airflow.page import actions
 from ferry_airflow.page.access import RECORDS, refuse
 from ferry_airflow.page.airflow_side import audit
-from ferry_airflow.page.details import INT32, INT64
 from ferry_airflow.page.page_state import FlowDep, OpenFlow
 from ferry_airflow.page.rendering import fragment
-from ferry_airflow.page.starting import Asked, acting_router, only_checked, refuse_foreign
+from ferry_airflow.page.starting import PlaceAsked, acting_router, only_checked, refuse_foreign_place
 from ferry_airflow.page.threads import in_page_threads
 
 router = acting_router()
 
-_NAME = r"^[A-Za-z0-9._-]+$"
 
-
-class RecordAsked(Asked):
+class RecordAsked(PlaceAsked):
     """Show the record at an offset of the source, or (`back`) of the target, and the one of the other side."""
 
-    topic: str = Field(min_length=1, max_length=249, pattern=_NAME)
-    partition: int = Field(ge=0, le=INT32)
-    offset: int = Field(ge=0, le=INT64)
-    back: bool = False
     style: Literal["text", "json", "hex"] = "text"
     lane: str = Field(default="", max_length=249)
 
@@ -42,8 +35,7 @@ class RecordAsked(Asked):
 async def record(request: Request, open_flow: FlowDep, asked: Annotated[RecordAsked, Body()]) -> dict[str, Any]:
     """Read a record and its copy, and show both; each request is in the audit log."""
     _refuse(open_flow)
-    if not asked.back:
-        refuse_foreign("topic", open_flow, asked.topic)
+    refuse_foreign_place(open_flow, asked)
     if only_checked(request):
         return {}
     question = OfRecord(

@@ -12,6 +12,7 @@ from ferry.reader.questions import Begin
 from ferry_airflow.naming import switch_dag_id
 from ferry_airflow.page.access import refuse
 from ferry_airflow.page.actions import begun
+from ferry_airflow.page.features.groups import refuse_unknown_groups
 from ferry_airflow.page.page_state import FlowDep, OfficeDep, OpenFlow, PageState, has_back
 from ferry_airflow.page.rendering import WrongField
 from ferry_airflow.page.starting import Asked, acting_router, triggered
@@ -25,6 +26,10 @@ class SwitchAsked(Asked):
     reason: str = Field(min_length=1, max_length=500)
     reverse: bool = True
     """Whether the flow back is started afterwards."""
+    leave_groups: list[Annotated[str, Field(min_length=1, max_length=255)]] = Field(
+        default_factory=list, max_length=1000
+    )
+    """Consumer groups that are not moved."""
     dry_run: bool = False
     """Whether only the steps and the checks are shown."""
     confirm: str
@@ -88,5 +93,7 @@ def _switch(request: Request, open_flow: OpenFlow, office: PageState, verb: Verb
         if asked.reverse:
             why = f"The file has no flow {flow.back}: choose no, or add {flow.back}.enabled = true and its topics"
             raise WrongField("reverse", why)
+    refuse_unknown_groups("leave_groups", open_flow, asked.leave_groups)
     conf = {"reason": asked.reason.strip(), "reverse": asked.reverse, **({"dry_run": True} if asked.dry_run else {})}
+    conf |= {"leave_groups": asked.leave_groups} if asked.leave_groups else {}
     return triggered(request, open_flow, f"ferry_{verb.value}", dag, conf)

@@ -64,16 +64,16 @@
   const split = (text) => text.split(/[\s,]+/).filter(Boolean);
   const sleep = (ms) => new Promise((resolve) => window.setTimeout(resolve, ms));
   // What there is, with a part of its name: the first names, and how many there are in all. The clusters may be slow.
-  const namesOf = async (here, what, q) => {
+  const namesOf = async (here, what, q, isBack = false) => {
     for (let times = 0; times < 20; times += 1) {
-      const response = await fetch(`${api(here)}/${what}?q=${encodeURIComponent(q)}`, { headers: { Accept: "application/json" } }).catch(() => null);
+      const response = await fetch(`${api(here)}/${what}?q=${encodeURIComponent(q)}${isBack ? "&back=true" : ""}`, { headers: { Accept: "application/json" } }).catch(() => null);
       const found = response?.ok ? await response.json() : null;
       if (!found?.waiting) return found;
       await sleep(500);
     }
     return null;
   };
-  // Fields for a topic and a partition offer topics of the source, and the partitions of the one that is named.
+  // Fields for a topic and a partition offer topics of the chosen side, and the partitions of the one that is named.
   const suggest = (topic, partition, within, isBack, here) => {
     const offered = [topic, partition].map((input) => {
       const made = Object.assign(document.createElement("datalist"), { id: `${input.id}-offered` });
@@ -84,9 +84,9 @@
     const options = (values) => values.map((value) => new Option(value, value));
     let later = 0;
     const offer = async () => {
-      const asked = topic.value.trim();
-      const found = isBack() ? null : await namesOf(here(), "topics", asked);
-      if (topic.value.trim() !== asked) return;
+      const [asked, back] = [topic.value.trim(), isBack()];
+      const found = await namesOf(here(), "topics", asked, back);
+      if (topic.value.trim() !== asked || isBack() !== back) return;
       const names = found?.names || [];
       offered[0].replaceChildren(...options(names.map(([name]) => name)));
       const parts = names.find(([name]) => name === asked)?.[1] || 0;
@@ -100,7 +100,8 @@
     return offer;
   };
   // A field for names, and below it those that there are: the word that is typed narrows them, and a tick puts one in.
-  const list = (name, label, value = "") => {
+  // `of`: which names there are, if the field has another name.
+  const list = (name, label, value = "", of = name) => {
     const box = field(name, label, "text", { autocomplete: "off", value });
     const input = one("input", box);
     const [picks, note] = [document.createElement("div"), document.createElement("p")];
@@ -120,8 +121,8 @@
       const q = begun();
       if (shown === q) return ticked();
       const mine = (turn += 1);
-      let found = await namesOf(here, name, q);
-      if (found && !found.names.length && split(input.value).length) found = await namesOf(here, name, "");
+      let found = await namesOf(here, of, q);
+      if (found && !found.names.length && split(input.value).length) found = await namesOf(here, of, "");
       if (mine !== turn) return;
       shown = found && q;
       picks.replaceChildren(...(found?.names || []).map(([text, parts]) => {
@@ -133,7 +134,7 @@
       }));
       picks.hidden = !picks.childNodes.length;
       const more = found ? found.total - found.names.length : 0;
-      note.textContent = !found || (found.error && !found.names.length) ? `The ${name} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
+      note.textContent = !found || (found.error && !found.names.length) ? `The ${of} that there are could not be read: type the names.` : more > 0 ? `and ${more} more: type a part of a name` : "";
       note.hidden = !note.textContent;
       ticked();
     };
@@ -182,11 +183,13 @@
     fields: [
       field("reason", "Reason, shown to the person who approves", "text", { required: true, maxLength: 500, autocomplete: "off" }),
       choice("reverse", "Start the flow back afterwards", [["true", "yes"], ["false", "no"]]),
+      list("leave_groups", "Groups to leave where they are, separated by blanks; empty: all move", "", "groups"),
       choice("dry_run", "How far", [["false", "ask for the approval, then switch"], ["true", "only show the steps and the checks (dry run)"]]),
       field("confirm", `To confirm, type the name of the cluster that clients go to: ${cluster}`, "text", { required: true, autocomplete: "off" }),
     ],
     body: (data) => ({
-      reason: data.get("reason"), reverse: data.get("reverse") === "true", dry_run: data.get("dry_run") === "true", confirm: data.get("confirm"),
+      reason: data.get("reason"), reverse: data.get("reverse") === "true", leave_groups: split(data.get("leave_groups")),
+      dry_run: data.get("dry_run") === "true", confirm: data.get("confirm"),
     }),
   });
 
@@ -212,8 +215,11 @@
           ["compacted", "compacted: every topic by the newest record of each key"],
         ]),
         topicList(),
+        field("partition", "Partition of the one topic; empty: all", "number", { min: 0 }),
       ],
-      body: (data) => ({ mode: data.get("mode"), topics: split(data.get("topics")) }),
+      body: (data) => ({
+        mode: data.get("mode"), topics: split(data.get("topics")), ...(data.get("partition") ? { partition: data.get("partition") } : {}),
+      }),
     }),
     backfill: () => ({
       title: "Start a backfill", go: "Start",
@@ -559,6 +565,34 @@
     if (question.before) checked(question, here);
     for (const box of question.fields) box.offer?.(here);
     (all("input, select", ask)[0] || one("#ask-go")).focus();
+  });
+
+  // A form of a page: a field that was touched is blamed while it is filled in. Sending the form asks for a page.
+  const touchedIn = new WeakMap();
+  document.addEventListener("input", ({ target }) => {
+    const form = target.form;
+    if (!form?.dataset.check) return;
+    if (!touchedIn.has(form)) touchedIn.set(form, { fields: new Set(), turn: 0 });
+    const its = touchedIn.get(form);
+    its.fields.add(target);
+    const mine = (its.turn += 1);
+    window.setTimeout(async () => {
+      if (mine !== its.turn) return;
+      const values = new FormData(form);
+      let wrong = {};
+      try {
+        const body = { topic: values.get("topic").trim(), partition: values.get("partition"), offset: values.get("offset"), back: values.get("back") === "true" };
+        await send(`${api(one("#live").dataset.here)}/${form.dataset.check}`, body);
+      } catch (error) {
+        wrong = error.fields || {};
+      }
+      if (mine !== its.turn) return;
+      for (const input of its.fields) {
+        const why = input.value && wrong[input.name];
+        if (why) blame(input, why);
+        else right(input);
+      }
+    }, 600);
   });
 
   const [topic, partition] = [one("input#topic"), one("input#partition")];

@@ -79,13 +79,15 @@ def copied_in_spark(runs: MicroRuns, plan: Plan, *, quiet: bool = False, stop: S
 def copy_of(flow: FlowConfig) -> Callable[[MicroRuns, Plan], FerryError | None]:
     """Return what copies a plan of the flow: the processes of this machine, or its Spark if the plan needs it.
 
+    The log shows meanwhile how far the processes have come.
+
     Raises Refused, before anything is begun, if the flow has transforms and there is no Spark.
     """
-    from ferry.run.local import copy_plan  # noqa: PLC0415 - brings the Kafka clients
+    from ferry.run.local import copy_logged, copy_plan  # noqa: PLC0415 - brings the Kafka clients
 
     if flow.records.transforms:
         need_spark(f"flow {flow.flow} has transforms, which need Spark")
-    return lambda runs, plan: (copied_in_spark if plan.row_slots else copy_plan)(runs, plan)
+    return lambda runs, plan: copied_in_spark(runs, plan) if plan.row_slots else copy_plan(runs, plan, copy_logged)
 
 
 def need_spark(what: str) -> None:

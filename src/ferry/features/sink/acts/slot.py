@@ -126,6 +126,7 @@ class DeliverySlot:
             # writer.
             with suppress(Retryable):
                 await self._refuse_newer()
+            await self._writer.leave()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery}: {error}") from error
         except FerryError:
             await self._writer.leave()

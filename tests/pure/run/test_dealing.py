@@ -91,6 +91,9 @@ def test_each_goes_where_its_key_says_if_it_is_wanted(
 
 
 NAMES = st.sampled_from(["x", "y", "z"])
+SLOTS = {("x", 0): 3, ("x", 1): 5, ("y", 0): 8, ("y", 1): 9}
+"""The slot of each target topic and partition."""
+INDEXES = {3: 0, 5: 1, 8: 2, 9: 3}
 CHOOSING = st.lists(
     st.tuples(NAMES, st.booleans(), st.integers(0, 2), st.integers(0, 30), st.none() | st.binary(max_size=3)),
     max_size=40,
@@ -109,7 +112,7 @@ def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told
             target=TopicPartition(name, number),
             starts=starts,
             ends=tuple(map(int.__add__, starts, widths)),
-            slot=3,
+            slot=SLOTS[name, number],
             since=1,
             partitions=2,
             digest="d",
@@ -124,8 +127,8 @@ def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told
     found: list[tuple[object, ...]] = []
     unread = {}
     try:
-        for one in dealt_rows({3: 0}, every, rule, [batch_of(rows[:9]), batch_of(rows[9:])]):
-            found += [tuple(row.values())[1:5] for row in one.to_pylist()]
+        for one in dealt_rows(INDEXES, every, rule, [batch_of(rows[:9]), batch_of(rows[9:])]):
+            found += [tuple(row.values())[:5] for row in one.to_pylist()]
     except Unread as error:
         unread = {place.partition: one.offset for place, one in parse_unread(str(error)).items()}
     wanted: list[tuple[object, ...]] = []
@@ -137,6 +140,7 @@ def test_each_goes_to_the_topic_that_it_names_and_one_that_is_not_listed_is_told
         if aim == "z":
             unknown.setdefault(partition, []).append(offset)
         else:
-            wanted.append((aim, partition_of_record(key, partition, offset, 2), partition, offset))
+            number = partition_of_record(key, partition, offset, 2)
+            wanted.append((INDEXES[SLOTS[aim, number]], aim, number, partition, offset))
     assert sorted(found) == sorted(wanted)
     assert unread == {partition: min(offsets) for partition, offsets in unknown.items()}

@@ -323,7 +323,7 @@ class Scene:
             raise RuntimeError(f"{path} is in no frame")
         frame.locator("#live").wait_for(state="attached")
         frame.goto(f"{self.home.url}{path}")
-        frame.locator("#live").wait_for(state="attached")
+        frame.locator("#main").wait_for(state="attached")
         frame.wait_for_function("() => !document.querySelector('[data-waiting]')")
         for figure in frame.locator("figure[data-chart]").all():
             figure.locator(".xtick text, .plot .empty").first.wait_for()

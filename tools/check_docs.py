@@ -49,9 +49,13 @@ TERMS = {
         "guard": r"guards?",
         "checkpoint": r"(?<!Flink )checkpoints?",
         "switch": rf"{A_NOUN}switch(?:es)?",
+        "flow-back": r"flows?\s+back",
+        "cut-over": r"cut-overs?",
+        "stranded": r"stranded",
         "drill": r"drills?",
         "dead-letter": r"dead[ -]letters?",
         "byte-path": r"(?:byte|record)\s+paths?",
+        "transcoded": r"transcod(?:ed|es|ing)",
     }.items()
 }
 """The terms of the glossary that are Ferry's own and mean nothing else, by their anchors there."""

@@ -14,10 +14,9 @@ HEAD = """\
 # MirrorMaker 2 keys
 
 What each key of Kafka 4.3.0 does here; `ferry config explain KEY` says the same of one, `ferry config check FILE` of
-those in a file. A key that is *not acted on yet* is read and checked; what it is for no run does so far. One that
-is *not needed* may stay in the file. One that is *refused* has to go: to leave it out in
-silence would change what is copied. The default is Ferry's, or Kafka's of a key that is not used. Written by
-`tools/key_table.py` from the ConfigDefs in Kafka's jars.
+those in a file. A key that is *not acted on* is read and checked, and has no effect. One that is *not needed* may stay
+in the file. One that is *refused* has to go: to leave it out in silence would change what is copied. The default is
+Ferry's, or Kafka's of a key that is not used. Written by `tools/key_table.py` from the ConfigDefs in Kafka's jars.
 """
 PLACES = {
     "": "at top level or after `S->T.`",

@@ -14,8 +14,8 @@ BEGIN, END = "<!-- begin kinds -->\n", "<!-- end kinds -->\n"
 
 
 def table() -> str:
-    """Return one row for each kind of record, in the order of the code."""
-    rows = "".join(_row(name, kind) for name, kind in KINDS.items())
+    """Return one row for each kind of record that has another format than 1, in the order of the code."""
+    rows = "".join(_row(name, kind) for name, kind in KINDS.items() if kind.formats != (1,))
     return f"| kind | `v` | meaning |\n|---|---|---|\n{rows}"
 
 

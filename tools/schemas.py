@@ -247,7 +247,7 @@ DOCUMENTS: Mapping[str, tuple[str, Json]] = {
         ),
     ),
     "config-explain": ("ferry config explain", document(keys=many(of(KEY)))),
-    "config-import-mm1": (
+    "import-mm1": (
         "ferry migrate import-mm1",
         document(
             file=(MAYBE_TEXT, "the file written; null: none, see properties"),

@@ -120,7 +120,7 @@ def _params(verb: Verb) -> dict[str, Any]:
             "Remove write block", "Delete ACLs that deny WRITE on the topics of the cluster that is switched to."
         ),
         "smoke": flag("Smoke test", "Write and read a scratch topic after the switch.", default=default.smoke),
-        "reverse": flag("Start the reverse flow", "Copy back from then on.", default=default.reverse),
+        "reverse": flag("Start the flow back", "Copy back from then on.", default=default.reverse),
         "interrupt": flag("Interrupt", "End a run of the flow that is active or was killed."),
     }
     if verb is not Verb.FAILOVER:

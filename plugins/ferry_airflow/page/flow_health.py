@@ -264,7 +264,7 @@ def _failed_in_airflow(seen: Status, dag: DagState, last: RunDigest | None) -> S
         over = ms_of(newest.ended or newest.started or newest.queued)
         if last is not None and over is not None and last.started_ms >= over:
             return None
-        known = "" if seen.hindrances else ", and the ledger does not know it"
+        known = "" if seen.hindrances else ", and the ledger has no such run"
         why = f"Airflow's run {newest.run} failed{known}: the logs of its tasks say why."
         return Standing(condition=Condition.BAD, word="failed", why=why, run=newest.run)
     if last is not None and last.run == newest.run:

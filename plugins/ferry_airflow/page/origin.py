@@ -53,7 +53,7 @@ async def from_here(request: Request) -> None:
         called = f"the request was sent to {host or 'no host'}, and [api] base_url is {base_url or 'not set'}"
         raise HTTPException(
             status.HTTP_403_FORBIDDEN,
-            f"This request comes from a page of {origin}, which this server does not know as its own: {called}. Behind"
+            f"This request comes from a page of {origin}, which is not among this server's addresses: {called}. Behind"
             " a proxy, set [api] base_url of Airflow's API server to the address that browsers have, or let the proxy"
             " pass the header Host on",
         )

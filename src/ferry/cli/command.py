@@ -24,7 +24,7 @@ from ferry.cli.global_options import (
     VerboseOption,
     form_of,
 )
-from ferry.cli.options import DEFAULT_PATIENCE, ConfigOption, FlowArgument, PatienceOption
+from ferry.cli.options import DEFAULT_PATIENCE, ConfigOption, FlowArgument, OnlyFlowArgument, PatienceOption
 from ferry.cli.output import Form, print_answer, print_warning
 from ferry.errors import BadInput
 
@@ -146,6 +146,7 @@ class Context:
 def command(
     *,
     flow: bool = True,
+    all_flows: bool = False,
     connects: bool = True,
     config: bool = True,
     table: bool = False,
@@ -153,11 +154,13 @@ def command(
     """Add the shared options to a command, whose first parameter is the Context.
 
     - `flow`: its first argument is the flow, which may be omitted if the file has one.
+    - `all_flows`: without that argument it takes all flows.
     - `connects`: the command takes --patience.
     - `config`: it takes --config.
     - `table`: its answer is or has a table, so that it may be csv.
     """
-    first, last = _shared(flow=flow, connects=connects, config=config)
+    flow_argument = OnlyFlowArgument if all_flows else FlowArgument if flow else None
+    first, last = _shared(flow_argument, connects=connects, config=config)
 
     def decorated(function: Callable[Concatenate[Context, Own], int]) -> Callable[..., int]:
         run: Callable[..., int] = function
@@ -178,9 +181,12 @@ def command(
     return decorated
 
 
-def _shared(*, flow: bool, connects: bool, config: bool) -> tuple[list[Parameter], list[Parameter]]:
-    """Return the parameters before a command's own ones and after them, in the order of its help."""
-    first = [_parameter("ctx", typer.Context), *([_parameter("flow", FlowArgument, None)] if flow else [])]
+def _shared(flow: object, *, connects: bool, config: bool) -> tuple[list[Parameter], list[Parameter]]:
+    """Return the parameters before a command's own ones and after them, in the order of its help.
+
+    `flow` is the annotation of the argument FLOW; None: the command has none.
+    """
+    first = [_parameter("ctx", typer.Context), *([_parameter("flow", flow, None)] if flow is not None else [])]
     last = [
         *([_parameter("patience", PatienceOption, DEFAULT_PATIENCE)] if connects else []),
         *([_parameter("config", ConfigOption, None)] if config else []),

@@ -44,7 +44,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "ledger export": ("ledger export 'primary->backup' --output ledger.jsonl",),
     "ledger rebuild": ("ledger rebuild 'primary->backup' --input ledger.jsonl --dry-run",),
-    "pause": ("pause 'primary->backup' --topic orders --reason 'schema migration' --until 2026-01-31T06:00:00Z",),
+    "pause": (
+        "pause 'primary->backup' --topic orders --reason 'schema migration' --until 2026-01-31T06:00:00Z",
+        "pause --topic payments.audit --reason 'schema migration'",
+    ),
     "resume": (
         "resume 'primary->backup' --dry-run",
         "resume 'primary->backup' --topic orders",

@@ -39,7 +39,7 @@ class Row:
     - `help`: its line in a list, the first paragraph of the function's docstring.
     - `panel`: where `ferry --help` lists it; None for a command after another word.
     - `options`: what `typer.Typer.command` takes in addition to the name.
-    - `old`: options as earlier versions spelled them, and those of today. The command takes both, and help shows one.
+    - `old`: other spellings of options, and their names. The command takes both, and help shows one.
     - `bare`: options that may be without a value, and the value that they have then.
     """
 
@@ -104,7 +104,15 @@ class LazyGroup(PlainGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name, the command and its words; old spellings lead to today's command."""
-        return super().resolve_command(ctx, _today(args, self.old))
+        args = _today(args, self.old)
+        if self.words and args[0] not in self.rows and not ctx.resilient_parsing:
+            where = " before the flow" if "->" in args[0] else ""
+            raise BadInput(f"{ctx.command_path} {args[0]!r} names no command: write {self._names()}{where}")
+        return super().resolve_command(ctx, args)
+
+    def _names(self) -> str:
+        *others, last = self.rows
+        return f"{', '.join(others)} or {last}" if others else last
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the group, with the line of each command."""
@@ -113,8 +121,8 @@ class LazyGroup(PlainGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as every group does; without a command's name it is `first`. `ferry help X` is `ferry X --help`."""
-        if not self.words and args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
+        if not self.words and "help" in args:
+            args = self._helped(ctx, args)
         # For the first word a shell also offers the commands.
         is_asked = not args and ctx.resilient_parsing
         if (
@@ -127,13 +135,16 @@ class LazyGroup(PlainGroup):
         found: list[str] = super().parse_args(ctx, args)
         return found
 
+    def _helped(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the words with `--help` last, if the first that is not an option of the program is `help`."""
+        words: list[str] = self.make_parser(ctx).parse_args(list(args))[1]
+        return [*args[: -len(words)], *words[1:], "--help"] if words[:1] == ["help"] else args
+
     def _refuse_options(self, ctx: Any, args: list[str]) -> None:
         """Raise BadInput for an option in place of a command; the program itself has options of its own."""
         is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
         if is_option and self.words and not self.first and not ctx.resilient_parsing:
-            *others, last = self.rows
-            names = f"{', '.join(others)} or {last}" if others else last
-            raise BadInput(f"{ctx.command_path} {args[0]} names no command: write {names} before its options")
+            raise BadInput(f"{ctx.command_path} {args[0]} names no command: write {self._names()} before its options")
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Return the commands, and the words that may follow `first`."""

@@ -24,6 +24,14 @@ FlowArgument = Annotated[
         autocompletion=offered_flows,
     ),
 ]
+OnlyFlowArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FLOW",
+        help="'source->target', in quotes: only this flow. Default: all flows.",
+        autocompletion=offered_flows,
+    ),
+]
 PatienceOption = Annotated[
     float, lasting("--patience", "How long to retry an unreachable cluster.", default=DEFAULT_PATIENCE, least=0.1)
 ]

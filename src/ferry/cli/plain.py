@@ -1,4 +1,4 @@
-"""Commands and groups whose help is plain: no type where it repeats the name, and no option of earlier versions."""
+"""Commands and groups whose help is plain: no type where it repeats the name, and no other spelling of an option."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlainCommand(TyperCommand):
     """A command with plain help."""
 
     old: Mapping[str, str] = MappingProxyType({})
-    """Options as earlier versions spelled them, and those of today."""
+    """Other spellings of options, and their names."""
     bare: Mapping[str, str] = MappingProxyType({})
     """Options that may be without a value, and the value that they have then."""
 

@@ -38,7 +38,7 @@ class Word:
 
 @cache
 def all_words() -> tuple[Word, ...]:
-    """All words, in the order of the documents."""
+    """Return all words, in the order of the documents."""
     return tuple(Word(**{**one, "also": tuple(one["also"])}) for one in json.loads(FILE.read_text()))
 
 

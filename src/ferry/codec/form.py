@@ -30,7 +30,7 @@ class F:
 
     A path `a.b` is an attribute of another dataclass. If that dataclass may be None, the form is for values that have
     it. A function in place of a path makes a field of the whole value, which is only written. `default` is the value
-    where the object lacks the field, as objects of earlier versions do; a field without a default is required. `omit`
+    where the object lacks the field, as kept objects may; a field without a default is required. `omit`
     decides for which whole values the field is left out; it has its default then. `says` is its description in the
     schema, and `least` its minimum there if it is a whole number.
     """

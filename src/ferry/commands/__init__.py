@@ -151,7 +151,8 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "lanes": Group(
         panel=Panel.COPY,
-        help="List the lanes of a flow, or drop one.",
+        help="List the lanes of a flow, or drop one. Without a command: list them.",
+        first="list",
         rows={
             "list": Row(
                 place="ferry.features.lanes.cli.lanes:list_command",
@@ -271,11 +272,12 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "switches": Group(
         panel=Panel.MOVE,
-        help="List and show switchovers, failovers and failbacks, or abandon one.",
+        help="List and show switchovers, failovers and failbacks, or abandon one. Without a command: list them.",
+        first="list",
         rows={
             "list": Row(
                 place="ferry.features.switch.cli.switches:switch_list_command",
-                help="List the switches of a flow and of its reverse flow, oldest first, as far as both ledgers can "
+                help="List the switches of a flow and of its flow back, oldest first, as far as both ledgers can "
                 "be read.",
             ),
             "show": Row(
@@ -327,7 +329,9 @@ COMMANDS: Mapping[str, Row | Group] = {
     ),
     "reports": Group(
         panel=Panel.EVIDENCE,
-        help="List the reports of drills and switches, write one, or check signatures and the chain.",
+        help="List the reports of drills and switches, write one, or check signatures and the chain. Without a "
+        "command: list them.",
+        first="list",
         rows={
             "list": Row(
                 place="ferry.features.drill.cli.reports:list_command",
@@ -392,4 +396,4 @@ OLD_SPELLINGS: Spellings = {
     ("policy", "check"): ("config", "policy"),
     ("policy",): ("config", "policy"),
 }
-"""Words of earlier versions, and those of today. Version 0.1 takes both; no list shows the old ones."""
+"""Other words of commands, and their names. Version 0.1 takes both; no list shows the other words."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Annotated
 
@@ -10,14 +11,23 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
-from ferry.cli.words import Word, all_words, document_place, with_places
+from ferry.cli.words import Of, Word, all_words, document_place, with_places
 from ferry.codec.form import F, Form
 from ferry.codec.kinds import many, typed
 from ferry.errors import BadInput
 
+KINDS: Mapping[Of, str] = {
+    "state": "state",
+    "kind": "refusal or gap",
+    "alert": "alert",
+    "error": "error",
+    "term": "term",
+}
+"""What a word is of, as the table shows it."""
+
 
 def offered_words() -> list[str]:
-    """All words and their other names, for completion."""
+    """Return all words and their other names, for completion."""
     return sorted({name for one in all_words() for name in (one.word, *one.also)})
 
 
@@ -47,7 +57,7 @@ def explain_command(
 
 def _show(found: list[Word], *, whole: bool) -> None:
     if not whole:
-        print_table(["word", "is"], [[one.word, one.section] for one in found])
+        print_table(["word", "is"], [[one.word, KINDS[one.of]] for one in found])
         return
     for one in found:
         echo(f"{one.word} ({one.section})")

@@ -8,6 +8,17 @@ from ferry.ledger.history import PastState
 from ferry.model import Flow
 from ferry.plan.rules.lag import TotalLag
 
+UNREACHABLE = "unreachable"
+NOT_KNOWN = "not known"
+UNFINISHED = "unfinished"
+FAILED = "failed"
+PARTIAL = "partial"
+BEHIND = "behind"
+LATE = "late"
+PAUSED = "paused"
+NEVER_RAN = "never ran"
+_OF_STATE = {PastState.SUCCESS: "healthy", PastState.OPEN: "running", PastState.UNPLANNED: "planning"}
+"""Words of a flow whose newest run needs no operator."""
 _BAD = frozenset({PastState.PARTIAL, PastState.FAILED})
 """States of a newest run that need an operator."""
 
@@ -17,12 +28,12 @@ class FlowStatus:
     """The newest run of a flow and its lag. Times are epoch milliseconds.
 
     `state` is None for a flow that never ran, and for one that could not be read: then `why` has the reason. `next_ms`
-    is the next time of the schedule; None without one, and while the flow is paused. `over_rpo` counts the partitions
-    beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`: the newest run succeeded, and
-    `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest run, and for a
-    paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0.
+    is the next time of the schedule; None without one, and while the flow is known to be paused. `over_rpo` counts the
+    partitions beyond `ferry.rpo.*`, also those whose lag is not known; None without limits. `late`: the newest run
+    succeeded, and `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest
+    run, and for a paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0.
     `silent_since_ms` is when the newest run last wrote to the ledger, if it has not ended and is silent
-    (`PastRun.is_silent`); else None.
+    (`PastRun.is_silent`); else None. `unreachable`: a cluster did not answer.
     """
 
     flow: Flow
@@ -38,6 +49,23 @@ class FlowStatus:
     late: bool | None = None
     next_ms: int | None = None
     why: str = ""
+    unreachable: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of docs/troubleshooting.md that apply to the flow; at least one. What is not known is named so."""
+        if self.why:
+            return (UNREACHABLE if self.unreachable else NOT_KNOWN,)
+        named = {
+            UNFINISHED: self.silent_since_ms is not None,
+            FAILED: self.state is PastState.FAILED,
+            PARTIAL: self.state is PastState.PARTIAL,
+            BEHIND: self.is_behind,
+            LATE: bool(self.late),
+            PAUSED: "" in self.paused,
+        }
+        found = tuple(word for word, applies in named.items() if applies)
+        return found or (NEVER_RAN if self.state is None else _OF_STATE[self.state],)
 
     @property
     def is_behind(self) -> bool:

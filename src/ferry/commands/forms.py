@@ -317,7 +317,12 @@ STATUS = Form(
         says="whether ferry.alert.late.intervals times of ferry.schedule have passed since the newest run succeeded; "
         "null: it did not succeed, no line sets a schedule, these intervals are 0, or the flow is paused or not known",
     ),
-    F("next_ms", says="the next time of the schedule; null: there is none, or the flow is paused"),
+    F(
+        "next_ms",
+        says="the next time of the schedule; null: there is none, or the flow is paused. Of a flow that is not known "
+        "also while it may be paused",
+    ),
+    F("words", kind=many(), says="the words of the page that apply to the flow, as in docs/troubleshooting.md"),
     F("why", says="why the flow is not known; else empty"),
 )
 

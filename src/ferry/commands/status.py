@@ -9,17 +9,13 @@ from ferry.cli.command import Context, command
 from ferry.cli.measures import lasting
 from ferry.cli.output import echo, print_table
 from ferry.clock import wall_ms
-from ferry.commands.flow_status import FlowStatus
+from ferry.commands.flow_status import BEHIND, LATE, NEVER_RAN, NOT_KNOWN, FlowStatus
 from ferry.commands.forms import status_json
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import BadInput, FerryError
+from ferry.errors import BadInput, FerryError, Unreachable
 from ferry.ledger.history import PastState
 from ferry.plan.rules.lag import is_behind, total_of
 from ferry.words import count_of, to_the_second
-
-_BEHIND = "behind"
-_LATE = "late"
-"""The words of Ferry's page and of its alerts, which `ferry explain` has."""
 
 
 @command(flow=False, table=True)
@@ -32,9 +28,11 @@ def status_command(
 ) -> int:
     """Show the newest run, the lag and the next time of every flow. Writes nothing.
 
-    A flow whose clusters do not answer is shown as not known. Exit code 1 when there is one, or when the newest run of
-    a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15 minutes. Also 1
-    where a partition is beyond ferry.rpo.*, and where the last success is too long ago for the schedule.
+    The column `word` is about the newest run and the lag; ferry explain WORD explains each. A flow whose clusters do
+    not answer is `unreachable`, and its newest run and lag are not known. Exit code 1 when there is one, or when the
+    newest run of a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15
+    minutes. Also 1 where a partition is beyond ferry.rpo.*, and where the last success is too long ago for the
+    schedule.
     """
     if watch is not None and context.for_programs:
         raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")
@@ -61,7 +59,13 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
     try:
         lags, seen = look_at_lag(flow, patience_s=patience_s)
     except FerryError as error:
-        return FlowStatus(flow=flow.flow, lane=flow.lane, why=str(error))
+        return FlowStatus(
+            flow=flow.flow,
+            lane=flow.lane,
+            next_ms=due_ms(flow.airflow.schedule, wall_ms(), 1),
+            why=str(error),
+            unreachable=isinstance(error, Unreachable),
+        )
     newest, limit = seen.newest, flow.rpo
     is_paused = "" in seen.paused
     may_be_late = flow.airflow.has_schedule_line and not is_paused
@@ -90,13 +94,13 @@ def _show(found: list[FlowStatus]) -> None:
     print_table(columns, [_row(one) for one in found], right=columns[3:6])
     for one in found:
         if one.why:
-            echo(f"{one.flow}: not known: {one.why}")
+            echo(f"{one.flow}: {NOT_KNOWN}: {one.why}")
         if one.over_rpo and one.lag is not None:
             many = f"{one.over_rpo} of {count_of(one.lag.partitions, 'partition')}"
-            echo(f"{one.flow}: {_BEHIND}: {many} beyond ferry.rpo.*, or of a lag that is not known (ferry lag)")
+            echo(f"{one.flow}: {BEHIND}: {many} beyond ferry.rpo.*, or of a lag that is not known (ferry lag)")
         if one.late:
             echo(
-                f"{one.flow}: {_LATE}: the last success is more than ferry.alert.late.intervals times of ferry.schedule"
+                f"{one.flow}: {LATE}: the last success is more than ferry.alert.late.intervals times of ferry.schedule"
                 " ago: start what begins the runs, call ferry run, or correct ferry.schedule"
             )
         if one.silent_since_ms is not None:
@@ -111,7 +115,7 @@ def _show(found: list[FlowStatus]) -> None:
 
 
 def _row(one: FlowStatus) -> tuple[object, ...]:
-    state = "not known" if one.why else "never ran" if one.state is None else one.state.value
+    state = NOT_KNOWN if one.why else NEVER_RAN if one.state is None else one.state.value
     lag = one.lag
     return (
         one.flow,
@@ -120,6 +124,6 @@ def _row(one: FlowStatus) -> tuple[object, ...]:
         one.records,
         None if lag is None else f"{lag.records}{f', {lag.unknown} partitions not known' if lag.unknown else ''}",
         None if lag is None or lag.seconds is None else f"{lag.seconds:.1f}",
-        " ".join(word for word, is_so in ((_BEHIND, one.is_behind), (_LATE, one.late)) if is_so) or None,
+        ", ".join(one.words),
         None if one.next_ms is None else to_the_second(one.next_ms),
     )

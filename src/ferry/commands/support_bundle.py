@@ -56,7 +56,7 @@ There are names of topics, groups, hosts and users in it, and counts. There are 
 """
 
 
-@command()
+@command(all_flows=True)
 def bundle_command(
     context: Context,
     output: Annotated[

@@ -25,7 +25,7 @@ class LineFate(Enum):
     """The effect of a line."""
 
     USED = "used"
-    NOT_YET = "not acted on yet"
+    NOT_YET = "not acted on"
     """The line is read, its value is in force, and no run does anything with it so far."""
     UNNEEDED = "not needed"
     OVERRIDDEN = "overridden"

@@ -74,7 +74,7 @@ class Explanation:
     kafkas_default: str | None
     """MirrorMaker 2's default, where Ferry's is different."""
     fate: str
-    """`used`, `not acted on yet`, `not needed` or `refused`."""
+    """`used`, `not acted on`, `not needed` or `refused`."""
     text: str
     note: str | None = None
     """Why the key that was asked for has no effect as it is written; None: it has an effect, or no place was named."""
@@ -106,9 +106,7 @@ def _in_place(key: str, found: tuple[Explanation, ...]) -> tuple[Explanation, ..
     if here:
         return here
     return tuple(
-        replace(
-            one, note=f"{key} has no effect: it counts as {' or '.join(f'{place}{one.name}' for place in one.places)}"
-        )
+        replace(one, note=f"{key} has no effect: write {' or '.join(f'{place}{one.name}' for place in one.places)}")
         if one.fate in (Fate.USED.value, Fate.NOT_YET.value)
         else one
         for one in found

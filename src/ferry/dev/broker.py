@@ -45,7 +45,7 @@ class Broker:
         return self.address_of(self.spec.listeners[0].name)
 
     def address_of(self, listener: str) -> str:
-        """`host:port` of the listener with that name."""
+        """Return `host:port` of the listener with that name."""
         return f"{LOOPBACK}:{self.node.ports[listener]}"
 
     @property

@@ -14,7 +14,7 @@ async def target_cuts(target: Cluster, lasts: Iterable[Receipt]) -> dict[TopicPa
     """Return where target logs were cut, by target partition of these last receipts.
 
     From that offset on the log has other records than were written, or none. `target` must have the metadata of its
-    topics. Left out are those about which leader epochs show nothing: receipts of earlier Ferrys, copies that were
+    topics. Left out are those about which leader epochs show nothing: receipts without them, copies that were
     created again, and leaders that do not answer. A copy task asks such leaders again before it writes.
     """
     written: dict[TopicPartition, Mark] = {}

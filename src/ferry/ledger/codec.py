@@ -236,16 +236,16 @@ GAP = Form(
     ),
     F("run"),
     F("at_ms"),
-    # The rest is absent in records of earlier Ferrys, which pass it over in turn.
+    # Some records of kept ledgers lack the rest.
     F("how", kind=enum(Resolution), default=Resolution.SKIP),
-    F("who", default="", says="user@host, or the key of the policy; empty: an earlier version wrote it"),
+    F("who", default="", says="user@host, or the key of the policy; empty: the record lacks it"),
     F("reason", default=""),
     F(
         "generation",
         default=-1,
         least=-1,
-        says="of the run; receipts of runs before it do not hold from void_from on; -1: a dry run, or an earlier "
-        "version",
+        says="of the run; receipts of runs before it do not hold from void_from on; -1: a dry run, or the record "
+        "lacks it",
     ),
     F(
         "since",

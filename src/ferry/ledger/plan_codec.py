@@ -56,7 +56,7 @@ PLAN = Form(
     F("source_cluster_id"),
     F("target_cluster_id"),
     F("max_seconds"),
-    F("caught_up", default=0),  # absent in plans of earlier Ferrys, which skip it in turn
+    F("caught_up", default=0),  # a kept plan may lack it
     F("flow_paused", default=False, omit=lambda plan: not plan.flow_paused),
     F("cut_short", default=False, omit=lambda plan: not plan.cut_short),
     F("lifted", kind=many(enum(RefusalKind)), default=(), omit=lambda plan: not plan.lifted),
@@ -72,7 +72,7 @@ def plan_records(plan: Plan, part_bytes: int = PART_BYTES) -> list[Record]:
     lines = [encode(piece) for piece in head.pop("slices")]
     for name, word in _LINES.items():
         lines += [encode({word: item, **sentence_fields(item)}) for item in head.pop(name)]
-    head["notes"] = []  # where plans of earlier Ferrys have them
+    head["notes"] = []  # where some kept plans have them
     parts: list[list[bytes]] = [[]]
     filled = 0
     for line in lines:

@@ -121,18 +121,18 @@ RECEIPT = Form(
     F("target_topic_id", kind=TOPIC_ID),
     F("source_cluster_id"),
     F("origin", kind=ORIGIN),
-    # Absent in records of earlier Ferrys, which skip them in turn.
-    F("target_cluster_id", default="", says="empty: an earlier version wrote it"),
+    # Some receipts of kept ledgers lack these.
+    F("target_cluster_id", default="", says="empty: the receipt lacks it"),
     F(
         "missing",
         default=None,
-        says="offsets of [start, end) of which the source has no record; null: an earlier version did not count",
+        says="offsets of [start, end) of which the source has no record; null: the receipt lacks it",
     ),
     F(
         "min_timestamp_ms",
         kind=or_minus_one(None),
         default=None,
-        says="the smallest first timestamp of its batches; -1: none, or an earlier version wrote it",
+        says="the smallest first timestamp of its batches; -1: none, or the receipt lacks it",
     ),
     F(
         "mean_timestamp_ms",

@@ -41,7 +41,7 @@ def fenced_record(lane: str, run: str, generation: int, slots: int, flows: Colle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
-    """How many slots a run has fenced, and under which names of the flow; earlier versions recorded no names."""
+    """How many slots a run has fenced, and under which names of the flow; a record may lack the names."""
 
     run: str
     generation: int
@@ -87,7 +87,7 @@ RUN = Form(
     F("config_digest"),
     F("started_ms"),
     F("origin", kind=fields(Origin)),
-    # Absent in records of earlier Ferrys, which skip these two in turn: no new version of the format.
+    # A kept record may lack these two: they need no new version of the format.
     F("deployment", default=""),
     F("took_over", default=""),
 )

@@ -13,7 +13,7 @@ from ferry.model import ChangeKind, Slice, TopicChange
 
 
 def _since_later(name: str, says: str = "") -> F:
-    """Return a field for a number that earlier Ferrys do not know; None, and left out, where it is not known."""
+    """Return a field for a number that a kept plan may lack; None, and left out, where it is not known."""
     return F(name, kind=or_minus_one(0), default=None, omit=lambda piece: getattr(piece, name) is None, says=says)
 
 

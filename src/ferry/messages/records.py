@@ -56,8 +56,8 @@ RECORDS: Mapping[str, Entry] = {
     ),
     "transform.lost-rule": Entry(
         K.TRANSFORM,
-        "transform {transform} has changed, and its old form can no longer run; some partitions of {target} already "
-        "have records that the others still need by that old form",
+        "transform {transform} has changed, and its old form can no longer run; some partitions of {target} have "
+        "records of the old form, and the others still lack theirs",
         f"{{why}}; or {ANEW}",
     ),
     "transform.poison": Entry(K.POISON, "{why}"),

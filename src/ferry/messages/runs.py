@@ -50,7 +50,8 @@ RUNS: Mapping[str, Entry] = {
     "driver.stopped": Entry(None, "run {run} of {flow} (lane {lane}) stopped, failure {failures}", "{why}"),
     "driver.fenced": Entry(
         None,
-        "the driver of run {run} of {flow} (lane {lane}) was fenced {times} times while no newer run is there ({why})",
+        "the driver of run {run} of {flow} (lane {lane}) was fenced {times} times, and the ledger has no newer run "
+        "({why})",
         "end the other drivers of the flow, then run again",
     ),
     "run.tasks-failed": Entry(None, "run {run} of {flow}: {failed} of {tasks} tasks failed", "{why}"),

@@ -278,7 +278,7 @@ class EvidenceReport:
     losses_at_ms: int = 0
     """When the losses were measured; 0: they were not, or `ways` has when."""
     ways: tuple[Way, ...] = ()
-    """Of a full drill: each way that was begun, in order. Empty also where an earlier version of Ferry wrote it."""
+    """Of a full drill: each way that was begun, in order. Empty also where the report mixes both ways."""
     passed_over: tuple[PassedOver, ...] | None = None
     """What the target lacks, the losses apart; None: not known, or not asked for."""
     rto_s: float | None = None
@@ -307,7 +307,7 @@ class EvidenceReport:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether it is about both ways of a full drill, and an earlier version of Ferry did not keep them apart."""
+        """Whether it is about both ways of a full drill, and does not keep them apart."""
         drain = f"{EvidenceKind.FAILBACK}-drain"  # the first step of the way back of which a report has figures
         return self.kind is EvidenceKind.FULL and not self.ways and any(one.name == drain for one in self.steps)
 

@@ -22,7 +22,7 @@ class Gap:
 
     `skip`: source offsets `[start, end)` are not on the target. `restart`: the lane was at `start`, and continues at
     `end`. Receipts of runs before `generation` do not hold any more for source offsets from `void_from` on (None:
-    all hold). `since` is that of the lane's last receipt, `topic_id` the source topic's. Gaps of earlier versions have
+    all hold). `since` is that of the lane's last receipt, `topic_id` the source topic's. A kept gap may have
     neither who decided nor the reason.
     """
 

@@ -218,13 +218,13 @@ class Plan:
     paused: tuple[str, ...] = ()
     """Source topics of which nothing is copied, because they, or the flow, are paused."""
     flow_paused: bool = False
-    """Whether the whole flow is paused: its run moves no group, either. Plans of earlier Ferrys do not have it."""
+    """Whether the whole flow is paused: its run moves no group, either. A kept plan may lack it."""
     source_cluster_id: str = ""
     target_cluster_id: str = ""
     max_seconds: int = 0
     caught_up: int = 0
     cut_short: bool = False
-    """Whether a budget left something that could be copied to a later run. Plans of earlier Ferrys do not have it."""
+    """Whether a budget left something that could be copied to a later run. A kept plan may lack it."""
     drift: tuple[TopicChange, ...] = ()
     """Changes of settings that are due and not made, because `sync.topic.configs.enabled` is off."""
     not_copied: tuple[Unsupported, ...] = ()

@@ -29,7 +29,7 @@ class RefusalKind(StrEnum):
     """The lane copied more than its ledger shows: that was lost, or rebuilt from an older export."""
     TOO_LARGE = "too-large"
     NEEDS_TRANSCODING = "needs-transcoding"
-    """Only in ledgers of earlier versions; such batches are transcoded now."""
+    """Only in kept ledgers; such batches are transcoded now."""
     CORRUPT = "corrupt"
     NO_LEADER = "no-leader"
     TOO_FEW_REPLICAS = "too-few-replicas"

@@ -20,7 +20,7 @@ class Verb(StrEnum):
     FAILOVER = "failover"
     """Unplanned: the source may be gone; what was not copied is accepted as lost, and counted."""
     FAILBACK = "failback"
-    """Planned, and back: along the reverse flow, to the cluster that an earlier switch left."""
+    """Planned, and back: along the flow back, to the cluster that an earlier switch left."""
 
 
 class Step(StrEnum):
@@ -128,7 +128,7 @@ class SwitchOptions:
     """Whether ACLs that deny WRITE on the topics of the new side are deleted."""
     smoke: bool = True
     reverse: bool = True
-    """Whether the reverse flow is started at the end."""
+    """Whether the flow back is started at the end."""
     interrupt: bool = False
     """Whether a run that is under way is ended."""
     export: str = ""

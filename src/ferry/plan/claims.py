@@ -58,5 +58,5 @@ async def _without_owned_elsewhere(
 
 
 def _unclaimed(plan: Plan, lane: LaneFacts) -> list[str]:
-    """The target topics of a plan that no lane owns yet."""
+    """Return the target topics of a plan that no lane owns yet."""
     return sorted({target for _, target in plan.copies} - set(lane.claims))

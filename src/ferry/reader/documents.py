@@ -101,7 +101,7 @@ class RunDigest:
     progress: RunProgress | None = None
     """How far it has come, if it is open."""
     cut_short: bool = False
-    """Whether a budget of bytes or records left something to later runs. Plans of earlier builds do not have it."""
+    """Whether a budget of bytes or records left something to later runs. A kept plan may lack it."""
 
     @property
     def seconds(self) -> float:
@@ -354,7 +354,7 @@ class RunFigures:
     unfinished: int
     left: int
     cut_short: bool = False
-    """Whether a budget of bytes or records left something to later runs. Plans of earlier builds do not have it."""
+    """Whether a budget of bytes or records left something to later runs. A kept plan may lack it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

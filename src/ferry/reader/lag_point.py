@@ -49,14 +49,14 @@ def followed(points: Sequence[LagPoint], new: LagPoint) -> tuple[LagPoint, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretches:
+class MeasuredSpans:
     """When lag was measured: begin and end of each time without two points far apart, oldest first."""
 
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, points: Sequence[LagPoint]) -> Stretches:
-        """Return the segments of points that are in order, oldest first."""
+    def of(cls, points: Sequence[LagPoint]) -> MeasuredSpans:
+        """Return the spans of points that are in order, oldest first."""
         if not points:
             return cls(())
         cuts = [(a.at_ms, b.at_ms) for a, b in pairwise(points) if b.at_ms - a.at_ms > APART_MS]
@@ -65,7 +65,7 @@ class Stretches:
         return cls(tuple(zip(begins, ends, strict=True)))
 
     def number(self, at_ms: int) -> int:
-        """Return the number of the segment that a point belongs to."""
+        """Return the number of the span that a point belongs to."""
         return bisect_right(self.spans, at_ms, key=lambda span: span[0])
 
     def near(self, begin_ms: int, end_ms: int) -> bool:

@@ -25,7 +25,7 @@ from ferry.reader.documents import (
     TopicStory,
 )
 from ferry.reader.lag_history import Column, points_of
-from ferry.reader.lag_point import LagPoint, Stretches
+from ferry.reader.lag_point import LagPoint, MeasuredSpans
 from ferry.reader.questions import OfSeries, OfTopics
 from ferry.reader.snapshot import Snapshot, apart_of
 
@@ -111,13 +111,13 @@ def topics_of(seen: Snapshot, asked: OfTopics) -> Cut[TopicRow]:
     rows = [row for row in named if row.paused or not asked.paused]
     rows.sort(key=SORTS.get(asked.sort, _worst))
     cut = Cut.of(rows, asked.page, min(max(1, asked.size), A_PAGE))
-    looks = Stretches.of(seen.history)
+    looks = MeasuredSpans.of(seen.history)
     few = [column for part in spread(seen.columns, looks, MOST_LATELY) for column in part]
     return lines(cut, lambda row: replace(row, lately=lately_of(few, looks, row.topic)))
 
 
-def lately_of(columns: Sequence[Column], looks: Stretches, topic: str) -> tuple[Short | None, ...]:
-    """Return a topic's lag in records over time, oldest first; None separates two segments."""
+def lately_of(columns: Sequence[Column], looks: MeasuredSpans, topic: str) -> tuple[Short | None, ...]:
+    """Return a topic's lag in records over time, oldest first; None separates two spans."""
     points: list[Short | None] = []
     before = None
     for point in points_of(columns, topic, None):
@@ -139,7 +139,7 @@ def series_of(seen: Snapshot, asked: OfSeries) -> Series:
     """Return figures over time. For a partition only its lag: what each run copied of it is in its receipts."""
     every = seen.history if asked.topic is None else tuple(points_of(seen.columns, asked.topic, asked.partition))
     points = [point for point in every if point.at_ms >= asked.since_ms]
-    looks = Stretches.of(seen.history)
+    looks = MeasuredSpans.of(seen.history)
     runs = []
     for run in reversed(seen.runs if asked.partition is None else ()):
         part = run.topics.get(asked.topic) if asked.topic is not None else None
@@ -171,10 +171,10 @@ def series_of(seen: Snapshot, asked: OfSeries) -> Series:
     return Series(number=seen.number, lag=tuple(rows_of(points, looks)), runs=tuple(runs), spells=tuple(spells))
 
 
-def rows_of(points: Sequence[LagPoint], looks: Stretches, most: int = MOST_POINTS) -> list[Row | None]:
+def rows_of(points: Sequence[LagPoint], looks: MeasuredSpans, most: int = MOST_POINTS) -> list[Row | None]:
     """Return as many points as a chart can show, oldest first, with the last one of each segment.
 
-    None separates two segments.
+    None separates two spans.
     """
     rows: list[Row | None] = []
     for part in spread(points, looks, most):
@@ -197,7 +197,7 @@ class Timed(Protocol):
 T = TypeVar("T", bound=Timed)
 
 
-def spread(points: Sequence[T], looks: Stretches, most: int) -> list[list[T]]:
+def spread(points: Sequence[T], looks: MeasuredSpans, most: int) -> list[list[T]]:
     """Return `most` points or a few more, spread over all of them, oldest first, with the last one of each segment."""
     step = max(1, -(-len(points) // most))
     segments = groupby(points, key=lambda point: looks.number(point.at_ms))

@@ -16,7 +16,7 @@ from playwright.sync_api import expect
 
 from ferry.ledger.ledger import UNREAD
 from ferry.reader.documents import RunDigest
-from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, Stretches, followed
+from ferry.reader.lag_point import APART_MS, MOST_POINTS, SPAN_MS, LagPoint, MeasuredSpans, followed
 from ferry.reader.status import rows_of
 from ferry.reader.watch import FlowPoll
 from ferry_airflow.page import filters as shown_as
@@ -48,7 +48,7 @@ def test_every_stretch_of_measuring_is_a_line_of_its_own_that_ends_where_it_ende
         points = followed(points, point(now))
     times = [one.at_ms for one in points]
     assert times == sorted(set(times)), "also where a clock is set back"
-    looks = Stretches.of(points)
+    looks = MeasuredSpans.of(points)
     rows = rows_of(points, looks, most)
     parts: list[list[int]] = [[]]
     for row in rows:
@@ -97,7 +97,7 @@ def test_after_hours_in_which_nobody_looked_the_runs_of_these_hours_are_there(de
 def test_the_charts_draw_what_was_measured_and_what_runs_tell_and_no_line_where_neither_is(desk: Desk) -> None:
     filled(desk)
     seen = desk.watcher.last
-    looks = Stretches.of(seen.history)
+    looks = MeasuredSpans.of(seen.history)
     assert len(looks.spans) == 2, "somebody looked, went away, and came back"
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
@@ -166,7 +166,7 @@ def _by_name(traces: list[Any]) -> tuple[list[Any], list[Any]]:
 
 def test_what_is_under_a_line_ends_where_the_line_is_broken(desk: Desk) -> None:
     filled(desk)
-    first, second = Stretches.of(desk.watcher.last.history).spans
+    first, second = MeasuredSpans.of(desk.watcher.last.history).spans
     with served(desk) as address, chromium() as page:
         shown(page, address, f"{HERE}/")
         ((_, xs, ys),) = [one for one in page.evaluate(TRACES, "due") if one[0].endswith(", area")]

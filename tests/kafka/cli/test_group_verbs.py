@@ -72,7 +72,7 @@ def test_the_verbs_of_groups(
         "groups",
         "rollback",
     ]
-    assert ferry("groups", "snapshots", "drop", "drill", config=config).code == 0
+    assert ferry("groups", "snapshots", "drop", "drill", "--yes", config=config).code == 0
     unknown = ferry("groups", "rollback", "--snapshot", "drill", config=config)
     assert (unknown.code, "no snapshot 'drill'" in unknown.err) == (2, True)
     for name, why in (

@@ -399,8 +399,8 @@ def files(made: World) -> Iterator[tuple[str, Kept]]:
     (made.folder / "consumer.config").write_text("bootstrap.servers=one:9092\ngroup.id=mirror\nfoo=bar\n")
     (made.folder / "producer.config").write_text("bootstrap.servers=two:9092\nacks=1\n")
     old = "--consumer.config", "consumer.config", "--producer.config", "producer.config", "--whitelist", "orders"
-    yield "config-import-mm1-dry", of("config-import-mm1", ask("migrate", "import-mm1", *old, "--dry-run"))
-    yield "config-import-mm1", of("config-import-mm1", ask("migrate", "import-mm1", *old, "--output", "out.properties"))
+    yield "import-mm1-dry", of("import-mm1", ask("migrate", "import-mm1", *old, "--dry-run"))
+    yield "import-mm1", of("import-mm1", ask("migrate", "import-mm1", *old, "--output", "out.properties"))
     yield "policy", of("policy", ask("config", "policy", "DefaultReplicationPolicy", "--topic", "orders"))
     with mock.patch("platform.python_version", return_value="3.11.0"):
         yield "version", of("version", ask("version"))

@@ -57,7 +57,8 @@ def test_of_two_snapshots_of_one_name_the_later_is_refused(made: World, monkeypa
     assert listed.body == made.ask("groups", "snapshot", "a->b", "--list").body
     assert "kept" in {one["name"] for one in listed.body["snapshots"]}
     assert made.ask("groups", "snapshots", "drop", "kept", "--dry-run").code == 0
-    assert made.ask("groups", "snapshots", "drop", "kept").code == 0
+    assert made.ask("groups", "snapshots", "drop", "kept").code == 2
+    assert made.ask("groups", "snapshots", "drop", "kept", "--yes").code == 0
     assert made.ask("groups", "snapshot", "a->b", "--drop", "kept").code == 2
     assert made.ask("groups", "snapshot", "a->b", "--name", "kept").code == 0
 

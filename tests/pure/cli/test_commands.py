@@ -31,6 +31,9 @@ def test_a_group_without_a_name_runs_its_first_command() -> None:
     assert {name: row.first for name, row in COMMANDS.items() if isinstance(row, Group) and row.first} == {
         "groups": "show",
         "ledger": "show",
+        "lanes": "list",
+        "switches": "list",
+        "reports": "list",
     }
 
 

@@ -83,7 +83,7 @@ def test_a_word_too_few_or_too_many_is_answered_with_the_usage(
     golden(err.removeprefix("ferry: "))
 
 
-@pytest.mark.parametrize("line", ["drills --config x", "lanes --json", "metrics --port=1", "drill --config x"])
+@pytest.mark.parametrize("line", ["drills --config x", "drills --json", "metrics --port=1", "drill --config x"])
 def test_an_option_in_place_of_a_command_is_answered_with_the_commands(
     line: str, capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
@@ -91,3 +91,34 @@ def test_an_option_in_place_of_a_command_is_answered_with_the_commands(
         main(line.split())
     assert ended.value.code == 2
     golden(capsys.readouterr().err.removeprefix("ferry: "))
+
+
+@pytest.mark.parametrize("before", [["--quiet"], ["--config", "mm2.properties", "-o", "json"]])
+def test_help_may_follow_options_of_the_program(before: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["lanes", "drop"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*before, "help", *words])
+        assert (ended.value.code, capsys.readouterr().out) == (0, helped(capsys, *words))
+
+
+@pytest.mark.parametrize("group", ["drills", "acls", "migrate"])
+def test_a_word_that_is_no_command_of_a_group_is_answered_with_those_that_are(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([group, "a->b"])
+    rows = COMMANDS[group].rows  # type: ignore[union-attr]
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert all(name in err for name in rows)
+
+
+@pytest.mark.parametrize("group", ["lanes", "switches", "reports"])
+def test_a_group_that_has_a_list_shows_it(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for words in ([group], [group, "list"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--config", "/nowhere/mm2.properties"])
+        said.append((ended.value.code, capsys.readouterr()))
+    assert said[0] == said[1]
+    assert "/nowhere/mm2.properties" in said[0][1].err

@@ -11,10 +11,11 @@ import pytest
 
 from ferry.clock import wall_ms
 from ferry.commands import status
+from ferry.commands.flow_status import FlowStatus
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import Unreachable
 from ferry.ledger.history import PastState
-from ferry.model import TopicPartition
+from ferry.model import Flow, TopicPartition
 from ferry.plan import lag
 from ferry.plan.rules.lag import PartitionLag
 from ferry.plan.rules.lag_start import LaneState
@@ -59,8 +60,31 @@ def test_a_flow_whose_cluster_does_not_answer_is_not_known_and_the_exit_code_say
     assert code == 1
     assert (there["flow"], there["state"], there["why"], there["paused"]) == ("a->b", None, "", ["orders"])
     assert there["next_ms"] is not None
-    assert (gone["flow"], gone["lag"], gone["next_ms"]) == ("a->c", None, None)
+    assert (gone["flow"], gone["lag"], gone["words"]) == ("a->c", None, ["unreachable"])
+    assert gone["next_ms"] is not None  # the schedule is the file's
     assert "does not answer" in gone["why"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, ("never ran",)),
+        ({"state": PastState.SUCCESS}, ("healthy",)),
+        ({"state": PastState.OPEN}, ("running",)),
+        ({"state": PastState.UNPLANNED}, ("planning",)),
+        ({"state": PastState.OPEN, "silent_since_ms": 1}, ("unfinished",)),
+        ({"state": PastState.PARTIAL, "over_rpo": 1}, ("partial", "behind")),
+        ({"state": PastState.FAILED}, ("failed",)),
+        ({"state": PastState.SUCCESS, "late": True, "over_rpo": 1}, ("behind", "late")),
+        ({"state": PastState.SUCCESS, "over_rpo": 1, "paused": ("", "orders")}, ("paused",)),
+        ({"state": PastState.SUCCESS, "paused": ("orders",)}, ("healthy",)),
+        ({"paused": ("",)}, ("paused",)),
+        ({"why": "grant DESCRIBE"}, ("not known",)),
+        ({"why": "no answer", "unreachable": True}, ("unreachable",)),
+    ],
+)
+def test_a_flow_has_the_words_of_the_page(facts: dict[str, Any], words: tuple[str, ...]) -> None:
+    assert FlowStatus(flow=Flow(source="a", target="b"), lane="live", **facts).words == words
 
 
 def test_people_see_both_and_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
@@ -215,4 +239,4 @@ def test_the_table_comes_again_until_the_user_interrupts(
     monkeypatch.setattr(status, "time", SimpleNamespace(sleep=wait))
     code, out, _ = asked(tmp_path, capsys, *words)
     assert (code, waited) == (130, [seconds, seconds])
-    assert out.count("never ran") == 2
+    assert out.count("newest run") == 2

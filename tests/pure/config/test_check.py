@@ -249,7 +249,7 @@ def test_what_no_run_acts_on_is_not_shown_as_in_force(
     (line,) = [row for row in rows if {name.rstrip(",") for name in row.partition(": ")[2].split()} == idle - left]
     golden(line.partition(": ")[0], "what is not implemented")
     for name in idle:
-        assert [one.fate for one in explain(name)] == ["not acted on yet"]
+        assert [one.fate for one in explain(name)] == ["not acted on"]
 
 
 def test_what_java_refuses_is_a_problem_among_the_others(

@@ -238,3 +238,15 @@ def test_more_errors_are_counted(golden: Golden) -> None:
     with pytest.raises(BadInput) as caught:
         settings(BASE + "tasks.max = x\nreplication.factor = y\n")
     golden(caught.value)
+
+
+@pytest.mark.parametrize(("written", "percent"), [("10%", 10), ("10", 10), ("0 %", 0), ("", None)])
+def test_the_space_that_must_stay_free_may_be_written_as_percent(written: str, percent: int | None) -> None:
+    (flow,) = settings(f"{BASE}ferry.target.free.percent = {written}\n").flows
+    assert flow.topics.target_free_percent == percent
+
+
+@pytest.mark.parametrize("written", ["100%", "%", "10%%", "0.5%"])
+def test_a_share_of_free_space_that_is_no_whole_percentage_is_an_error(written: str) -> None:
+    with pytest.raises(BadInput, match=r"ferry\.target\.free\.percent"):
+        settings(f"{BASE}ferry.target.free.percent = {written}\n")

@@ -1,4 +1,4 @@
-"""docs/upgrade.md has each kind of record with the formats that are written; ledgers that are kept have no others."""
+"""docs/upgrade.md has each kind of record of another format than 1; ledgers that are kept have no other formats."""
 
 import json
 import runpy

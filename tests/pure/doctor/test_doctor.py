@@ -82,9 +82,37 @@ def test_when_neither_answers_both_are_named(made: World) -> None:
 def test_every_error_of_the_file_is_a_line_and_no_cluster_is_asked(made: World) -> None:
     begun(made, "replication.factor = many", "tasks.max = none", topics={"users": 1})
     asked = made.ask("doctor")
-    lines = [one for one in asked.body["findings"] if one["about"] == "file"]
-    assert (asked.code, [one["grade"] for one in lines]) == (1, ["fail", "fail"])
+    lines = [one["grade"] for one in asked.body["findings"] if one["about"] == "file"]
+    assert (asked.code, lines.count("fail")) == (1, 2)
     assert grades(asked, "a->b") == {}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("topics = nothing",),
+        ("auto.offset.reset = latest", "producer.compression.type = zstd", "refresh.topics.interval = 5"),
+        ("sync.group.offsets.enabled = true",),
+        ("replication.factor = many", "a->b.producer.compression.type = zstd"),
+    ],
+)
+def test_the_lines_about_the_file_are_the_problems_of_config_check(made: World, lines: tuple[str, ...]) -> None:
+    begun(made, *lines, topics={"users": 1})
+    problems = made.ask("config", "check").body["problems"]
+    found = [one for one in made.ask("doctor").body["findings"] if one["about"] == "file"]
+    assert [one["grade"] for one in found if one["grade"] != "pass"] == [
+        {"warning": "warn", "error": "fail"}[one["severity"]] for one in problems
+    ]
+    for line, problem in zip(found, problems, strict=bool(problems)):
+        assert line["message"].endswith(problem["message"])
+
+
+def test_a_warning_of_the_file_is_not_on_standard_error_too(made: World, capsys: pytest.CaptureFixture[str]) -> None:
+    begun(made, "refresh.topics.intervall = 5", topics={"users": 1})
+    with pytest.raises(SystemExit):
+        main(["doctor"])
+    out, err = capsys.readouterr()
+    assert ("refresh.topics.intervall" in out, "refresh.topics.intervall" in err) == (True, False)
 
 
 def test_people_see_what_failed_in_the_end(made: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,7 +158,7 @@ def test_findings_have_the_code_and_facts_of_what_they_were_made_of(made: World)
     for found in (failed("a->b", "runs", Refused(why)), unknown("a->b", "source ACLs", why)):
         assert (found.message, code_of(found.message), facts_in(found.message)) == (why, why.code, facts_in(why))
     begun(made, "replication.factor = many", topics={"users": 1})
-    (line,) = (one for one in made.ask("doctor").body["findings"] if one["about"] == "file")
+    (line,) = (one for one in made.ask("doctor").body["findings"] if (one["about"], one["grade"]) == ("file", "fail"))
     (problem,) = (one for one in made.ask("config", "check").body["problems"] if one["severity"] == "error")
     assert (line["code"], line["facts"]) == (problem["code"], problem["facts"])
     assert line["message"].endswith(f"replication.factor: {problem['message']}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import pty
 import subprocess
@@ -61,7 +62,7 @@ def test_a_pasted_command_line_and_an_output_file(files: list[str], tmp_path: Pa
 
 
 def test_json(files: list[str], tmp_path: Path, golden: Golden) -> None:
-    body = imported(*files, "--whitelist", "a", "--json").json("config-import-mm1")
+    body = imported(*files, "--whitelist", "a", "--json").json("import-mm1")
     assert body["file"] is None
     assert body["properties"].startswith("# Written by")
     assert body["flows"] == [{"source": "source", "target": "target", "topics": ["a"], "topics_exclude": ["__.*"]}]
@@ -69,12 +70,20 @@ def test_json(files: list[str], tmp_path: Path, golden: Golden) -> None:
     assert (fates["acks"], fates["auto.offset.reset"], fates["fetch.size"]) == ("always", "kept", "kept")
     dry = imported(*files, "--whitelist", "a", "--json", "--dry-run", "--output", tmp_path / "n")
     assert not (tmp_path / "n").exists()
-    assert (dry.json("config-import-mm1")["dry_run"], body["dry_run"]) == (True, False)
+    assert (dry.json("import-mm1")["dry_run"], body["dry_run"]) == (True, False)
     said = imported(*files, "--whitelist", "a", "--dry-run", "--output", tmp_path / "n").out.splitlines()
     golden(said[-1])
     assert not (tmp_path / "n").exists()
-    written = imported(*files, "--whitelist", "a", "--json", "--output", tmp_path / "n").json("config-import-mm1")
+    written = imported(*files, "--whitelist", "a", "--json", "--output", tmp_path / "n").json("import-mm1")
     assert (written["file"], written["properties"]) == (str(tmp_path / "n"), None)
+
+
+def test_csv_has_one_row_for_each_option_and_no_file(files: list[str]) -> None:
+    answer = imported(*files, "--whitelist", "a", "-o", "csv")
+    rows = list(csv.DictReader(answer.out.splitlines()))
+    body = imported(*files, "--whitelist", "a", "--json").json("import-mm1")
+    assert answer.code == 0
+    assert [(row["option"], row["fate"]) for row in rows] == [(one["option"], one["fate"]) for one in body["options"]]
 
 
 def test_something_left_to_decide_is_reported_and_fails_with_strict(files: list[str], tmp_path: Path) -> None:

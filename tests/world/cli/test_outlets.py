@@ -207,13 +207,24 @@ def test_a_damaged_record_of_a_cluster_is_named(config: Path, tmp_path: Path) ->
     assert (answer.code, str(kept) in answer.err) == (2, True)
 
 
-def test_a_folder_of_the_file_that_is_not_there_yet_has_no_report(config: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--quiet",), ("--json",)])
+def test_a_missing_folder_that_the_file_names_is_an_error(config: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
     nowhere = tmp_path / "later"
     config.write_text(f"{config.read_text()}ferry.report.dir = {nowhere}\n")
+    answer = warm_ferry("reports", "list", *more, config=config)
+    assert answer.code == 2
+    assert (str(nowhere) in answer.err, "ferry.report.dir" in answer.err) == (True, True)
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_folder_of_the_file_without_a_report_is_a_warning(config: Path, tmp_path: Path, is_named: bool) -> None:
+    folder = tmp_path / "empty"
+    if is_named:
+        folder.mkdir()  # as a drill leaves it that wrote none
+        config.write_text(f"{config.read_text()}ferry.report.dir = {folder}\n")
     answer = warm_ferry("reports", "list", "--json", config=config)
-    assert answer.code == 0
-    assert json.loads(answer.out)["reports"] == []
-    assert str(nowhere) in answer.err
+    assert (answer.code, json.loads(answer.out)["reports"]) == (0, [])
+    assert (str(folder) if is_named else "ferry-reports") in answer.err
 
 
 def test_what_others_named_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

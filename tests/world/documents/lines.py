@@ -95,7 +95,7 @@ STORY: Sequence[tuple[str, int]] = (
     ("ferry groups rollback 'primary->backup' --snapshot before-upgrade --dry-run", 0),
     ("ferry groups snapshots drop 'primary->backup' before-upgrade --dry-run", 0),
     ("+ ferry groups rollback 'primary->backup' --snapshot before-upgrade", 0),
-    ("+ ferry groups snapshots drop 'primary->backup' before-upgrade", 0),
+    ("+ ferry groups snapshots drop 'primary->backup' before-upgrade --yes", 0),
     ("+ ferry groups snapshot 'primary->backup' --snapshot before-the-drill", 0),
     ("ferry groups diff 'primary->backup' --snapshot before-the-drill", 0),
     ("ferry groups rollback 'primary->backup' --snapshot before-the-drill --dry-run", 0),
@@ -190,6 +190,7 @@ RUNBOOKS: Mapping[str, Sequence[tuple[str, int]]] = {
         ("+ ferry run 'primary->backup'", 0),
         ("+ ferry verify 'primary->backup'", 0),
         ("+ ferry groups sync 'primary->backup' --dry-run", 0),
+        ("ferry ledger export 'primary->backup' --output ledger-after.jsonl", 0),
     ),
     "failover": (
         ("! records come to the source", 0),

@@ -194,7 +194,7 @@ def _row(setting: Setting) -> list[str]:
     if setting.name == "ferry.start" and setting.key is not None and not setting.key.endswith(setting.name):
         by = f" (by {setting.key})"
     elif not setting.is_acted_on:
-        by = " (not acted on yet)"
+        by = " (not acted on)"
     nothing = "(not set)" if setting.line is None else "(empty)"
     return [_origin(setting.line), f"{setting.name}{by}", setting.value or nothing]
 

@@ -68,7 +68,7 @@ SETTING = Form(
     F("value", says="as written; secrets are hidden"),
     F("line", least=1, says="null: the default"),
     F("key", says="as the line spells it"),
-    F("acted_on", "is_acted_on", says="false: it is read and checked, but no run acts on it yet"),
+    F("acted_on", "is_acted_on", says="false: it is read and checked, but no run acts on it"),
 )
 
 FLOW = Form(

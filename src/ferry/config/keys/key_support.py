@@ -1,4 +1,4 @@
-"""The fate of each key of MirrorMaker 2: used, not acted on yet, not needed, or refused, and why.
+"""The fate of each key of MirrorMaker 2: used, not acted on, not needed, or refused, and why.
 
 The rules are in groups: keys of a flow (or of the top level), of Connect's worker, and of the three clients. The first
 rule whose expression matches the whole name counts. A rule matches every key of Kafka's ConfigDefs (tested).
@@ -18,7 +18,7 @@ class Fate(Enum):
     """What Ferry does with a key."""
 
     USED = "used"
-    NOT_YET = "not acted on yet"
+    NOT_YET = "not acted on"
     """The key is read and checked, and its value kept; no run acts on it so far."""
     UNNEEDED = "not needed"
     REFUSED = "refused"

@@ -106,7 +106,7 @@ FERRY_KEYS = (
     FerryKey(
         name="ferry.target.free.percent",
         default="5",
-        values="0 to 99; empty: not checked",
+        values="percent, such as `10%` or `10`, 0 to 99; empty: not checked",
         meaning="how much of a target broker's log directories must stay free; slices that would take more are refused",
     ),
     FerryKey(

@@ -150,6 +150,12 @@ def optional_integer(low: int, high: int | None = None) -> Callable[[str], int |
     return lambda text: read(text) if text.strip() else None
 
 
+def optional_percent(low: int, high: int) -> Callable[[str], int | None]:
+    """Return a reader of whole percentages, with or without `%`; no text means None."""
+    read = integer(low, high)
+    return lambda text: read(text.strip().removesuffix("%").rstrip()) if text.strip() else None
+
+
 def optional_name(text: str) -> str:
     """Read a word of letters, digits, dot, underscore and hyphen; no text is the empty name."""
     return name(text) if text.strip() else ""

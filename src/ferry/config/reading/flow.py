@@ -130,7 +130,7 @@ class FlowReader:
             replication_from_source=self._value("ferry.replication.factor", values.optional_one_of(("source",)))
             is not None,
             sync_topic_deletes=self._value("ferry.sync.topic.deletes.enabled", values.boolean),
-            target_free_percent=self._value("ferry.target.free.percent", values.optional_integer(0, 99)),
+            target_free_percent=self._value("ferry.target.free.percent", values.optional_percent(0, 99)),
             sync_topic_configs=self._value("sync.topic.configs.enabled", values.boolean),
             sync_topic_configs_interval_s=self._value("sync.topic.configs.interval.seconds", values.interval),
             config_exclude=self._value("config.properties.exclude", values.pattern_list),

@@ -43,7 +43,7 @@ SWITCH: Mapping[str, Entry] = {
     "switch.not-ready": Entry(None, "{cluster} cannot take over: {check}", "{why}{more}"),
     "switch.no-reverse": Entry(
         None,
-        "the file has no reverse flow {back}",
+        "the file has no flow back {back}",
         "add {back}.enabled = true and its topics, or omit it with --no-reverse",
     ),
     "switch.nothing-to-return": Entry(

@@ -151,11 +151,11 @@ class _Gssapi(SaslMechanism):  # type: ignore[misc]  # kafka-python has no types
             self._answered = True
 
     def is_done(self) -> bool:
-        """Whether the client has sent its last token."""
+        """Return whether the client has sent its last token."""
         return self._done
 
     def is_authenticated(self) -> bool:
-        """Whether the broker has proved that it has the service's key."""
+        """Return whether the broker has proved that it has the service's key."""
         return self._answered
 
     def auth_details(self) -> str:

@@ -53,7 +53,8 @@ async def listed_offsets(
     With isolation READ_COMMITTED, LATEST is the last stable offset. A time after the last record gives -1. Errors are
     repeated for the cluster's patience. A partition that still has one then, or whose leader does not answer, is in
     `failed`. Raises Unreachable when no leader answered at all. `replica`: as whom it asks, CONSUMER or LEADER_LOG.
-    `leaders_known`: the metadata is asked for only when a leader answered with an error, or not at all.
+    `leaders_known`: the metadata is asked for only when a leader answered with an error, or not at all. Partitions
+    that had no leader before are then not asked for.
     """
     question = _Question(cluster, wanted, isolation, replica, leaders_known)
     try:

@@ -176,7 +176,7 @@ class LedgerTopic:
     def skew_ms(self) -> int | None:
         """Milliseconds by which this machine's clock is ahead of the ledger leader's, as the last `append` showed.
 
-        None also in a ledger whose records have the times of their writers, as in ledgers of earlier versions.
+        None also in a ledger whose records have the times of their writers, as some kept ledgers have.
         """
         return self._appender.skew_ms
 

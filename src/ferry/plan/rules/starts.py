@@ -34,7 +34,7 @@ class LaneStarts:
     passed: Mapping[TopicPartition, tuple[int, int]] = field(default_factory=dict)
     """The offsets that the source had before the start and that the lane skips: the first, and the end.
 
-    The first is NOT_KNOWN in a ledger of an earlier version. A partition without an entry skips nothing.
+    The first is NOT_KNOWN where the record lacks it. A partition without an entry skips nothing.
     """
 
     def settled(self, found: Mapping[TopicPartition, int]) -> LaneStarts:
@@ -224,7 +224,7 @@ _START = Form(
 
 
 def _parse_start(body: Json) -> _Start:
-    """Return a record of where a topic begins; an earlier version did not record what is before its offsets."""
+    """Return a record of where a topic begins; what is before its offsets is None where the record lacks it."""
     start = _START.load(body)
     if "passed" in body:
         return start

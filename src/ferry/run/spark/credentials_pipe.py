@@ -70,7 +70,7 @@ def taken(flow: FlowConfig, path: Path) -> FlowConfig:
 
 
 def emptied(flow: FlowConfig, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of `environment` that hold secrets the driver does not need from there, with nothing in them.
+    """Return the variables of `environment` that hold secrets which the driver does not need, emptied.
 
     These are an Airflow connection, secrets of the flow's clients, and the key that signs reports. The driver would
     pass them on to the JVM and to every worker. It keeps the salts of transforms: it makes hashes with them.

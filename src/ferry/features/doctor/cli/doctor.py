@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table
 from ferry.codec.form import F, Form, Json
 from ferry.config.client_check import all_problems
+from ferry.config.effective import overlooked
 from ferry.config.login.environment import from_environment
 from ferry.config.reading.examine import examine
 from ferry.config.settings import properties_text
-from ferry.config.text.problem import Severity
+from ferry.config.text.problem import Severity, in_file_order
 from ferry.features.doctor.acts.machine import look_at_machine
 from ferry.features.doctor.rules.findings import count_of_grade, of_problems
 from ferry.ledger.sentence_codec import OF_MESSAGE
@@ -30,7 +32,7 @@ FINDING = Form(
 )
 
 
-@command(table=True)
+@command(all_flows=True, table=True)
 def doctor_command(context: Context) -> int:
     """Check the file, this machine, and the clusters and permissions of each flow. Writes nothing.
 
@@ -48,11 +50,13 @@ def examination(context: Context) -> list[Finding]:
 
     path = context.config_file()
     examined = context.limited(examine(properties_text(path, context.variable), str(path), from_environment))
-    problems = all_problems(examined)
+    # Those that `ferry config check` prints.
+    problems = in_file_order((*all_problems(examined), *overlooked(examined)))
     found = of_problems(str(path), problems, len(examined.flows))
     if any(problem.severity is Severity.ERROR for problem in problems):
         return [*found, *look_at_machine(())]
-    settings = context.settings()
+    # Its warnings are findings already.
+    settings = replace(context, quiet=True).settings()
     flows = settings.flows if context.named is None else (context.flow_of(settings),)
     found += look_at_machine(flows)
     for flow in flows:

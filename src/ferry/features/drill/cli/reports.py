@@ -10,6 +10,7 @@ import typer
 
 from ferry.cli.command import Context, command
 from ferry.cli.output import echo, print_table, print_warning
+from ferry.config.flow.report import FOLDER
 from ferry.errors import BadInput
 from ferry.features.evidence.acts.store import store_of
 from ferry.features.evidence.cli.evidence import ended, prepared
@@ -38,18 +39,27 @@ def list_command(
 ) -> int:
     """List the reports of a folder, newest first.
 
-    Exit code 1 when one is damaged; it is named, and the others are listed.
+    Exit code 1 when one is damaged; it is named, and the others are listed. Exit code 2 when the folder that DIR or
+    the file names does not exist.
     """
     from ferry.features.evidence.acts.folder import read_folder  # noqa: PLC0415 - brings cryptography
 
-    store = store_of(_named(folder, context))
-    if not store.exists():
-        if folder is not None:
-            raise BadInput(f"{folder} is not a folder of reports: correct the name")
-        print_warning(f"{store.where} is not there: no report was written yet, or ferry.report.dir is mistyped")
-    kept = read_folder(store) if store.exists() else []
+    place, is_of_file = _named(folder, context)
+    store = store_of(place)
+    is_there = store.exists()
+    if not is_there and folder is not None:
+        raise BadInput(f"{folder} is not a folder of reports: correct the name")
+    if not is_there and is_of_file:
+        raise BadInput(
+            f"{FOLDER} {store.where} does not exist: correct the key if it is mistyped; the first report creates the "
+            "folder"
+        )
+    kept = read_folder(store) if is_there else []
     if folder is not None and not kept:
         raise BadInput(f"{folder} holds no report: correct DIR, or omit it for the folder of the file")
+    if not kept:
+        why = "has no report" if is_there else f"does not exist, and no line sets {FOLDER}"
+        print_warning(f"{store.where} {why}: the first drill or switch writes one")
     damaged = [one.name for one in kept if one.report is None]
     for name in damaged:
         print_warning(
@@ -117,7 +127,7 @@ def verify_command(
 
     if chain_only == bool(key):
         raise BadInput("name the trusted public keys with --key FILE, or add --chain-only")
-    store = store_of(_named(folder, context))
+    store = store_of(_named(folder, context)[0])
     checked = check_folder(store, None if chain_only else public_keys(key or ()), last)
     if not checked:
         raise BadInput(f"{store.where} holds no report: correct the folder")
@@ -168,22 +178,21 @@ def _verified_json(where: str, checked: Sequence[Checked]) -> dict[str, Any]:
     }
 
 
-def _named(folder: str | None, context: Context) -> str:
-    """Return the folder that is meant.
+def _named(folder: str | None, context: Context) -> tuple[str, bool]:
+    """Return the folder that is meant, and whether a line of the file names it.
 
-    Raises BadInput for an empty name, which does not mean the folder of the file.
+    Raises BadInput for an empty name, which does not mean the folder of the file. Raises it, too, if none is given, and
+    the flows of the file have none, or more than one.
     """
     if folder == "":
         raise BadInput("DIR is empty: name a folder, or omit it for the folder of the file")
-    return folder or _folder(context)
-
-
-def _folder(context: Context) -> str:
-    """Return the one folder that the flows of the file name. Raises BadInput if there is none, or more than one."""
-    folders = {flow.report.folder for flow in context.settings().flows}
+    if folder is not None:
+        return folder, False
+    reports = [flow.report for flow in context.settings().flows]
+    folders = {report.folder for report in reports}
     if len(folders) != 1:
         named = ", ".join(sorted(folders)) or "none"
         raise BadInput(
             f"the flows of {context.config_file()} do not all name one folder of reports ({named}): name the folder"
         )
-    return folders.pop()
+    return folders.pop(), any(report.is_named for report in reports)

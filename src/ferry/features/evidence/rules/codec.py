@@ -161,7 +161,7 @@ _MEASURED = (
     F("seconds", "lost_seconds", says="the largest age of what the target lacks; null: not known"),
     F(
         "dead_letters",
-        omit=lambda _: False,  # always there, but not in reports of earlier versions
+        omit=lambda _: False,  # always written; a kept report may lack it
         says="records that became dead letters in place of copies; null: not known",
     ),
     F(
@@ -179,8 +179,8 @@ RPO = Form(
         lambda report: list(map(WAY.dump, ways_of(report))),
         Kind(schema=lambda: {"type": "array", "items": WAY.schema()}),
         omit=lambda report: not report.ways,
-        says="of a full drill: each way that was begun, apart; absent: another report, or one of an earlier version, "
-        "in which both ways are mixed",
+        says="of a full drill: each way that was begun, apart; absent: another report, or one in "
+        "which both ways are mixed",
     ),
     F("partitions", "losses", many(LOSS.kind)),
     F(
@@ -188,7 +188,7 @@ RPO = Form(
         kind=optional(many(PASSED_OVER.kind)),
         omit=lambda _: False,  # as above
         says="source offsets that were never copied on purpose, which are not part of `records`, and records that are "
-        "not on the target for another reason; null: not known; not there in reports of earlier versions",
+        "not on the target for another reason; null or absent: not known",
     ),
     name="rpo",
 )
@@ -200,16 +200,16 @@ RTO = Form(
     F(
         "from_start_seconds",
         "from_start_s",
-        omit=lambda _: False,  # always there, but not in reports of earlier versions
-        says="of a switch and a full drill: from the start of the command to the end that the RTO has; null: not "
-        "known, or not measured; not there in reports of earlier versions",
+        omit=lambda _: False,  # always written; a kept report may lack it
+        says="of a switch and a full drill: from the start of the command to the end that the RTO has; null or "
+        "absent: not known, or not measured",
     ),
     F(
         "first_record_seconds",
         "first_record_s",
         omit=lambda _: False,  # as above
-        says="until a consumer of a group of the new cluster had its first record; null: not known, or not measured; "
-        "not there in reports of earlier versions",
+        says="until a consumer of a group of the new cluster had its first record; null or absent: not known, or not "
+        "measured",
     ),
     F(
         "first_record_means",

@@ -142,7 +142,7 @@ class Document:
     origin: Line
     """Which JSON it shows, with its digest, the key that signed it, and the report before it."""
     check: Line
-    """How this can be checked."""
+    """How the report can be checked: the command that verifies the chain and the signature."""
 
 
 def document_of(report: SealedReport, sha256: str, *, is_pdf: bool = False) -> Document:

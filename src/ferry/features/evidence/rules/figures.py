@@ -22,7 +22,7 @@ LOST_SECONDS = "RPO: age of the oldest record that would be lost"
 RTO = "RTO"
 REREAD = "records read twice"
 NOT_KNOWN = "what was skipped on purpose, or became a dead letter, is not known"
-"""What a report has next to the loss where an earlier version did not count these."""
+"""What a report has next to the loss where it does not count these."""
 LISTED = "the groups that the source lists to Ferry's login"
 """Of which groups alone `REREAD` is measured, if there may be others that the login may not see."""
 

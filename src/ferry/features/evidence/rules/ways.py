@@ -13,15 +13,15 @@ from ferry.model.evidence import EvidenceKind, EvidenceReport, Goal, GroupMoved,
 Row = TypeVar("Row", Loss, GroupMoved, Sample, PassedOver)
 """What a report has of one way: it has the flow (`via`), where that is not the report's own."""
 
-MIXED = "an earlier version of Ferry did not keep both ways apart"
+MIXED = "the report does not keep both ways apart"
 """Why figures of a full drill are not known, though the report has what they would be counted of."""
 
 
 def ways_of(report: EvidenceReport) -> tuple[EvidenceReport, ...]:
     """Return each way of a full drill as the report of a switch with what was measured of it; no other is divided.
 
-    It has the drill's steps, goals, times and sentences, which name their way themselves. What an earlier version of
-    Ferry mixed stays one report: nothing shows which way it is of.
+    It has the drill's steps, goals, times and sentences, which name their way themselves. A report that
+    mixes both ways stays one: nothing shows which way a figure is of.
     """
     if not report.ways:
         return (report,)

@@ -37,10 +37,8 @@ def snapshot_command(
     name: Annotated[
         str | None, typer.Option("--snapshot", metavar="NAME", help="Name of the snapshot. Generated if omitted.")
     ] = None,
-    listing: Annotated[bool, typer.Option("--list", help="As earlier versions named it.", hidden=True)] = False,
-    drop: Annotated[
-        str | None, typer.Option("--drop", metavar="NAME", help="As earlier versions named it.", hidden=True)
-    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Another spelling.", hidden=True)] = False,
+    drop: Annotated[str | None, typer.Option("--drop", metavar="NAME", help="Another spelling.", hidden=True)] = None,
     group: GroupsOption = None,
     dry_run: DryRunOption = False,
 ) -> int:
@@ -55,6 +53,8 @@ def snapshot_command(
     if listing:
         return _list(context, dry_run=dry_run)
     if drop is not None:
+        if not dry_run:
+            raise BadInput(f"--drop deletes snapshot {drop}: write ferry groups snapshots drop {drop} --yes")
         return _drop(context, drop, dry_run=dry_run)
     context.refuse_csv("a snapshot that is taken")
     chosen = context.flow()
@@ -78,9 +78,14 @@ def drop_command(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The snapshot's name, as ferry groups snapshots list shows it.")
     ],
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm that the snapshot is deleted.")] = False,
     dry_run: DryRunOption = False,
 ) -> int:
     """Delete a snapshot of the groups' offsets from the ledger. No group is changed."""
+    if not yes and not dry_run:
+        raise BadInput(
+            f"snapshot {name} would be deleted, and nothing brings it back: check with --dry-run, then add --yes"
+        )
     return _drop(context, name, dry_run=dry_run)
 
 

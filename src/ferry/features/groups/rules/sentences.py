@@ -6,12 +6,12 @@ from ferry.model import GroupOutcome, Why
 from ferry.words import count_of
 
 _HOW = {
-    "gap": "at the next copied record, as nothing of their own was copied",
-    "ahead": "at the copied end, as their groups are ahead of it",
+    "gap": "at the next copied record, because nothing of their own was copied",
+    "ahead": "at the copied end, because their groups are ahead of it",
     "before": "at the first copied record, because their groups are before it",
-    "approximate": "at or before their record, as another replicator copied it",
+    "approximate": "at or before their record, because another replicator copied it",
     "again": "where they miss nothing of repartitioned topics",
-    "log-start": "at the target's log start, as the target has deleted what their groups would read next",
+    "log-start": "at the target's log start, because the target has deleted what their groups would read next",
 }
 _LABELS = {Why.FAILED: "group failed", Why.DELETED: "group deleted at the source"}
 

@@ -67,7 +67,7 @@ def drop_command(
     context: Context,
     lane: Annotated[str, typer.Argument(metavar="LANE", help="A backfill-NAME, drill-NAME or append-NAME lane.")],
     earlier: Annotated[
-        str | None, typer.Option("--flow", metavar="FLOW", help="The flow, as earlier versions named it.", hidden=True)
+        str | None, typer.Option("--flow", metavar="FLOW", help="Another spelling of the flow.", hidden=True)
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm that topics are deleted.")] = False,
     interrupt: Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ferry.cli.command import Context, command
-from ferry.cli.output import echo, print_json, print_warning, write_output
+from ferry.cli.output import echo, print_table, print_warning, write_output
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import enum, filled, many
 from ferry.config.keys import values
@@ -33,7 +33,7 @@ TO_DECIDE = 1
 """The exit code with --strict if the new file cannot express all of the old set-up."""
 
 
-@command(flow=False, connects=False, config=False)
+@command(flow=False, connects=False, config=False, table=True)
 def import_mm1_command(
     context: Context,
     output: Annotated[
@@ -92,13 +92,13 @@ def import_mm1_command(
     --producer.config FILE, --whitelist REGEX, --blacklist REGEX, --num.streams N and all others. All spellings of its
     versions are known. The whole command line may be pasted, from kafka-mirror-maker.sh on.
 
-    What is left for you to decide is a `look` in the report; with --strict the exit code is then 1.
+    The report marks what you must decide with `look`. With --strict these make the exit code 1.
     """
     arguments = read_arguments(context.rest)
     consumers = tuple(_side_file(given.value) for given in arguments.all("consumer.config"))
     producer = _side_file(arguments.all("producer.config")[0].value)
     _look_at_output(output, copy_secrets=copy_secrets)
-    ask = not context.as_json and sys.stdin.isatty()
+    ask = not context.for_programs and sys.stdin.isatty()
     conversion = convert(
         Request(
             arguments=arguments,
@@ -115,11 +115,13 @@ def import_mm1_command(
             copy_secrets=copy_secrets,
         )
     )
+    if output is None and not dry_run:
+        context.refuse_csv("the new file, which --output would write,")
     if output is not None and not dry_run:
         # It may hold passwords, or show where they are.
         write_output(output, conversion.text, mode=0o600)
-    if context.as_json:
-        print_json({**_json(conversion, output), "dry_run": dry_run})
+    if context.for_programs:
+        context.answer(lambda: {**_json(conversion, output), "dry_run": dry_run}, lambda: _show_rows(conversion))
     elif not context.quiet:
         _print(conversion, output, dry_run=dry_run)
     else:
@@ -223,7 +225,7 @@ OPTION = Form(
     F("line", "place.line", least=1, says="null: the command line, or something the file does not contain"),
     F("option"),
     F("value", says="as written; a secret's is hidden"),
-    F("fate", kind=enum(Fate), says="look: it is left for you to decide, and the exit code is 1"),
+    F("fate", kind=enum(Fate), says="look: it is left for you to decide; with --strict the exit code is 1 then"),
     F("became", kind=filled(""), says="the line of the new file; null: none"),
     F("why"),
     name="option",
@@ -237,6 +239,13 @@ def _json(conversion: Conversion, output: Path | None) -> Json:
         "flows": [FLOW_TOPICS.dump(flow) for flow in conversion.flows],
         "options": [OPTION.dump(outcome) for outcome in conversion.outcomes],
     }
+
+
+def _show_rows(conversion: Conversion) -> None:
+    """Print one row for each option, as the list `options` of the JSON."""
+    columns = ("file", "line", "option", "value", "fate", "became", "why")
+    rows = (OPTION.dump(outcome) for outcome in conversion.outcomes)
+    print_table(columns, ([row[name] for name in columns] for row in rows), right=["line"])
 
 
 def _print(conversion: Conversion, output: Path | None, *, dry_run: bool) -> None:

@@ -124,7 +124,7 @@ class SourceLogs:
         cuts = await cut_since(self.source, [*self._seen_of(ends), *_marks_of(every)])
         short = {place: Cut(Mark(one.epoch, ends[place]), one.end) for place, one in found.short.items()}
         cut = {**short, **cuts.found}
-        self.cuts |= {place: self._cutoffs(place, one) for place, one in cut.items()}
+        self.cuts |= {place: self._cutoff(place, one) for place, one in cut.items()}
         silent = cuts.unanswered | found.silent
         hindered = [
             self._hindered(piece, min(lost))
@@ -156,7 +156,7 @@ class SourceLogs:
             await self.source.refresh({place.topic for place in before})
             cuts = await cut_since(self.source, before.items())
             drops = [
-                Drop(piece=by_place[place].piece, refusal=self._cutoffs(place, one).refusal, offset=one.mark.end)
+                Drop(piece=by_place[place].piece, refusal=self._cutoff(place, one).refusal, offset=one.mark.end)
                 for place, one in cuts.found.items()
             ]
             if drops:
@@ -176,7 +176,7 @@ class SourceLogs:
         cluster = self.source.alias
         return drop("source.silent", piece, piece.start, passing=True, place=str(place), cluster=cluster)
 
-    def _cutoffs(self, place: TopicPartition, cut: Cut) -> Cutoff:
+    def _cutoff(self, place: TopicPartition, cut: Cut) -> Cutoff:
         code = "source.truncated.before" if cut.mark == self.seen.get(place) else "source.truncated.read"
         cluster, mark = self.source.alias, cut.mark
         refusal = refused(code, *place, cluster=cluster, end=mark.end, cut=cut.at, epoch=mark.epoch)

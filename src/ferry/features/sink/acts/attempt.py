@@ -32,7 +32,7 @@ NEAR_RECORDS = 256
 """The last attempt is first searched in this many offsets before the end, then in four times as many."""
 
 MOST_SETTLED_BYTES = 1_000_000
-"""What a batch is, and later its target offsets, must fit into one ledger record (bytes).
+"""The largest description of a batch, with its target offsets, that one ledger record may hold (bytes).
 
 That is enough for about 9,000 target partitions.
 """

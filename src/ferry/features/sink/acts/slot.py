@@ -124,8 +124,14 @@ class DeliverySlot:
         except OutcomeUnknown as error:
             # For a moment, brokers report to an overtaken writer that a commit is in progress: the one of the other
             # writer.
-            with suppress(Retryable):
-                await self._refuse_newer()
+            try:
+                with suppress(Retryable):
+                    await self._refuse_newer()
+            except Superseded:
+                raise
+            except FerryError:
+                await self._writer.leave()
+                raise
             await self._writer.leave()
             raise Retryable(f"slot {self._spec.slot} of {self._spec.delivery}: {error}") from error
         except FerryError:

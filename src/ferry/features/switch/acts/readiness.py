@@ -50,7 +50,7 @@ def check_readiness(
 ) -> Readiness:
     """Return whether the flow's target could take over now.
 
-    `back`: whether the file enables the reverse flow. `wants_back`: whether it is to be started. `planned`: for a
+    `back`: whether the file enables the flow back. `wants_back`: whether it is to be started. `planned`: for a
     switch that reads the groups' offsets from the source, so that it needs no checkpoints. `leave` are groups that do
     not matter; with `leave_active` all groups that have members do not matter. Raises BadInput if the flow never ran.
     Raises Unreachable if one of the clusters does not answer. Raises Refused if nothing of the flow may be planned.

@@ -378,7 +378,7 @@ def _checked_before(state: SwitchState) -> Readiness:
                 name=row["name"],
                 ok=row["ok"],
                 message=f"when it began: {row['message']}",
-                # Earlier versions did not record these.
+                # A kept record may lack these.
                 known=row.get("known", True),
                 warns=row.get("warns", False),
             )

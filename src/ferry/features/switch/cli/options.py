@@ -77,7 +77,7 @@ WriteBlockOption = Annotated[
     bool, typer.Option("--remove-write-block", help="Delete ACLs that deny WRITE on the new cluster's topics.")
 ]
 NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Omit the smoke test.")]
-NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the reverse flow.")]
+NoReverseOption = Annotated[bool, typer.Option("--no-reverse", help="Do not start the flow back.")]
 InterruptOption = Annotated[bool, typer.Option("--interrupt", help="End a run that is active or was killed.")]
 StopCommandOption = Annotated[
     str | None,

@@ -23,7 +23,7 @@ from ferry.words import to_the_second
 def switch_list_command(
     context: Context,
 ) -> int:
-    """List the switches of a flow and of its reverse flow, oldest first, as far as both ledgers can be read."""
+    """List the switches of a flow and of its flow back, oldest first, as far as both ledgers can be read."""
     from ferry.features.switch.acts.history import all_switches  # noqa: PLC0415 - brings the Kafka clients
 
     both, chosen = context.both_ways()

@@ -177,8 +177,9 @@ def failback_command(
     """Move clients back to the source of FLOW, the flow that was switched. Only records written since the switch are
     copied.
 
-    FLOW is the switch to undo: failback 'primary->backup' moves clients from backup to primary. Records that were left
-    there by a failover are written to a file. Ends at the step that cannot be done; its --id continues it.
+    FLOW is the flow that was switched: failback 'primary->backup' moves clients from backup to primary. Records that
+    were left there by a failover are written to a file. Ends at the step that fails. Call it again with its --id to
+    continue there.
     """
     named = context.both_ways()
     options = SwitchOptions(

@@ -506,7 +506,7 @@ def loss_sentence(
 
 
 def uncopied_sentence(found: Collection[PartitionState]) -> str:
-    """How many offsets have no copy yet, as part of a sentence; not known where a source partition did not answer.
+    """Return how many offsets have no copy yet, as part of a sentence; not known if a source partition did not answer.
 
     Not all of them need have records: some may be transaction markers.
     """

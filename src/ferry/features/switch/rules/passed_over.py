@@ -32,7 +32,7 @@ def passed_rows(passed: Iterable[PassedOver]) -> list[Json]:
 
 
 def passed_of(state: SwitchState) -> tuple[PassedOver, ...] | None:
-    """Return what the lane had skipped when a switch stopped it; None: an earlier version did not record all."""
+    """Return what the lane had skipped when a switch stopped it; None: its record lacks some of it."""
     if state.fact(Step.STOP, "left_out") is None:
         return None
     return tuple(map(_ROW.load, state.passed_rows(Step.STOP)))

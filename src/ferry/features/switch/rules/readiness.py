@@ -80,7 +80,7 @@ class Looked:
     behind_groups: int
     """The number of groups of which a sync would write offsets, without the `excepted`."""
     back: bool
-    """Whether the file enables the reverse flow."""
+    """Whether the file enables the flow back."""
     excepted: Collection[str] = ()
     """Groups that a switch leaves by its options; the checks do not judge them."""
     without_checkpoint: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Looked:
     unsynced: str = ""
     """Why runs do not write the groups' offsets at all; empty if they do."""
     wants_back: bool = True
-    """Whether the reverse flow is to be started."""
+    """Whether the flow back is to be started."""
     features: Sequence[Check] = ()
     """The checks that features add (`ferry.lane.checks`)."""
     passed: Collection[PassedOver] = ()
@@ -242,7 +242,7 @@ def _lag(lags: Sequence[PartitionLag], rpo: Rpo, leaderless: Collection[TopicPar
 
 
 def _passed(looked: Looked) -> Check:
-    """Show what the target lacks that is not lag. The check never fails, because no switch can bring it."""
+    """Show what the target lacks for other reasons than lag. The check never fails, because no switch can bring it."""
     if not looked.passed:
         nothing = "no offset was skipped on purpose, and no record became a dead letter"
         return Check(name="passed-over", ok=True, message=nothing)
@@ -517,17 +517,17 @@ def _back(looked: Looked) -> Check:
     flow = looked.plan.flow
     back = f"{flow.target}->{flow.source}"
     if looked.back:
-        return Check(name="reverse", ok=True, message=f"the file has the reverse flow {back}")
+        return Check(name="reverse", ok=True, message=f"the file has the flow back {back}")
     if not looked.wants_back:
         return Check(
             name="reverse",
             ok=True,
-            message=f"the file has no reverse flow {back}, and none is to be started: there is no way back",
+            message=f"the file has no flow back {back}, and none is to be started: there is no way back",
         )
     return Check(
         name="reverse",
         ok=False,
-        message=f"the file has no reverse flow: add {back}.enabled = true and its topics, so that there is a way back "
+        message=f"the file has no flow back: add {back}.enabled = true and its topics, so that there is a way back "
         "(or omit it with --no-reverse)",
     )
 

@@ -175,7 +175,7 @@ def stayed(state: SwitchState) -> list[tuple[TopicPartition, int, int]]:
 
 def unseen(state: SwitchState) -> frozenset[TopicPartition]:
     """Return the partitions of the old cluster whose ends the last step could not read, or did not."""
-    if Step.REVERSE in state.done and state.fact(Step.REVERSE, "stayed") is None:  # an earlier version did not look
+    if Step.REVERSE in state.done and state.fact(Step.REVERSE, "stayed") is None:  # the record lacks it
         return frozenset(one.source for one in parse_standings(state.rows(Step.STOP)) if one.source_known == "source")
     rows: Sequence[tuple[str, int]] = state.fact(Step.REVERSE, "unseen") or ()
     return frozenset(TopicPartition(topic, partition) for topic, partition in rows)
@@ -265,7 +265,7 @@ def passed_notes(state: SwitchState) -> tuple[str, ...]:
         return ()
     passed = passed_of(state)
     if passed is None:
-        return (f"{NOT_KNOWN}: an earlier version of Ferry stopped the flow",)
+        return (f"{NOT_KNOWN}: the record of the step that stopped the flow lacks it",)
     return passed_sentences(passed, state.switch.via.target)
 
 
@@ -333,7 +333,7 @@ def outside_groups(state: SwitchState) -> tuple[str, ...]:
             "own auto.offset.reset"
         )
     if Step.GROUPS in state.done and (known := state.fact(Step.GROUPS, "outside_known")) is not True:
-        why = "an earlier version of Ferry moved the groups" if known is None else f"{old} did not list them"
+        why = "the record of the step that moved the groups lacks it" if known is None else f"{old} did not list them"
         hidden = state.fact(Step.GROUPS, "hidden")
         found.append(
             f"which other groups there are is not known: {hidden}"

@@ -19,7 +19,7 @@ TOGETHER = 500
 """Partitions of small ranges that are read at the same time."""
 
 SMALL_RECORDS = 1_000
-"""Stretches of so few records are read together: there is room for all of their batches at once."""
+"""Ranges of so few records are read together: there is room for all of their batches at once."""
 
 MOST_TOLD = 10_000
 """Differences of all partitions that are reported one by one; further ones are counted."""

@@ -45,7 +45,7 @@ class Survey:
     partitions: int = 0
     spans: list[CompareRange] = field(default_factory=list)
     transformed: list[CompareRange] = field(default_factory=list)
-    """Stretches whose target records a transform made; a comparison has to apply it again."""
+    """Ranges whose target records a transform made; a comparison has to apply it again."""
     dealt: list[DealtCopy] = field(default_factory=list)
     """Repartitioned copies; a comparison has to apply the transform again."""
     not_compared: list[NotCompared] = field(default_factory=list)

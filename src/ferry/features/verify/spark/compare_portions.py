@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class Holding(Protocol[T]):
-    """Stretches, or repartitioned copies, of one transform."""
+    """Ranges, or repartitioned copies, of one transform."""
 
     name: str
     """The transform's name."""

@@ -112,7 +112,7 @@ def compare_transformed(spark: SparkSession, flow: FlowConfig, spec: Spec, found
         )
         mine = [one for one in held if one.source.topic in topics]
         repartitioned = [one for one in copies if one.topic in topics]
-        compared.add(compared_in_portions(_Stretches(again), mine))
+        compared.add(compared_in_portions(_Ranges(again), mine))
         compared.add(compared_in_portions(_Copies(again), repartitioned))
     return compared
 
@@ -197,8 +197,8 @@ class _Again:
         return transformed(partial(read_frame, self.spark, reads), self.transform, targets, number, _HELD)
 
 
-class _Stretches:
-    """Stretches of topics that keep their partitions."""
+class _Ranges:
+    """Ranges of topics that keep their partitions."""
 
     def __init__(self, again: _Again) -> None:
         self._again = again

@@ -123,9 +123,7 @@ class _Conversion:
             self._consumer_defaults(sources[-1])
         self._refuse_one_source_twice(sources)
         target = self._side(request.producer, request.target_alias, PRODUCER_KEYS, request.target_servers, "target")
-        self.sheet.add(
-            f"{target.alias}.exactly.once.source.support", "enabled", "No loss and no double: Ferry always works so."
-        )
+        self.sheet.add(f"{target.alias}.exactly.once.source.support", "enabled", "Ferry is always exactly once.")
         self._all_flows(sources)
         for side, offsets in zip(sources, request.source_offsets, strict=True):
             self._flow(side)
@@ -150,7 +148,7 @@ class _Conversion:
     # The two sides.
 
     def _side(self, file: SideFile, alias: str, rules: Sequence[KeyRule], given: str | None, what: str) -> Side:
-        self.sheet.head(f"The {what} cluster {alias}, from {file.name}")
+        self.sheet.head(f"Cluster {alias} (the {what}), from {file.name}")
         side = read_side(file, alias, rules, copy_secrets=self.request.copy_secrets, servers_given=given is not None)
         key = f"{alias}.bootstrap.servers"
         if given is not None:

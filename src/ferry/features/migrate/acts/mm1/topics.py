@@ -44,7 +44,7 @@ def remark(items: tuple[str, ...]) -> str:
 
 
 def _items(expression: str) -> list[str]:
-    r"""The expression cut at `,` and `|` outside of groups, classes and `\Q...\E`; inside, a comma becomes `|`."""
+    r"""Return the expression cut at `,` and `|` outside groups, classes and `\Q...\E`; inside, a comma becomes `|`."""
     items = [""]
     depth = 0
     at = 0

@@ -165,7 +165,7 @@ drill: setup ## A shadow drill of the demo's clusters, of a kept demo if one is 
 	@$(BIN)/python -m ferry_airflow.demo --drill
 
 .PHONY: pictures
-pictures: setup ## Take the pictures of the page that docs/page.md and docs/tutorial.md show again (twenty minutes)
+pictures: setup ## Take the pictures of the page that docs/page-pictures.md and docs/tutorial.md show again (half an hour)
 	$(call say,Letting flows run while a browser takes the pictures)
 	@$(need_java)
 	@$(BIN)/python tools/pictures.py

@@ -1,4 +1,4 @@
-"""Take the documents' pictures of the page: `make pictures`, about twenty minutes.
+"""Take the documents' pictures of the page: `make pictures`, about half an hour.
 
 It starts local clusters, producers whose rates rise and fall, and an Airflow that runs a flow every minute. A browser
 keeps the page open. There are a drill, a gap, and finally a refusal. All of it ends with the pictures.
@@ -16,10 +16,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -31,7 +32,7 @@ from ferry.model import Flow
 from ferry_airflow import local
 from ferry_airflow.demo.data import DemoTopic, TopicWriter
 from ferry_airflow.home import USER, LocalHome
-from ferry_airflow.naming import dag_id
+from ferry_airflow.naming import dag_id, verify_dag_id
 from ferry_airflow.rest import AirflowRest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,6 +61,22 @@ TOPICS = (
     DemoTopic(name="audit", partitions=2, records=4_000, rate=10, codec="gzip"),
     DemoTopic(name="telemetry", partitions=4, records=8_000, rate=80, codec="zstd"),
 )
+LANE = "backfill-january"
+PAGES = {
+    "topics": f"{HERE}/topics",
+    "topic": f"{HERE}/topic/orders",
+    "partition": f"{HERE}/partition/orders/1",
+    "runs": f"{HERE}/runs",
+    "offsets": f"{HERE}/offsets?topic=orders&partition=0&offset=7",
+    "groups": f"{HERE}/groups",
+    "backfills": f"{HERE}/backfills",
+    "lane": f"{HERE}/lane/{LANE}",
+    "reports": f"{HERE}/reports",
+    "words": "/ferry/words",
+}
+"""Pages that get one picture each on a screen, in the light theme, and on a phone, in the dark one."""
+FORMS = {"run": f"{HERE}/", "verify": f"{HERE}/", "drill": f"{HERE}/reports", "switchover": f"{HERE}/reports"}
+"""Dialogs, by the request that they ask for, and where their buttons are."""
 GROUPS = {"billing": "orders", "fraud-check": "payments", "recommendations": "clicks"}
 CONFIG = """\
 clusters = primary, backup, analytics
@@ -79,6 +96,7 @@ tasks.max = 2
 ferry.rpo.seconds = 300
 ferry.guard.retention.passed = fail, skip:telemetry
 ferry.report.dir = {folder}/reports
+ferry.page.records = true
 """
 
 
@@ -204,6 +222,10 @@ class Scene:
         )
         self.until(page, partial(self.ended, RUNS // 2), "half of the runs")
         self.ferry("run", str(OTHER))
+        window = ("--from-offset", "orders:0:0", "--to-offset", "orders:0:5000")
+        self.ferry("backfill", str(FLOW), "--lane", LANE, *window)
+        self.rest.pause(verify_dag_id(FLOW), paused=False)
+        verification = self.rest.trigger(verify_dag_id(FLOW))
         gap = self.with_gap(page)
         self.until(page, partial(self.ended, RUNS), "all runs")
         self.ferry("run", str(OTHER))
@@ -213,9 +235,16 @@ class Scene:
         self.taken(page, "receipt", self.receipt(page), height=900)
         for name, path in (("flows", "/ferry/"), ("flow", f"{HERE}/"), ("run", f"{HERE}/run/{gap}")):
             self.taken(page, f"{name}-phone", path, **PHONE)
+        self.rest.wait_run(verify_dag_id(FLOW), verification, seconds=PATIENCE_S)
+        compared = {"verification": f"{HERE}/dag/{verify_dag_id(FLOW)}/run/{quote(verification, safe='')}"}
+        self.once(page, PAGES | compared)
+        for ask, path in FORMS.items():
+            self.form(page, ask, path)
+        self.record(page)
         self.report(page)
         self.with_refusal(page)
         self.taken(page, "refused", f"{HERE}/", ("dark",))
+        self.once(page, {"refusals": f"{HERE}/refusals"})
 
     def ferry(self, *arguments: str) -> None:
         """Run the program outside Airflow."""
@@ -294,7 +323,7 @@ class Scene:
             raise RuntimeError(f"{path} is in no frame")
         frame.locator("#live").wait_for(state="attached")
         frame.goto(f"{self.home.url}{path}")
-        frame.locator("#live").wait_for(state="attached")
+        frame.locator("#main").wait_for(state="attached")
         frame.wait_for_function("() => !document.querySelector('[data-waiting]')")
         for figure in frame.locator("figure[data-chart]").all():
             figure.locator(".xtick text, .plot .empty").first.wait_for()
@@ -316,6 +345,33 @@ class Scene:
             frame = self.opened(page, path)
             frame.locator(f"html[data-theme={theme}]").wait_for(state="attached")
             kept(page, f"{name}-{theme}")
+
+    def once(self, page: Page, paths: Mapping[str, str]) -> None:
+        """Take one picture of each page on a screen, and one on a phone."""
+        for name, path in paths.items():
+            self.taken(page, name, path, ("light",), height=900)
+            self.taken(page, f"{name}-phone", path, ("dark",), **PHONE)
+
+    def form(self, page: Page, ask: str, path: str) -> None:
+        """Take the picture of a dialog."""
+        frame = self.on_screen(page, path)
+        frame.locator(f"[data-ask={ask}]").first.click()
+        frame.locator("#ask[open]").wait_for()
+        kept(page, f"form-{ask}-light")
+
+    def record(self, page: Page) -> None:
+        """Take the picture of a record and its copy."""
+        frame = self.on_screen(page, f"{HERE}/offsets?topic=payments&partition=1&offset=7")
+        frame.locator("[data-ask=record]").last.click()
+        frame.locator("#ask-go").click()
+        frame.locator("#answer[open]").wait_for()
+        kept(page, "record-light")
+
+    def on_screen(self, page: Page, path: str) -> Frame:
+        """Open a page on a screen, in the light theme."""
+        page.set_viewport_size({**SIZE, "height": 900})
+        page.evaluate("localStorage.setItem('theme', 'light')")
+        return self.opened(page, path)
 
     def report(self, page: Page) -> None:
         """Take the picture of the drill's report, which is a page of its own."""

@@ -14,7 +14,7 @@ from typing import Any, cast
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as KafkaMessage
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
-from kafka.protocol.admin import ListTransactionsRequest
+from kafka.protocol.admin import DescribeTransactionsRequest, ListTransactionsRequest
 
 from ferry.config.flow.clients import kafka_python_options
 from ferry.config.flow.flow import FlowConfig
@@ -31,6 +31,7 @@ from ferry.ledger.receipts import receipts
 from ferry.ledger.report import Report
 from ferry.model import Attempt, LedgerRecord, Plan, Receipt
 from ferry.plan.options import RunOptions
+from ferry.protocol.names import ledger_topic
 from ferry.protocol.slot import SlotProgress
 from ferry.run.micro_run import MicroRuns, local_origin
 from tests.tiers import ANSWER_S, PATIENCE
@@ -200,20 +201,29 @@ def settled(runs: MicroRuns) -> LedgerView:
 
 
 def closing(runs: MicroRuns) -> set[str]:
-    """The writers of the ledger of whose last transaction the end is decided, and markers are still missing.
+    """The writers of whose last transaction the end is decided, and the marker in the ledger is still missing.
 
     Those that a broker coordinates which does not answer are left out.
     """
 
     async def work() -> set[str]:
         lane = runs.open_lane
+        source, ledger = lane.flow.flow.source, ledger_topic(lane.flow.flow.source)
         request = ListTransactionsRequest(state_filters=["PrepareCommit", "PrepareAbort"], producer_id_filters=[])
         found: set[str] = set()
         for node in lane.target.brokers:
             with suppress(FerryError):
-                answer = await lane.target.ask(request, node)
-                found |= {one.transactional_id for one in answer.transaction_states}
-        return {name for name in found if name.startswith(f"ferry.{lane.flow.flow.source}->")}
+                listed = await lane.target.ask(request, node)
+                names = {one.transactional_id for one in listed.transaction_states}
+                some = sorted(name for name in names if name.startswith(f"ferry.{source}->"))
+                if not some:
+                    continue
+                # A coordinator forgets each partition whose leader has the marker.
+                shown = await lane.target.ask(DescribeTransactionsRequest(transactional_ids=some), node)
+                for one in shown.transaction_states:
+                    if any(topic.topic == ledger for topic in one.topics):
+                        found.add(one.transactional_id)
+        return found
 
     return runs.wait_for(work)
 

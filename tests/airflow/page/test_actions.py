@@ -211,7 +211,11 @@ def test_the_reader_is_asked_in_threads_and_never_in_airflows_event_loop(
         ask = getattr(Reader, kind)
 
         def asked(*args: Any) -> Answer:
-            in_loop.append(asyncio._get_running_loop() is not None)
+            try:
+                asyncio.get_running_loop()
+                in_loop.append(True)
+            except RuntimeError:
+                in_loop.append(False)
             found: Answer = ask(*args)
             return found
 

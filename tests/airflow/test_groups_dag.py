@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from confluent_kafka import TopicPartition as Place
 
 from ferry.errors import BadInput
+from ferry.model import Flow
 from ferry_airflow import groups_operators, syncing
 from ferry_airflow.dags import flow_dags
 from ferry_airflow.groups_operators import FerrySyncGroupsOperator
@@ -121,7 +123,8 @@ def test_the_task_returns_the_outcome_even_if_it_fails(
         asked.append((run, params))
         return Synced(lines=("a line",), body={"outcome": "x"}, complaint=complaint)
 
-    monkeypatch.setattr(groups_operators, "flow_named", lambda task: task.flow)
+    flow = SimpleNamespace(flow=Flow(source="a", target="b"))
+    monkeypatch.setattr(groups_operators, "flow_named", lambda _: flow)
     monkeypatch.setattr(syncing, "sync", done)
     task, kept = found.get_task("sync"), Kept()
     context: Any = {"dag": found, "run_id": "manual__1", "params": {"groups": ["app"]}, "ti": kept}

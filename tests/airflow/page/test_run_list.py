@@ -108,7 +108,7 @@ def test_a_time_that_no_page_has_is_refused_in_a_sentence(desk: Desk) -> None:
 
 def test_the_reason_of_a_run_that_failed_is_in_its_row(desk: Desk) -> None:
     seen(desk)
-    desk.reasons = (("copy", "cluster backup does not answer: see its brokers"),)
+    desk.reasons = (("copy", "backup does not answer"),)
     failed = DagRunRow(run="p1", state="failed", queued=None, started=None, ended=datetime.now(UTC), who="")
     desk.dag = DagState(known=True, runs=(failed,))
     page = desk.page(f"{HERE}/runs")
@@ -157,7 +157,7 @@ def test_a_run_older_than_the_newest_ones_of_airflow_has_its_state_and_reason(de
 def test_a_run_that_failed_before_it_opened_stays_in_the_list(desk: Desk, path: str) -> None:
     """The ledger has nothing of it, and it is not among Airflow's newest runs any more."""
     seen(desk)
-    desk.reasons = (("plan", "cluster backup does not answer: see its brokers"),)
+    desk.reasons = (("plan", "backup does not answer"),)
     at = datetime.now(UTC) - timedelta(hours=2)
     desk.failed = (DagRunRow(run="never-opened", state="failed", queued=at, started=at, ended=at, who=""),)
     page = desk.page(f"{HERE}{path}")

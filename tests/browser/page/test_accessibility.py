@@ -66,13 +66,18 @@ LABELS = """() => [...document.querySelectorAll('.plot:not(:has(.empty))')].map(
 })"""
 
 
-@pytest.fixture
-def address(desk: Desk) -> Iterator[str]:
-    """The page of a flow that has everything, served to a browser."""
+def fill(desk: Desk) -> None:
+    """Let the flow have everything, also what the buttons of BUTTONS are for."""
     with_back("failback")
     filled(desk)
     row = replace(ROW, run=FAILED[1], state="failed")
     desk.stories[FAILED] = replace(STORY, row=row, returned=differing(), reasons=(("verify", "the sides differ"),))
+
+
+@pytest.fixture
+def address(desk: Desk) -> Iterator[str]:
+    """The page of a flow that has everything, served to a browser."""
+    fill(desk)
     with served(desk) as address:
         yield address
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.airflow.page.conftest import HERE, Desk
 from tests.airflow.page.everything import filled
 from tests.airflow.page.served import served, shown
-from tests.browser.page.test_accessibility import BUTTONS, PAGES
+from tests.browser.page.test_accessibility import BUTTONS, PAGES, fill
 from tests.chromium import chromium
 from tests.tiers import share
 
@@ -41,11 +41,11 @@ def test_all_that_can_be_pressed_is_reached_by_tab_in_its_order(desk: Desk) -> N
 
 
 def test_a_dialog_takes_the_focus_keeps_it_and_gives_it_back(desk: Desk) -> None:
-    filled(desk)
+    fill(desk)
     with served(desk) as address, chromium() as page:
         for path, button in ((path, name) for path, names in BUTTONS.items() for name in names):
             shown(page, address, path)
-            opener = page.get_by_role("button", name=button)
+            opener = page.get_by_role("button", name=button, exact=True)
             opener.focus()
             page.keyboard.press("Enter")
             dialog = page.locator("#ask")

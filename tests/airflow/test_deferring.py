@@ -94,7 +94,7 @@ class NoPod(Exception):
 class Kubernetes:
     """The client of Kubernetes as the Spark provider uses it: the phases of the one pod, and which were deleted.
 
-    Airflow's provider of Kubernetes is not installed here, so this stands in the place of its module, too.
+    Airflow's provider of Kubernetes is not installed here, so this replaces its module, too.
     """
 
     ApiException = NoPod

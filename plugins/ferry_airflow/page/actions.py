@@ -160,13 +160,12 @@ def topics_to_pick(open_flow: FlowDep, q: str = "", back: bool = False) -> dict[
     """
     answer = open_flow.ask(OfTopics(q=q, sort="topic", copies=back))
     cut: Cut[TopicRow] | None = answer.got
-    rows: list[tuple[str, int | None]] = [(row.topic, row.total.partitions) for row in cut.rows] if cut else []
-    if back and cut:
-        known = (
-            (row, None if is_dealt(open_flow.config, row.topic, None) else row.total.partitions) for row in cut.rows
-        )
-        rows = [(row.target, count) for row, count in known]
-    return names_to_pick(answer, dict(rows), cut.total if cut else 0)
+
+    def partitions(row: TopicRow) -> int | None:
+        return None if back and is_dealt(open_flow.config, row.topic, None) else row.total.partitions
+
+    names = {row.target if back else row.topic: partitions(row) for row in cut.rows} if cut else {}
+    return names_to_pick(answer, names, cut.total if cut else 0)
 
 
 @acting.post("/offsets")

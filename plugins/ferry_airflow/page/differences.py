@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ferry.config.text.filters import LEGAL_NAME
 from ferry.errors import MALFORMED
 from ferry.model import DifferenceKind, TopicPartition
 from ferry_airflow.page.starting import INT32, INT64
@@ -14,8 +14,7 @@ from ferry_airflow.page.starting import INT32, INT64
 MOST = 50
 """How many differences are shown; a verification returns fewer, and its task's log has more."""
 LONGEST = 249
-"""The longest name of a lane."""
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""The longest name of a topic or a lane."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ def _differing(one: Mapping[str, Any]) -> Differing:
 
 def _span(topic: object, partition: object, offsets: object) -> Span:
     """Return one side of a difference; raises TypeError or ValueError for anything else."""
-    if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+    if not isinstance(topic, str) or not LEGAL_NAME.fullmatch(topic) or len(topic) > LONGEST:
         raise ValueError("no name of a topic")
     if not isinstance(offsets, list) or len(offsets) != 2:
         raise TypeError("no range of offsets")

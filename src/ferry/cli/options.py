@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,22 +16,14 @@ from ferry.units import LONG_MAX
 
 DEFAULT_PATIENCE = 60.0
 
-FlowArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FLOW",
-        help="'source->target', in quotes. May be omitted if the file has one flow.",
-        autocompletion=offered_flows,
-    ),
-]
-OnlyFlowArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="FLOW",
-        help="'source->target', in quotes: only this flow. Default: all flows.",
-        autocompletion=offered_flows,
-    ),
-]
+
+def _flow(text: str) -> Any:
+    """Return the argument FLOW with its help."""
+    return typer.Argument(metavar="FLOW", help=f"'source->target', in quotes{text}", autocompletion=offered_flows)
+
+
+FlowArgument = Annotated[str | None, _flow(". May be omitted if the file has one flow.")]
+OnlyFlowArgument = Annotated[str | None, _flow(": only this flow. Default: all flows.")]
 PatienceOption = Annotated[
     float, lasting("--patience", "How long to retry an unreachable cluster.", default=DEFAULT_PATIENCE, least=0.1)
 ]

@@ -43,6 +43,7 @@ HUBS = [
 """Files that many pure tests import, or long ones."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hub", HUBS)
 def test_a_file_that_many_import_takes_seconds_and_what_is_left_out_is_counted(
     tool: ModuleType, capsys: pytest.CaptureFixture[str], hub: str

@@ -325,7 +325,7 @@ def test_one_that_cannot_be_started_is_said_and_nothing_is_shown_as_known(
 
 @contextmanager
 def pretender(path: Path, reply: Callable[[socket.socket], None]) -> Iterator[None]:
-    """Somebody who listens as a reader would."""
+    """A listener that answers in place of a reader."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     with short_path(path) as name:

@@ -18,7 +18,7 @@ from tests.pure.answers.stories import KEPT, STORIES, answers
 
 FILES = sorted(path for path in KEPT.glob("*/*") if path.suffix in {".json", ".jsonl"})
 
-LONG = {"copying", "drilling", "failing", "migrating", "switching", "unsynced"}
+LONG = {"copying", "drilling", "failing", "migrating", "museum", "switching", "unsynced"}
 """Stories of several seconds: `make quick` leaves them out."""
 
 

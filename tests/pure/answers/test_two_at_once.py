@@ -121,6 +121,7 @@ NEWER = run_record(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "module", "last", "then"),
     [
@@ -203,6 +204,7 @@ def paused(made: World) -> list[tuple[str, str]]:
     return [(one["who"], one["why"]) for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", [(), ("--until", "2100-01-01T00:00:00Z")], ids=["until resumed", "until a time"])
 def test_the_pause_of_an_operator_outlasts_a_hand_back_and_an_adoption(made: World, until: tuple[str, ...]) -> None:
     adopt = migrated(made)

@@ -258,6 +258,7 @@ def test_all_pairs_are_kept_in_a_record_that_the_ledger_takes(count: int) -> Non
     assert size < 700_000 // 2, "far below what a batch of the ledger may have"
 
 
+@pytest.mark.slow
 def test_more_pairs_than_a_record_takes_are_thinned_out_where_they_are_old() -> None:
     pairs = syncs((1 if IN_PART else 3) * MOST_PAIRS + 17)
     adoption, size = kept_in_ledger(pairs)

@@ -38,6 +38,7 @@ def test_parts_stay_below_their_size_unless_one_line_is_longer() -> None:
     assert len(plan_records(WIDE, 1)) == 9 + 1 + 1  # slices, refusal, seal
 
 
+@pytest.mark.slow
 def test_a_plan_of_ten_thousand_slices_fits_default_brokers() -> None:
     topic = "x" * 249
     plan = replace(

@@ -111,7 +111,8 @@ class Table:
             for applied in one.applied:
                 version = one.versions[(number + applied) % len(one.versions)]
                 case = self._coded(name, version, applied, [*islice(turn, one.most)])
-                found.append(replace(case, quick=one.quick and (not one.writes or applied == number % 2)))
+                quick = one.quick and (applied == number % 2 if one.writes else number % 2 == 0)
+                found.append(replace(case, quick=quick))
         return found
 
     @property
@@ -124,7 +125,7 @@ class Table:
             applied = one.applied[number % len(one.applied)]
             version = one.versions[number // 2 % len(one.versions)]
             case = self._lost(name, version, applied, (one.lost[number // 3 % len(one.lost)],))
-            found.append(replace(case, quick=one.quick and number % 2 == 0))
+            found.append(replace(case, quick=one.quick and number % 4 == 0))
         return found
 
     @property
@@ -136,7 +137,7 @@ class Table:
             delays = (LATE_S[number // 2 % len(LATE_S)],) if IN_PART else LATE_S
             for version in versions:
                 faults = tuple(replace(one.fault, late_s=late_s) for late_s in delays)
-                quick = one.quick and number % 2 == 1
+                quick = one.quick and number % 4 == 1
                 found.append(Case(name=name, version=version, applied=False, faults=faults, quick=quick))
         return found
 

@@ -387,6 +387,7 @@ def test_no_interleaving_breaks_what_the_real_writer_promises() -> None:
     run_state_machine_as_test(Machine, settings=settings(stateful_step_count=20))
 
 
+@pytest.mark.slow
 def test_a_commit_that_is_taken_for_granted_is_found() -> None:
     """The machine can fail: a writer that takes an unknown outcome for a commit reports what is not in the ledger."""
     commit = Writer.commit

@@ -78,12 +78,20 @@ def test_json(files: list[str], tmp_path: Path, golden: Golden) -> None:
     assert (written["file"], written["properties"]) == (str(tmp_path / "n"), None)
 
 
-def test_csv_has_one_row_for_each_option_and_no_file(files: list[str]) -> None:
-    answer = imported(*files, "--whitelist", "a", "-o", "csv")
+@pytest.mark.parametrize("dry", [True, False], ids=["dry run", "file written"])
+def test_csv_has_one_row_for_each_option(files: list[str], tmp_path: Path, dry: bool) -> None:
+    new = tmp_path / "n"
+    answer = imported(*files, "--whitelist", "a", "-o", "csv", *(["--dry-run"] if dry else ["--output", new]))
+    assert (answer.code, new.exists()) == (0, not dry)
     rows = list(csv.DictReader(answer.out.splitlines()))
-    body = imported(*files, "--whitelist", "a", "--json").json("import-mm1")
-    assert answer.code == 0
+    body = imported(*files, "--whitelist", "a", "--json", "--dry-run").json("import-mm1")
     assert [(row["option"], row["fate"]) for row in rows] == [(one["option"], one["fate"]) for one in body["options"]]
+
+
+def test_csv_without_a_place_for_the_new_file_is_refused(files: list[str], golden: Golden) -> None:
+    answer = imported(*files, "--whitelist", "a", "-o", "csv")
+    assert (answer.code, answer.out) == (2, "")
+    golden(answer.err)
 
 
 def test_something_left_to_decide_is_reported_and_fails_with_strict(files: list[str], tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ferry.ledger.history import PastState
+from ferry.ledger.history import PastRun, PastState
+from ferry.ledger.progress import Progress
 from ferry.model import Flow
 from ferry.plan.rules.lag import TotalLag
 
@@ -33,7 +34,8 @@ class FlowStatus:
     succeeded, and `ferry.alert.late.intervals` times of the schedule have passed since. It is None for another newest
     run, and for a paused flow. It is None, too, where no line of the file sets a schedule, or the intervals are 0.
     `silent_since_ms` is when the newest run last wrote to the ledger, if it has not ended and is silent
-    (`PastRun.is_silent`); else None. `unreachable`: a cluster did not answer.
+    (`PastRun.is_silent`); else None. `open_run` is the newest run, if it is open and its progress is known.
+    `unreachable`: a cluster did not answer.
     """
 
     flow: Flow
@@ -43,6 +45,7 @@ class FlowStatus:
     started_ms: int | None = None
     silent_since_ms: int | None = None
     records: int | None = None
+    open_run: PastRun | None = None
     paused: tuple[str, ...] = ()
     lag: TotalLag | None = None
     over_rpo: int | None = None
@@ -66,6 +69,12 @@ class FlowStatus:
         }
         found = tuple(word for word, applies in named.items() if applies)
         return found or (NEVER_RAN if self.state is None else _OF_STATE[self.state],)
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the newest run has come; None: it is not open, or this is not known."""
+        known = self.open_run
+        return None if known is None or known.progress is None else known.progress.whole
 
     @property
     def is_behind(self) -> bool:

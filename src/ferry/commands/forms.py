@@ -17,6 +17,7 @@ from ferry.ledger.acl_codec import ACL_CHANGE
 from ferry.ledger.adoption_codec import ADOPTION
 from ferry.ledger.codec import GAP, TARGET, gap_json
 from ferry.ledger.history import Forgotten, Holder, PastRun, PastState
+from ferry.ledger.progress import Progress
 from ferry.ledger.pruning import PRUNED_FORM, Pruned
 from ferry.ledger.receipt_codec import DEALT_RECEIPT, ORIGIN, RECEIPT, THROTTLED_SAYS, receipt_json
 from ferry.ledger.repartitioned_at import Dealt, DealtAt
@@ -293,6 +294,21 @@ TOTAL_LAG = fields(
 )
 
 
+PROGRESS = fields(
+    Progress,
+    slices="slices and units of the plan",
+    done="those that are committed to their end",
+    offsets="source offsets of the plan",
+    passed="those that are committed or sent; of a transformed or repartitioned topic only committed ones",
+    records="committed ones",
+    bytes="committed ones",
+    sent="records that are sent and not committed, about",
+    sent_bytes="about; null: not known",
+    unseen="slices that are not done and of which the target did not show what is sent",
+    bytes_per_second="null: not measured",
+    offsets_per_second="null: not measured",
+)
+
 STATUS = Form(
     FlowStatus,
     F("flow", kind=FLOW),
@@ -305,6 +321,7 @@ STATUS = Form(
         says="when it last wrote to the ledger, if it has not ended and wrote nothing for 15 minutes; else null",
     ),
     F("records", says="what it copied; null: it has no plan"),
+    F("progress", kind=optional(PROGRESS), says="how far the newest run has come; null: it is not open, or not known"),
     F("paused", kind=many(), says="topics that are paused; an empty name is the whole flow"),
     F("lag", kind=optional(TOTAL_LAG), says="null: not known"),
     F(

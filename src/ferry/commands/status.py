@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Annotated
 
 from ferry.cli.command import Context, command
@@ -14,7 +15,10 @@ from ferry.commands.forms import status_json
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError, Unreachable
 from ferry.ledger.history import PastState
+from ferry.ledger.progress import Paced
+from ferry.model import Flow
 from ferry.plan.rules.lag import is_behind, total_of
+from ferry.run.pace import progress_line
 from ferry.words import count_of, to_the_second
 
 
@@ -28,6 +32,7 @@ def status_command(
 ) -> int:
     """Show the newest run, the lag and the next time of every flow. Writes nothing.
 
+    A run that is open has a line with its progress: what is committed and what is sent; with --watch also the rate.
     The column `word` is about the newest run and the lag; ferry explain WORD explains each. A flow whose clusters do
     not answer is `unreachable`, and its newest run and lag are not known. Exit code 1 when there is one, or when the
     newest run of a flow failed or was partial. Also 1 for a newest run that has not ended and wrote nothing for 15
@@ -37,8 +42,9 @@ def status_command(
     if watch is not None and context.for_programs:
         raise BadInput("--watch shows a table again and again: omit it, and call ferry status by a timer")
     flows = context.settings().flows
+    paced: dict[tuple[Flow, str | None], Paced] = {}
     while True:
-        found = [_status(flow, context.patience_s) for flow in flows]
+        found = [_with_rate(_status(flow, context.patience_s), paced) for flow in flows]
         _answer(context, found)
         if watch is None:
             return 0 if all(one.is_good for one in found) else 1
@@ -81,6 +87,7 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
         started_ms=None if newest is None else newest.opened.record.started_ms,
         silent_since_ms=newest.heard_ms if newest is not None and newest.is_silent(wall_ms()) else None,
         records=None if newest is None or newest.report is None else newest.report.records,
+        open_run=None if newest is None or newest.progress is None else newest,
         paused=tuple(sorted(seen.paused)),
         lag=total_of(lags),
         over_rpo=None if limit.records is None and limit.seconds is None else len(beyond),
@@ -89,12 +96,24 @@ def _status(flow: FlowConfig, patience_s: float) -> FlowStatus:
     )
 
 
+def _with_rate(found: FlowStatus, paced: dict[tuple[Flow, str | None], Paced]) -> FlowStatus:
+    """Return the status with the rate of its open run, from the second time on; `paced` has what was measured."""
+    known = found.open_run
+    if known is None or known.progress is None:
+        return found
+    measured = paced.setdefault((found.flow, found.run), Paced())
+    return replace(found, open_run=replace(known, progress=measured.add(time.monotonic(), known.progress)))
+
+
 def _show(found: list[FlowStatus]) -> None:
     columns = ("flow", "newest run", "began", "records", "lag: records", "seconds", "word", "next")
     print_table(columns, [_row(one) for one in found], right=columns[3:6])
     for one in found:
         if one.why:
             echo(f"{one.flow}: {NOT_KNOWN}: {one.why}")
+        known = one.open_run
+        if known is not None and known.report is not None and known.progress is not None:
+            echo(f"{one.flow}: run {one.run}: {progress_line(known.report.plan, known.progress)}")
         if one.over_rpo and one.lag is not None:
             many = f"{one.over_rpo} of {count_of(one.lag.partitions, 'partition')}"
             echo(f"{one.flow}: {BEHIND}: {many} beyond ferry.rpo.*, or of a lag that is not known (ferry lag)")

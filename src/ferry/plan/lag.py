@@ -16,7 +16,10 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED, fetch_request, fetched
 from ferry.lane.connections import FlowConnections
+from ferry.lane.log_ends import log_ends
+from ferry.ledger.history import PastState
 from ferry.ledger.ledger import UNREAD
+from ferry.ledger.progress import committed, progress_of, unfinished
 from ferry.messages.refusals import words_of
 from ferry.model import TopicPartition, with_text
 from ferry.plan.gather import Positions, gather_facts
@@ -54,15 +57,15 @@ def measure_lag(
 def look_at_lag(flow: FlowConfig, *, patience_s: float) -> tuple[list[PartitionLag], LaneState]:
     """Return the flow's lag, and the state of its newest run and its pauses; writes nothing.
 
-    Raises Unreachable; Refused; and EmptyFilter for a flow that takes no topic.
+    A newest run that is open has its progress, without a rate. Raises Unreachable; Refused; and EmptyFilter for a flow
+    that takes no topic.
     """
 
     async def work() -> tuple[list[PartitionLag], LaneState]:
         lags = await lag_over(flow, connections)
         if not await connections.has_ledger():
             return lags, LaneState()
-        view = await connections.cache.view_with_newest(flow.lane, 1)
-        return lags, standing_of(view, flow.lane, wall_ms())
+        return lags, await _standing(flow.lane, connections)
 
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(work)
@@ -87,6 +90,23 @@ def look_at(
 
     with FlowConnections.of(flow, patience_s=patience_s) as connections:
         return connections.run(work)
+
+
+async def _standing(lane: str, connections: FlowConnections) -> LaneState:
+    view = await connections.cache.view_with_newest(lane, 1)
+    before = standing_of(view, lane, wall_ms()).newest
+    if before is None or before.state is not PastState.OPEN or before.report is None:
+        return standing_of(view, lane, wall_ms())
+    # What is sent is asked for before the receipts are read (`progress_of`).
+    done = committed(before.report.receipts)
+    ends = await log_ends(connections.target, unfinished(before.report.plan, done))
+    view = await connections.cache.view_with_newest(lane, 1)
+    now = standing_of(view, lane, wall_ms())
+    newest = now.newest
+    if newest is None or newest.opened != before.opened or newest.state is not PastState.OPEN or newest.report is None:
+        return now
+    progress = progress_of(newest.report.plan, committed(newest.report.receipts), ends)
+    return replace(now, newest=replace(newest, progress=progress))
 
 
 async def _ends_at(source: Cluster, lags: Collection[PartitionLag], until_ms: int) -> dict[TopicPartition, int]:

@@ -151,6 +151,7 @@ def ended_run(state: PastState, ended_ms: int) -> Any:
         opened=SimpleNamespace(record=record),
         report=SimpleNamespace(records=5, started_ms=ended_ms - 2000, seconds=2.0),
         is_silent=lambda now_ms: False,
+        progress=None,
     )
 
 

@@ -207,7 +207,7 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
             ),
             Panel(
                 title="Last comparison",
-                text="1: all that was compared agreed.",
+                text="1: all that was to be compared is equal.",
                 queries=((each("min", of(m.VERIFIED_EQUAL), f"{BY_FLOW}, by"), f"{FLOW} by {{{{by}}}}"),),
                 kind="stat",
                 words=((0, "differs", "red"), (1, "equal", "green")),

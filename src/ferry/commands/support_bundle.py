@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -137,7 +138,7 @@ def _of_flow(flow: FlowConfig, patience_s: float, take: Callable[[str, Callable[
         for one in past:
             report = one.report
             if report is not None and one.state is not PastState.SUCCESS:
-                take(f"{folder}/run-{one.opened.record.run}.json", partial(report_json, report))
+                take(f"{folder}/run-{quote(one.opened.record.run, safe='')}.json", partial(report_json, report))
         return past_runs_json(past)
 
     take(f"{folder}/plan.json", plan)

@@ -223,6 +223,14 @@ def test_an_archive_has_what_the_commands_say_and_none_of_the_secrets(
     assert (tmp_path / "x.tar.gz").stat().st_mode & 0o077 == 0
 
 
+def test_the_name_of_a_run_is_no_path_in_the_archive(made: World, tmp_path: Path) -> None:
+    begun(made, "topics = nothing", topics={"users": 1})
+    assert made.ask("run", "a->b", "--id", "../../up").code == 1
+    assert made.ask("support-bundle", "--output", "x.tar.gz").code == 0
+    names = [name for name in bundled(tmp_path / "x.tar.gz") if "run-" in name]
+    assert names == ["a-to-b/run-..%2F..%2Fup.json"]
+
+
 def test_what_cannot_be_got_is_named_and_the_rest_is_there(made: World, tmp_path: Path) -> None:
     begun(made, "a.bootstrap.servers = 127.0.0.1:1", topics={"users": 1})
     asked = made.ask("support-bundle", "--output", "x.tar.gz", "--patience", "1")

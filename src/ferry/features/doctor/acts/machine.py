@@ -5,9 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
@@ -16,6 +13,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.flow.report import local_path
 from ferry.features.doctor.rules.findings import MACHINE
 from ferry.features.observe.settings import AlertSettings
+from ferry.jvm import LEAST_JAVA, java_version
 from ferry.model.finding import Finding, Grade, failed, unknown
 
 LIBRARIES = (
@@ -26,9 +24,6 @@ LIBRARIES = (
     "apache-airflow",
     "apache-airflow-providers-apache-spark",
 )
-JAVA = 17
-"""The oldest Java on which Spark 4 runs."""
-JAVA_ANSWERS_S = 20
 CHECKS = "ferry.checks"
 """Entry points of other packages of the project: each takes the flows, and yields `OtherCheck` rows."""
 
@@ -68,29 +63,12 @@ def _spark(flows: Iterable[FlowConfig]) -> Finding:
         remedy = "install ferry-replicator[spark] to run them here"
         return Finding(about=MACHINE, check="spark", grade=Grade.WARN, message=f"{message}{which}; {remedy}")
     java = java_version()
-    if java is None or java < JAVA:
+    if java is None or java < LEAST_JAVA:
         here = "no Java was found" if java is None else f"Java {java} was found"
-        message = f"{here}, and Spark needs {JAVA} or newer{which}: install it, or set JAVA_HOME"
+        message = f"{here}, and Spark needs {LEAST_JAVA} or newer{which}: install it, or set JAVA_HOME"
         return Finding(about=MACHINE, check="spark", grade=Grade.WARN, message=message)
     message = f"PySpark and Java {java} are here"
     return Finding(about=MACHINE, check="spark", grade=Grade.PASS, message=message)
-
-
-def java_version() -> int | None:
-    """Return the major version of the Java that Spark would start; None when there is none, or it does not say."""
-    home = os.environ.get("JAVA_HOME")
-    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if program is None:
-        return None
-    try:
-        # The version is on standard error.
-        ran = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, errors="replace", timeout=JAVA_ANSWERS_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r'version "(\d+)', ran.stderr + ran.stdout)
-    return None if found is None else int(found[1])
 
 
 def _folders(flows: Iterable[FlowConfig]) -> Iterator[Finding]:

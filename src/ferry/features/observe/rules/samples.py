@@ -126,7 +126,9 @@ LAG_MOST_RECORDS = _gauge("lag_most_records", "Offsets not yet copied then of th
 LAG_LIMIT_RECORDS = _gauge("lag_limit_records", "The flow's recovery point objective of a partition, ferry.rpo.records")
 VERIFIED_TIME = _gauge("verification_timestamp_seconds", "When was last compared: by a run, or by ferry verify", "by")
 VERIFIED_EQUAL = _gauge(
-    "verification_equal", "1 when all that was compared agreed, else 0; a comparison of nothing leaves it", "by"
+    "verification_equal",
+    "1: all that was to be compared is equal, else 0; a comparison of nothing leaves it",
+    "by",
 )
 VERIFIED_DIFFERENCES = _gauge("verification_differences", "Differences that were found", "by")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,14 +15,11 @@ from pyspark.sql import SparkSession
 
 from ferry.errors import FerryError, Refused, Retryable
 from ferry.features.records.spark.transform import prepare
+from ferry.jvm import LEAST_JAVA, java_version
 from ferry.run.spark.session import CONNECT_VARIABLES, stop
 from ferry.run.spark.submit import submit_conf
 
-LEAST_JAVA = 17
-
 _GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
-_JAVA_SECONDS = 30.0
-
 TRIES_OF_A_TASK = 4
 """Spark's default on a cluster; in local mode Spark tries a task once."""
 
@@ -47,23 +43,6 @@ def not_started(error: PySparkException) -> FerryError:
         f"no local Spark starts here: its JVM {how} before it was ready; Java {found} is there, so see what ended it "
         "(memory?), then run again"
     )
-
-
-def java_version() -> int | None:
-    """Return the major version of the java command that Spark uses; None if none starts."""
-    home = os.environ.get("JAVA_HOME")
-    try:
-        done = subprocess.run(
-            [f"{home}/bin/java" if home else "java", "-version"],
-            capture_output=True,
-            text=True,
-            timeout=_JAVA_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr)
-    return int(found.group(1)) if found and not done.returncode else None
 
 
 def _exit_code(error: BaseException) -> int | None:

@@ -151,8 +151,9 @@ class DescribedGroups:
 
 
 async def describe_groups(cluster: Cluster, groups: Iterable[ListedGroup]) -> DescribedGroups:
-    """Return the members of groups, and the partitions that each of them reads. A group that does not exist is Dead.
+    """Return the members of groups, and the partitions that each of them reads.
 
+    A group that does not exist is Dead, as brokers before Kafka 4.0 answer, unless a list had it with members.
     Share and Streams groups have requests of their own, which are not sent here: they are returned without members.
     """
     found: dict[str, DescribedGroup] = {}
@@ -173,7 +174,7 @@ async def describe_groups(cluster: Cluster, groups: Iterable[ListedGroup]) -> De
         return answers
 
     def judge(piece: Piece[ListedGroup], answer: Any) -> None:
-        if answer.error_code == codes.GROUP_ID_NOT_FOUND:  # before Kafka 4.0 that is no error (KIP-1043)
+        if answer.error_code == codes.GROUP_ID_NOT_FOUND and not piece.payload.is_active:  # KIP-1043
             found[piece.group] = DescribedGroup(name=piece.group, kind=piece.payload.kind, state=_DEAD, members=())
             return
         check_group(cluster, piece.group, answer.error_code, "described", "DESCRIBE")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ferry.cli.command import Context
 from ferry.cli.identity import new_run
-from ferry.cli.output import echo, print_table
+from ferry.cli.output import echo, print_error, print_table
 from ferry.cli.stopping import Stop
 from ferry.codec.form import F, Form, Json
 from ferry.codec.kinds import SECONDS, many, typed
@@ -51,19 +51,32 @@ class WindowWork:
     stop: Stop
     quiet: bool = field(kw_only=True)
     look: WindowLook = field(init=False)
+    """The window as it was last read; before the last run if an error came then."""
     reports: list[Report] = field(default_factory=list)
     failure: FerryError | None = None
     seconds: float = 0.0
     _begun: float = field(init=False)
+    _looked_after: int = field(init=False)
+    """How many runs had been reported when the window was last read."""
 
     def __post_init__(self) -> None:
         self._look()
 
     def copy(self) -> None:
-        """Run after run, until the window is copied or a run makes no progress."""
+        """Run after run, until the window is copied, a run makes no progress, or an error comes after records.
+
+        An error before any record is raised.
+        """
         self._begun = time.monotonic()
-        if not self.look.is_done:
+        if self.look.is_done:
+            return
+        try:
             copy_window(self._open, self._copied, lambda: self.left, self._say)
+        except FerryError as error:
+            if not self.records:
+                raise
+            self.failure = error
+            print_error(f"{error}; the answer has what was copied before")
 
     def _open(self, _number: int) -> Opened:
         if not self.reports:
@@ -84,11 +97,17 @@ class WindowWork:
 
     def _look(self) -> None:
         self.look = self.runs.window(self.options)
+        self._looked_after = len(self.reports)
 
     @property
     def left(self) -> int:
         """Source offsets of the window that are not copied."""
         return self.look.left
+
+    @property
+    def is_read_since(self) -> bool:
+        """Whether the window was read after the last run; else less may be left."""
+        return self._looked_after == len(self.reports)
 
     @property
     def records(self) -> int:
@@ -123,7 +142,7 @@ WORK = Form(
     F("records"),
     F("bytes"),
     F("seconds", lambda work: round(work.seconds, 3), SECONDS),
-    F("left", says="source offsets of the window that are not copied"),
+    F("left", says="source offsets of the window that were not copied when it was last read"),
     F("parts", "look.parts", many(PART.kind)),
     F(
         "refusals",
@@ -171,7 +190,8 @@ def _show(work: WindowWork, *, dry_run: bool, parts: bool = False) -> None:
     if dry_run:
         echo(f"{where}: {count_of(work.left, 'offset')} would be copied")
         return
-    state = "copied" if work.is_done else f"{count_of(work.left, 'offset')} left"
+    left = count_of(work.left, "offset")
+    state = "copied" if work.is_done else f"{left} left" if work.is_read_since else f"at most {left} left"
     echo(
         f"{where}: {state}; {count_of(work.records, 'record')}, {size(work.bytes)} in "
         f"{count_of(len(work.reports), 'run')}, {work.seconds:.1f} s"

@@ -340,8 +340,9 @@ class Watcher:
         assert poll.view is not None
         own = poll.view.remembered(watch.flow.lane)[::-1]
         moved, self._end = poll.view.end != self._end, poll.view.end
-        there = {run.generation for run in own}
-        self._digests = {at: digest for at, digest in self._digests.items() if at in there}
+        # A ledger that was rebuilt, or begun again, gives a generation to another run.
+        there = {(run.generation, run.record.run) for run in own}
+        self._digests = {at: digest for at, digest in self._digests.items() if (at, digest.run) in there}
         before, self._newest = self._newest, own[0].generation if own else -1
         # The newest run may continue even after it has ended: an operator can resume it. It may also have continued to
         # its end before the next one was opened.

@@ -234,8 +234,8 @@ class Asked:
         return PastRun(opened=opened, state=PastState.UNPLANNED, report=None)
 
 
-def poll_of(runs: int, end: int) -> FlowPoll:
-    opened = tuple(OpenedRun(record=run_of(f"run-{at}"), generation=at) for at in range(runs))
+def poll_of(runs: int, end: int, name: str = "run") -> FlowPoll:
+    opened = tuple(OpenedRun(record=run_of(f"{name}-{at}"), generation=at) for at in range(runs))
     return FlowPoll(view=view_of(*opened, end=end), lags=None, troubles={})
 
 
@@ -254,6 +254,13 @@ def test_older_runs_are_read_one_by_one_between_looks_and_the_newest_again_when_
     assert asked.names[7:] == ["run-7", "run-6"], "it may have gone on before the next one was opened"
     watcher.look(asked, poll_of(8, 12))
     assert asked.names[9:] == ["run-7"], "it may have gone on"
+
+
+def test_another_run_at_the_generation_of_a_lost_ledger_is_read() -> None:
+    watcher, asked = Still(), Asked()
+    watcher.see(poll_of(3, 10), watcher.look(asked, poll_of(3, 10)))
+    watcher.see(poll_of(2, 6, "again"), watcher.look(asked, poll_of(2, 6, "again")))
+    assert [run.run for run in watcher.seen().runs] == ["again-1", "again-0"]
 
 
 def test_runs_of_other_lanes_are_not_counted_among_the_flows_own() -> None:

@@ -86,6 +86,30 @@ def test_counters_have_what_every_run_copied_once(told: list[tuple[int, int]]) -
     assert only_of(values, FLOW) == values
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=12), st.integers(0, 3_000))
+def test_runs_of_a_ledger_that_was_rebuilt_or_begun_again_count(begun: list[tuple[int, bool]], took_ms: int) -> None:
+    """Each run begins later than those before it, at any generation, also at one that another ledger had."""
+    values: Values = {}
+    for number, (generation, twice) in enumerate(begun):
+        started_ms = 1_790_000_000_007 + number * 300_000
+        run = replace(
+            report(generation, 1, started_ms=started_ms), receipts=(replace(RECEIPT, at_ms=started_ms + took_ms),)
+        )
+        for _ in range(1 + twice):
+            values = parse(exposition(after_run(values, run, FLOW)))
+        assert value(values, m.GENERATION) == generation
+        assert value(values, m.LAST_SUCCESS_TIME) == (started_ms + int(run.seconds * 1000)) / 1000
+    assert value(values, m.RUN_COUNT) == value(values, m.SUCCESS_COUNT) == len(begun)
+
+
+def test_the_alerts_see_the_failures_after_a_ledger_was_rebuilt() -> None:
+    values = after_run({}, report(5_000, 1, started_ms=1_000_000), FLOW)
+    values = after_run(values, report(100, 0, refused=1, started_ms=9_000_000), FLOW)
+    assert [value(values, m.LAST_RUN_STATE, state=state) for state in ("success", "partial", "failed")] == [0, 0, 1]
+    assert value(values, m.LAST_SUCCESS_TIME) == 1_002
+    assert after_run(values, report(99, 1, started_ms=8_000_000), FLOW) == values
+
+
 def test_what_was_dealt_to_other_partitions_counts_with_its_dead_letters() -> None:
     """Beside what kept its partitions; what was read is the source's offsets, once for both target partitions."""
     units = tuple(replace(unit_receipt(n, (5, 3), target_next=9), records=4, bytes=40, dead_letters=2) for n in (0, 1))

@@ -95,7 +95,7 @@ class Coordinators(State):
         kind = producer.TxnOffsetCommitResponse
         name, epoch = request.transactional_id, request.producer_epoch
         moved = [
-            (place, (part.committed_offset, part.committed_metadata))
+            (request.group_id, place, (part.committed_offset, part.committed_metadata))
             for topic in request.topics
             for part in topic.partitions
             if (place := TopicPartition(topic=topic.name, partition=part.partition_index)) in self.leaders

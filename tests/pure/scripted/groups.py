@@ -51,7 +51,7 @@ class GroupBrokers(AclBrokers):
         return kind(topics=self._offsets(kind.OffsetFetchResponseTopic, request.group_id, request.topics))
 
     def _offsets(self, kind: Any, group: str, topics: Any) -> list[Any]:
-        held = self._positions() if group.startswith("ferry.") else self.groups.get(group, {})
+        held = self._positions().get(group) or self.groups.get(group, {})
         if topics is None:
             wanted = sorted(held)
         else:
@@ -70,13 +70,14 @@ class GroupBrokers(AclBrokers):
             )
         return [kind(name=name, partitions=parts) for name, parts in by_topic.items()]
 
-    def _positions(self) -> dict[TopicPartition, tuple[int, str]]:
-        """What writers have committed in transactions, of all of their groups: none of two groups has a place."""
-        held: dict[TopicPartition, tuple[int, str]] = {}
+    def _positions(self) -> dict[str, dict[TopicPartition, tuple[int, str]]]:
+        """What writers have committed in transactions, by group."""
+        held: dict[str, dict[TopicPartition, tuple[int, str]]] = {}
         if POSITIONS in self.target.logs:
             for _, payload in self.target.logs[POSITIONS].committed():
                 assert isinstance(payload, tuple)
-                held |= {payload[0]: payload[1]}
+                group, place, committed = payload
+                held.setdefault(group, {})[place] = committed
         return held
 
     def _OffsetCommit(self, asked: Asked) -> Any:  # noqa: N802
@@ -119,7 +120,7 @@ class GroupBrokers(AclBrokers):
                     group_state="" if self.mute else "Stable" if name in self.active else "Empty",
                     group_type="consumer" if name in self.modern else "classic",
                 )
-                for name in self.groups
+                for name in {**self.groups, **self._positions()}
                 if not self.not_here(asked, name) and (self.seen is None or name in self.seen)
             ]
         )
@@ -133,14 +134,16 @@ class GroupBrokers(AclBrokers):
         for name in asked.request.groups:
             there, active = name in self.groups and name not in self.modern, name in self.active - self.modern
             code = 0 if there else codes.GROUP_ID_NOT_FOUND
+            if self.seen is not None and name not in self.seen:
+                code = codes.GROUP_AUTHORIZATION_FAILED
             found.append(
                 kind.DescribedGroup(
                     error_code=codes.NOT_COORDINATOR if self.not_here(asked, name) else code,
                     group_id=name,
-                    group_state="Stable" if active else "Empty" if there else "Dead",
-                    protocol_type="consumer" if active else "",
+                    group_state="" if code else "Stable" if active else "Empty",
+                    protocol_type="consumer" if active and not code else "",
                     protocol_data="",
-                    members=[member] if active else [],
+                    members=[member] if active and not code else [],
                 )
             )
         return kind(groups=found)

@@ -22,6 +22,8 @@ from ferry.model import NO_STATE, DescribedGroup, GroupKind, ListedGroup, Member
 _DESCRIBED_AT_ONCE = 100
 _CONSUMER = "consumer"
 """Protocol type of groups whose members' assignments are partitions (`ConsumerProtocol.PROTOCOL_TYPE`)."""
+_DEAD = "Dead"
+"""The state of a group that does not exist (`GroupState`)."""
 _DESCRIBE = 8
 """The number of Kafka's `AclOperation.DESCRIBE`."""
 _LAST_WITH_OPERATIONS = 10
@@ -151,6 +153,7 @@ class DescribedGroups:
 async def describe_groups(cluster: Cluster, groups: Iterable[ListedGroup]) -> DescribedGroups:
     """Return the members of groups, and the partitions that each of them reads.
 
+    A group that does not exist is Dead, as brokers before Kafka 4.0 answer, unless a list had it with members.
     Share and Streams groups have requests of their own, which are not sent here: they are returned without members.
     """
     found: dict[str, DescribedGroup] = {}
@@ -171,6 +174,9 @@ async def describe_groups(cluster: Cluster, groups: Iterable[ListedGroup]) -> De
         return answers
 
     def judge(piece: Piece[ListedGroup], answer: Any) -> None:
+        if answer.error_code == codes.GROUP_ID_NOT_FOUND and not piece.payload.is_active:  # KIP-1043
+            found[piece.group] = DescribedGroup(name=piece.group, kind=piece.payload.kind, state=_DEAD, members=())
+            return
         check_group(cluster, piece.group, answer.error_code, "described", "DESCRIBE")
         found[piece.group] = _described(piece.payload, answer)
 

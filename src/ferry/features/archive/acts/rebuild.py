@@ -17,12 +17,13 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.errors import BadInput, FerryError, Refused
 from ferry.features.archive.acts.carried import CarriedFile
 from ferry.features.archive.acts.exported import Beside, Contents, Lines, portions, read_export
-from ferry.kafka.fetch.offsets import group_offsets
+from ferry.kafka.groups.listing import list_groups
+from ferry.kafka.groups.offsets import fetch_offsets
 from ferry.kafka.produce.transactional_ids import transactional_ids
 from ferry.lane.connections import TargetConnection
 from ferry.lane.open_lane import driver_port
 from ferry.ledger.rebuilt import Rebuild, Successor, rebuild_record
-from ferry.model import Receipt, Record, TopicPartition
+from ferry.model import Record, TopicPartition
 from ferry.plan.gather import position_of
 from ferry.plan.options import DEFAULT_LEDGER_REPLICATION
 from ferry.protocol.names import DRIVER, position_group, transactional_id
@@ -32,7 +33,10 @@ _WINDOW = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """A partition that was copied further than the export shows, by its position; both are source offsets."""
+    """A partition that was copied further than the export shows, by its position; both are source offsets.
+
+    `exported` is 0 if the export has nothing of it.
+    """
 
     target: TopicPartition
     exported: int
@@ -250,21 +254,43 @@ class _Rebuilding:
             upto=self.contents.end.upto,
             replaced=0 if found is None else found.records,
             carried=len(carried),
-            ahead=tuple(sorted(await self._ahead(self.contents.lasts), key=lambda one: one.target)),
+            ahead=tuple(sorted(await self._ahead(), key=lambda one: one.target)),
         )
 
-    async def _ahead(self, lasts: Collection[Receipt]) -> list[Ahead]:
-        """Return what was copied after the export, by the lanes' positions.
+    async def _ahead(self) -> list[Ahead]:
+        """Return what was copied after the export, by the lanes' positions: also by lanes that began after it.
 
-        A lane without positions has nothing here.
+        A lane without positions has nothing here. Raises Refused if positions may not be read.
         """
+        target, exported = self.connection.target, dict[str, dict[TopicPartition, int]]()
+        for lane in {self.flow.lane, *await self._lanes_with_positions()}:
+            exported[position_group(self.flow.flow, lane)] = {}
+        for last in self.contents.lasts:
+            exported.setdefault(position_group(self.flow.flow, last.lane), {})[last.target] = last.end
+        # An answer about all partitions leaves out topics that the login may not describe, without an error.
+        named = await fetch_offsets(
+            target, {group: ends.keys() for group, ends in exported.items() if ends}, stable=False
+        )
+        every = await fetch_offsets(target, dict.fromkeys(exported), stable=False)
+        for error in (*named.failed.values(), *every.failed.values()):
+            raise error
+        for group, topics in named.denied.items():
+            raise Refused(
+                f"offsets of group {group} on {', '.join(sorted(topics))} are hidden on cluster {target.alias}: grant "
+                "DESCRIBE on the topic"
+            )
         found = []
-        for lane in {last.lane for last in lasts}:
-            mine = {last.target: last for last in lasts if last.lane == lane}
-            words = await group_offsets(self.connection.target, position_group(self.flow.flow, lane), mine, wait=False)
-            for place, word in words.items():
-                position = None if word is None else position_of(*word)
-                copied = 0 if position is None else position.source_next or 0
-                if copied > mine[place].end:
-                    found.append(Ahead(target=place, exported=mine[place].end, copied=copied))
+        for group, ends in exported.items():
+            for place, at in (named.found.get(group, {}) | every.found.get(group, {})).items():
+                copied = position_of(at.offset, at.metadata).source_next or 0
+                if copied > ends.get(place, 0):
+                    found.append(Ahead(target=place, exported=ends.get(place, 0), copied=copied))
         return found
+
+    async def _lanes_with_positions(self) -> set[str]:
+        """Return the lanes of the flow whose position groups exist. Raises Refused if a broker does not list its."""
+        target, begins = self.connection.target, position_group(self.flow.flow, "")
+        listed = await list_groups(target)
+        for broker, why in listed.silent.items():
+            raise Refused(f"broker {broker} of cluster {target.alias} does not list its groups ({why}): bring it back")
+        return {name.removeprefix(begins) for name in listed.groups if name.startswith(begins)}

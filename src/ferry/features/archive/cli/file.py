@@ -94,9 +94,10 @@ def _show_rebuilt(done: Rebuilt, source: Path, *, dry_run: bool) -> None:
     if done.replaced:
         echo(replaced(done.replaced, done.carried, dry_run=dry_run))
     for one in done.ahead:
+        has = f"has it up to {one.exported}" if one.exported else "has nothing of it"
         echo(
-            f"{one.target} was copied up to source offset {one.copied}, the export has it up to {one.exported}: it "
-            "will be refused; find a newer export"
+            f"{one.target} was copied up to source offset {one.copied}, the export {has}: it will be refused; find a "
+            "newer export"
         )
 
 

@@ -13,7 +13,7 @@ from ferry.model import Flow
 _AHEAD = Form(
     Ahead,
     *TARGET,
-    F("exported", least=None, says="the source offset up to which the export has it"),
+    F("exported", least=None, says="the source offset up to which the export has it; 0: it has nothing of it"),
     F("copied", least=None, says="the source offset up to which it was copied"),
 )
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from ferry.config.flow.flow import FlowConfig
-from ferry.errors import MALFORMED, BadInput, Refused
+from ferry.errors import MALFORMED, BadInput, Refused, Unreachable
 from ferry.features.migrate.rules.connect_offsets import (
     SOURCE_CONNECTOR,
     ConnectorOffsets,
@@ -25,8 +25,8 @@ from ferry.kafka.connect.cluster import Cluster
 from ferry.kafka.fetch.offsets import LATEST, listed_offsets
 from ferry.kafka.fetch.requests import READ_UNCOMMITTED
 from ferry.kafka.fetch.whole_topic import read_topic, topic_ends
-from ferry.kafka.groups.listing import describe_groups, list_groups
-from ferry.model import NO_STATE, Fate, LedgerRecord, TopicPartition
+from ferry.kafka.groups.listing import describe_groups, list_groups, sees_all_groups
+from ferry.model import NO_STATE, DescribedGroup, Fate, GroupKind, LedgerRecord, ListedGroup, TopicPartition
 from ferry.plan.rules.facts import Facts
 from ferry.wire.mirror_records import parse_heartbeat
 from ferry.words import count_of
@@ -94,27 +94,44 @@ def refuse_undecided(target: Cluster, place: Mm2Place, found: ConnectorOffsets) 
 
 
 async def refuse_members(cluster: Cluster, group: str, what: str, remedy: str) -> None:
-    """Raise Refused while `group` of `what` has members, or if a broker does not list its groups."""
+    """Raise Refused while `group` of `what` has members, or if that is not known."""
+    found = await _with_members(cluster, group, what)
+    if found is None:
+        return
+    who = ", ".join(f"{member.client_id} at {member.host.lstrip('/')}" for member in found.members[:3])
+    raise Refused(
+        f"{what} still runs: group {group} on cluster {cluster.alias} is {found.state}"
+        + (f" with {count_of(len(found.members), 'member')}, {who}" if found.members else "")
+        + f": {remedy}"
+    )
+
+
+async def _with_members(cluster: Cluster, group: str, what: str) -> DescribedGroup | None:
+    """Return `group` of `what`; None if it has no members. Raises Refused if that is not known.
+
+    A list leaves out groups that the login may not describe, without an error. So a group that is not listed is asked
+    for by its name, unless the login sees all groups.
+    """
     listed = await list_groups(cluster)
     if listed.silent:
         broker, why = next(iter(listed.silent.items()))
         raise Refused(f"broker {broker} of cluster {cluster.alias} does not list its groups ({why}): bring it back")
     known = listed.groups.get(group)
-    if known is None or not (known.is_active or known.state == NO_STATE):
-        return
+    if known is None and await sees_all_groups(cluster):
+        return None
+    known = known or ListedGroup(name=group, kind=GroupKind.UNKNOWN, state=NO_STATE, protocol_type="")
+    if known.state != NO_STATE and not known.is_active:
+        return None
     described = await describe_groups(cluster, [known])
-    members = described.groups[group].members if group in described.groups else ()
-    if known.state == NO_STATE:  # brokers before 2.6 list none
-        if group in described.failed:
+    found = described.groups.get(group)
+    if not known.is_active:
+        if found is None:
             raise Refused(f"whether {what} still runs is not known: {described.failed[group]}")
-        known = replace(known, state=described.groups[group].state)
-        if not known.is_active:
-            return
-    who = ", ".join(f"{member.client_id} at {member.host.lstrip('/')}" for member in members[:3])
-    raise Refused(
-        f"{what} still runs: group {group} on cluster {cluster.alias} is {known.state}"
-        + (f" with {count_of(len(members), 'member')}, {who}" if members else "")
-        + f": {remedy}"
+        known = replace(known, state=found.state)
+    if not known.is_active:
+        return None
+    return DescribedGroup(
+        name=group, kind=known.kind, state=known.state, members=() if found is None else found.members
     )
 
 
@@ -132,7 +149,7 @@ async def refuse_running_mm2(target: Cluster, place: Mm2Place) -> list[str]:
             "stop it with SIGTERM, which commits its positions; one that was killed leaves its group when its session "
             "times out (10 s unless set)",
         )
-    elif not await _workers_gone(target, place):
+    elif not await _are_workers_gone(target, place):
         if place.status_topic is None:
             notes.append(
                 "whether the connector is stopped was seen only by what moves: name the workers' --status-topic, or "
@@ -143,12 +160,19 @@ async def refuse_running_mm2(target: Cluster, place: Mm2Place) -> list[str]:
     return notes
 
 
-async def _workers_gone(target: Cluster, place: Mm2Place) -> bool:
-    """Return whether no worker of Kafka Connect is running."""
+async def _are_workers_gone(target: Cluster, place: Mm2Place) -> bool:
+    """Return whether no worker of Kafka Connect is running.
+
+    Where that is not known, the connector's state counts. Without a topic for that state, the reason is raised.
+    """
     if place.group is None:
         return False
-    known = (await list_groups(target)).groups.get(place.group)
-    return known is None or not known.is_active
+    try:
+        return await _with_members(target, place.group, "Kafka Connect") is None
+    except (Refused, Unreachable):
+        if place.status_topic is None:
+            raise
+        return False
 
 
 async def _connector_state(target: Cluster, place: Mm2Place) -> str | None:

@@ -134,14 +134,15 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     """Return all metrics of a flow after a run, from those before it. The same run is never counted twice.
 
     A run that was counted before may have copied more since (`--resume`, a task that was cleared). A run that is older
-    than the last one that was counted changes nothing.
+    than the last one that was counted changes nothing. A ledger that was rebuilt, or begun again, has lower generations
+    than before: there a run is later if it started later.
     """
     common, per_partition = labels_of(flow.flow, flow.lane), flow.of(AlertSettings).metrics_per_partition
     before = _of_shape(before, per_partition=per_partition)
-    counted = int(before.get((m.GENERATION.name, common), -1))
-    if report.plan.generation < counted:
+    generation, started_ms = _counted(before, common)
+    again = (report.plan.generation, report.started_ms) == (generation, started_ms)
+    if not again and report.plan.generation <= generation and report.started_ms <= started_ms:
         return dict(before)
-    again = report.plan.generation == counted
     of_last = {metric.last_run for metric in m.COUNTERS} | {metric.name for metric in m.OF_LAST_RUN}
     after = {key: value for key, value in before.items() if key[0] not in {*of_last, m.LAST_RUN_STATE.name}}
     after |= {
@@ -170,6 +171,16 @@ def after_run(before: Values, report: Report, flow: FlowConfig) -> dict[tuple[st
     _set(after, m.LAG_LIMIT, common, flow.rpo.seconds)
     _set(after, m.LAG_LIMIT_RECORDS, common, flow.rpo.records)
     return after
+
+
+def _counted(before: Values, common: Labels) -> tuple[int, int]:
+    """Return the generation and the start (ms) of the last run that was counted; -1 if there is none."""
+    generation = before.get((m.GENERATION.name, common))
+    if generation is None:
+        return -1, -1
+    seconds = before.get((m.LAST_RUN_SECONDS.name, common), 0.0)
+    started_ms = round(before.get((m.LAST_RUN_TIME.name, common), 0.0) * _MS) - int(seconds * _MS)  # as `ended_ms` adds
+    return int(generation), started_ms
 
 
 def _of_shape(values: Values, *, per_partition: bool) -> Values:

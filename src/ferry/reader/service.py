@@ -16,6 +16,7 @@ from ferry.config.flow.flow import FlowConfig
 from ferry.config.settings import Settings, load
 from ferry.config.text.secrets import ClientProperties
 from ferry.errors import BadInput, Corrupt, FerryError
+from ferry.model import Flow
 from ferry.page.question import Question, answer_type
 from ferry.reader.answering import handlers, job_story
 from ferry.reader.documents import Answer, JobStory
@@ -104,7 +105,7 @@ class Service:
     def _config(self, configured: Configured, flow: str) -> FlowConfig:
         found = next((one for one in configured.flows if str(one.flow) == flow), None)
         if found is None:
-            raise BadInput(configured.trouble or f"{configured.path} has no enabled flow {flow}")
+            raise BadInput(configured.lacks(Flow.parse(flow)))
         return found
 
     def _lacks_logins(self, key: Key, given: Logins | None) -> bool:

@@ -171,8 +171,8 @@ def measured_by(config: FlowConfig) -> Hashable:
 
 def _written(question: Question[Any], found: Answer) -> Told:
     got = None if found.got is None else dump(answer_type(type(question)), found.got)
-    return Told(got=got, error=found.error, at_ms=found.at_ms, is_asked=found.is_asked)
+    return Told(got=got, error=found.error, at_ms=found.at_ms, failed_ms=found.failed_ms, is_asked=found.is_asked)
 
 
 def _failed(why: str) -> Told:
-    return Told(error=why, at_ms=wall_ms())
+    return Told(error=why, failed_ms=wall_ms())

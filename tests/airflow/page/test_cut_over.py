@@ -151,7 +151,7 @@ def site(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
 def test_a_site_does_not_claim_where_clients_are_without_the_ledger_of_the_other(site: Desk) -> None:
     for path in ("/", f"{HERE}/"):
         assert "Clients are" not in site.page(path), path
-    assert "not known here without the ledger of backup-&gt;primary" in site.page(f"{HERE}/")
+    assert "<dt>Clients</dt><dd>\u2013<small>not known here" in site.page(f"{HERE}/")
 
 
 def test_a_site_starts_switches_whose_flow_back_is_not_local(site: Desk) -> None:

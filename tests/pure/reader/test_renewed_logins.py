@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import pytest
 
 from ferry.config.flow.flow import FlowConfig
 from ferry.errors import EmptyFilter, FerryError, Refused, Unreachable
 from ferry.ledger.ledger import UNREAD
-from ferry.model import Plan
 from ferry.reader import watcher
 from ferry.reader.client import Reader
 from ferry.reader.documents import Status
@@ -65,6 +64,11 @@ class Scripted:
         error = self._world.error or (REFUSED if self.password != self._world.password else None)
         return FlowPoll(view=UNREAD, lags=(), troubles={}) if error is None else FlowPoll.hindered(None, {"a": error})
 
+    @property
+    def settings(self) -> NoReturn:
+        """What the job of a readiness begins with."""
+        raise REFUSED
+
     def close(self) -> None:
         self._world.closed += 1
 
@@ -83,11 +87,10 @@ def reader(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     config = tmp_path / "flows.properties"
     config.write_text(TEXT)
     monkeypatch.setenv("FERRY_CONFIG", str(config))
-    watchers = Watchers()
-    service = Service(Flows(), watchers)
+    flows, watchers = Flows(), Watchers()
+    service = Service(flows, watchers)
     yield Reader(lambda message, _: service.reply(message), config=str(config), lookup=world.lookup)
-    for one in watchers._known.values():
-        one.close()
+    watchers.of((FLOW, config, flows.now().stamp), lambda: pytest.fail("it was never asked for")).close()
 
 
 def asked(reader: Reader, holds: Callable[[Status], object], what: str) -> Status:
@@ -139,16 +142,11 @@ def test_a_job_that_is_refused_has_the_login_brought_although_polls_succeed(
     reader: Reader, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Connections that are open outlive a password; a job makes its own."""
-
-    def plan(watch: Any, *, asked: Begin, flow: object) -> Plan:
-        raise REFUSED
-
-    monkeypatch.setattr("ferry.reader.answering._plan", plan)
     asked(reader, lambda seen: seen.ledger_ms, "it is never seen")
     world.held = world.password = "new"
     with monkeypatch.context() as patch:
         patch.setattr(Scripted, "look", lambda self: FlowPoll(view=UNREAD, lags=(), troubles={}))
-        reader.act(FLOW, Begin(who="ada", what="plan", event="plan"))
+        reader.act(FLOW, Begin(who="ada", what="readiness", event="readiness"))
         asked(reader, lambda _: world.opened == 2, "the connections are not made again")
     polled(reader, world, 2)
     assert world.polls[-1] == "new"
